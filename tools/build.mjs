@@ -22,7 +22,7 @@ const PAGE = { index: 'index.js' };
 /** Beside a loaded model, each loaded by who imports it: with types of their own. */
 const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
-const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', foreign: 'shared/foreign.js' };
+const SMALL_WORKERS = { aside: 'worker/aside.js', thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', foreign: 'shared/foreign.js' };
 /** What comes later, and shares with who loads it what that lends. */
 const LATER = { page: ['images', 'videos', 'vectors'], worker: ['vision', 'extras', 'pooling', 'template'], template: ['template-rare'] };
 const NODE = { node: 'node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };

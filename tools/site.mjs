@@ -33,7 +33,7 @@ async function bundle(web, dist, out) {
 
 /** The files of the package a page needs at run time: its workers, the engine's glue and the engine itself. */
 async function copyEngine(dist, out) {
-  const needed = (await readdir(dist)).filter((name) => ['worker.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js'].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name));
+  const needed = (await readdir(dist)).filter((name) => ['worker.js', 'aside.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js'].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name));
   if (!needed.includes('worker.js') || !needed.some((name) => name.endsWith('.wasm'))) {
     throw new Error(`no engine in ${dist}: build the package first`);
   }

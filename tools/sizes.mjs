@@ -17,7 +17,7 @@ export const PAGE_LIMITS = { gzip: 276_000, brotli: 224_000 };
  * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB brings the engine
  * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known, foreign.js where a load failed,
  * images.js and vision.js with the first model that sees, videos.js with the first video,
- * extras.js with the first reply that is limited, has tools or tells probabilities, template-rare.js with the first template that uses what few do.
+ * extras.js and aside.js with the first reply that is limited, has tools or tells probabilities, template-rare.js with the first template that uses what few do.
  */
 export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
   variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}-text.wasm`],

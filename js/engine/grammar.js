@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // dist/grammar.wasm (src/grammar/face.c): which tokens may follow a text so that it is, in the end, what a schema, an expression or a grammar
 // describes. It has a memory of its own with a limit, so that whatever it is given to read cannot harm the model. A state is a number; equal
-// states are the same number, and a state knows no reply.
+// states are the same number, and a state knows no reply. What is compiled (grammar-compiler.js) comes as a block of bytes. It is remembered for
+// the scope whose request it was, so that nobody's time tells what others have asked for.
 
-import { QuernError } from '../shared/errors.js';
-
-/** What a text describes, by its number in face.c. */
-const KINDS = { schema: 0, regex: 1, grammar: 2, choices: 3, json: 4, calls: 5, taggedCalls: 6 };
+import { checked, given, openCompiler, opened, room, textAt, tooMuch } from './grammar-compiler.js';
 
 /** Tokens as face.c knows them: text, one that ends a reply, one that is never written. */
 const [TEXT, END, NEVER] = [0, 1, 2];
@@ -14,19 +12,13 @@ const [TEXT, END, NEVER] = [0, 1, 2];
 /** Types of tokens that stand for text: normal ones, and bytes. Of the others some are marks, which a text cannot hold. */
 const TEXT_TYPES = [1, 6];
 
-/** Codes of statuses (src/base/base.h) that are not about what was given. */
-const CODES = { [-6]: 'mem/load', [-8]: 'use/param' };
-
 /** Compiled grammars that are remembered though no reply uses them. */
 const REMEMBERED = 8;
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+/** Whoever shares what others have compiled. */
+const ALL = { owner: { scope: 0, guest: 0 } };
 
-function textAt(wasm, address) {
-  const bytes = new Uint8Array(wasm.memory.buffer, address);
-  return decoder.decode(bytes.subarray(0, bytes.indexOf(0)));
-}
+const encoder = new TextEncoder();
 
 /** A crash in there is no crash of the engine: it costs the reply, and the module's memory, which nobody uses again. */
 function guarded(exports, onCrash) {
@@ -35,8 +27,7 @@ function guarded(exports, onCrash) {
       return call(...values);
     } catch (error) {
       onCrash();
-      const message = `What the reply is to look like was too much (${error.message}).`;
-      throw new QuernError('use/schema', message, { detail: { rule: 'limit' }, cause: error });
+      throw tooMuch(error.message, error);
     }
   };
   return Object.fromEntries(Object.entries(exports).map(([name, one]) => [name, typeof one === 'function' ? guard(one) : one]));
@@ -46,18 +37,18 @@ function guarded(exports, onCrash) {
 export class Grammar {
   users = 0;
 
-  /** @param {any} wasm @param {number} handle @param {number} words of a mask @param {(status: number) => number} check */
-  constructor(wasm, handle, words, check) {
+  /** @param {any} wasm @param {number} handle @param {number} words of a mask @param {number} scope that may use it */
+  constructor(wasm, handle, words, scope) {
     this.wasm = wasm;
     this.handle = handle;
     this.words = words;
-    this.check = check;
+    this.scope = scope;
   }
 
-  get start() { return this.check(this.wasm.grammar_start(this.handle)); }
+  get start() { return checked(this.wasm, this.wasm.grammar_start(this.handle)); }
 
   /** The state behind a token that the mask allows. */
-  take(state, id) { return this.check(this.wasm.grammar_take(this.handle, state, id)); }
+  take(state, id) { return checked(this.wasm, this.wasm.grammar_take(this.handle, state, id)); }
 
   /** Whether a text may end here. */
   accepts(state) { return this.wasm.grammar_accepts(this.handle, state) === 1; }
@@ -71,33 +62,40 @@ export class Grammar {
   /** A bit for each token that may follow, until the next call of anything. @returns {Uint32Array} */
   mask(state) {
     const address = this.wasm.grammar_mask(this.handle, state);
-    if (!address) this.check(this.wasm.grammar_error_status());
+    if (!address) checked(this.wasm, this.wasm.grammar_error_status());
     return new Uint32Array(this.wasm.memory.buffer, address, this.words);
   }
 }
 
+/**
+ * Who wants something compiled, and shares it with his scope.
+ * @typedef {{owner: {scope: number, guest: number}, job?: object}} Asker
+ * @typedef {(asked: {kind: string, bytes: Uint8Array, flags: number}, who: Asker) => Promise<Uint8Array>} Compile
+ */
+
 export class Grammars {
   #wasm;
   #words;
+  #compile;
   #known = new Map();     // key -> Grammar, used last last
+  #making = new Map();    // key -> when it will have been compiled, or not
 
   /** Whether it has crashed: another one is to be opened. */
   isDead = false;
 
   /**
    * @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine whose tokens it learns
-   * @param {number} [limit] of its memory, in bytes
+   * @param {{limit?: number, compile?: Compile}} [how] limit: of its memory, in bytes; compile: elsewhere than here
    */
-  static async open(module, engine, limit) {
-    /** @type {any} */
-    const { exports } = await WebAssembly.instantiate(module, {});
-    exports._initialize();      // its allocator's heap
-    if (limit) exports.grammar_limit(limit);
-    return new Grammars(exports, engine);
+  static async open(module, engine, { limit, compile } = {}) {
+    const here = openCompiler({ module, limit });
+    return new Grammars(await opened(module, limit), engine, compile ?? (async (asked) => (await here(asked)).value));
   }
 
-  constructor(wasm, engine) {
+  /** @param {any} wasm @param {import('./engine.js').Engine} engine @param {Compile} compile */
+  constructor(wasm, engine, compile) {
     this.#wasm = guarded(wasm, () => { this.isDead = true; });
+    this.#compile = compile;
     this.#learn(engine);
   }
 
@@ -108,7 +106,7 @@ export class Grammars {
   #learn(engine) {
     const { tokens: n, endTokens } = engine.facts;
     const { starts, bytes, types } = engine.tokens();
-    const address = this.#room(5 * n + bytes.length);
+    const address = room(this.#wasm, 5 * n + bytes.length);
     const sizes = new Uint32Array(this.#wasm.memory.buffer, address, n);
     const kinds = new Uint8Array(this.#wasm.memory.buffer, address + 4 * n, n);
     for (let id = 0; id < n; id++) {
@@ -118,23 +116,18 @@ export class Grammars {
     for (const id of endTokens) kinds[id] = END;
     new Uint8Array(this.#wasm.memory.buffer, address + 5 * n).set(bytes);
     this.#words = Math.ceil(n / 32);
-    this.#check(this.#wasm.grammar_vocabulary(n, address + 5 * n, address, address + 4 * n));
-  }
-
-  #room(size) {
-    const address = this.#wasm.grammar_room(size);
-    if (!address) throw new QuernError('mem/load', `There is not enough memory for ${size} bytes of a grammar.`);
-    return address;
+    checked(this.#wasm, this.#wasm.grammar_vocabulary(n, address + 5 * n, address, address + 4 * n));
   }
 
   /**
-   * To be released by whoever is given it. `use/schema` for what cannot be honoured.
-   * @param {keyof typeof KINDS} kind @param {string} text @param {number} [flags] see face.c
-   * @returns {Grammar}
+   * To be released (`users`) by whoever is given it. `use/schema` for what cannot be honoured.
+   * @param {string} kind of grammar-compiler.js @param {string} text @param {number} [flags] see face.c @param {Asker} [who]
+   * @returns {Promise<Grammar>}
    */
-  compile(kind, text, flags = 0) {
-    const key = `${kind} ${flags} ${text}`;
-    const grammar = this.#remembered(key) ?? this.#compiled(kind, text, flags);
+  async compile(kind, text, flags = 0, who = ALL) {
+    const key = `${who.owner.scope} ${kind} ${flags} ${text}`;
+    while (this.#making.has(key)) await this.#making.get(key);
+    const grammar = this.#remembered(key) ?? await this.#made(key, { kind, bytes: encoder.encode(text), flags }, who);
     this.#known.delete(key);
     this.#known.set(key, grammar);
     grammar.users++;
@@ -150,28 +143,50 @@ export class Grammars {
     return undefined;
   }
 
-  #compiled(kind, text, flags) {
-    this.#forget();
-    const bytes = encoder.encode(text);
-    const address = this.#room(bytes.length);
-    new Uint8Array(this.#wasm.memory.buffer, address, bytes.length).set(bytes);
-    const handle = this.#check(this.#wasm.grammar_compile(KINDS[kind], address, bytes.length, flags));
-    return new Grammar(this.#wasm, handle, this.#words, (status) => this.#check(status));
-  }
-
-  /** Those that nobody uses: worn ones, and of the others those that were used longest ago. */
-  #forget() {
-    for (const [key, grammar] of this.#known) {
-      if (grammar.users > 0 || (this.#known.size < REMEMBERED && key !== grammar)) continue;
-      this.#known.delete(key);
-      this.#wasm.grammar_release(grammar.handle);
+  /** Whoever asks for the same meanwhile waits for it. */
+  async #made(key, asked, who) {
+    let made;
+    this.#making.set(key, new Promise((resolve) => { made = resolve; }));
+    try {
+      return this.#loaded(await this.#compile(asked, who), who.owner.scope);
+    } finally {
+      this.#making.delete(key);
+      made();
     }
   }
 
-  #check(status) {
-    if (status >= 0) return status;
-    const rule = textAt(this.#wasm, this.#wasm.grammar_error_rule());
-    const detail = { ...(rule && { rule }), offset: this.#wasm.grammar_error_offset() };
-    throw new QuernError(CODES[status] ?? 'use/schema', textAt(this.#wasm, this.#wasm.grammar_error_message()), { detail });
+  #loaded(block, scope) {
+    this.#forget();
+    for (;;) {
+      try {
+        const handle = checked(this.#wasm, this.#wasm.grammar_load(given(this.#wasm, block), block.length));
+        return new Grammar(this.#wasm, handle, this.#words, scope);
+      } catch (error) {
+        const spare = error.code === 'mem/load' ? this.#spare() : undefined;
+        if (spare === undefined) throw error;
+        this.#release(spare);
+      }
+    }
+  }
+
+  /** Those that nobody uses: worn ones, and of the others as many as are too many. */
+  #forget() {
+    for (const [key, grammar] of this.#known) if (key === grammar && grammar.users === 0) this.#release(key);
+    const unused = [...this.#known.values()].filter(({ users }) => users === 0).length;
+    for (let n = unused; n >= REMEMBERED; n--) this.#release(this.#spare());
+  }
+
+  /** Of the scope that has the most that nobody uses, the one that was used longest ago; undefined: there is none. */
+  #spare() {
+    const unused = [...this.#known].filter(([, { users }]) => users === 0);
+    const counts = new Map();
+    for (const [, { scope }] of unused) counts.set(scope, (counts.get(scope) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    return unused.find(([, { scope }]) => counts.get(scope) === most)?.[0];
+  }
+
+  #release(key) {
+    this.#wasm.grammar_release(this.#known.get(key).handle);
+    this.#known.delete(key);
   }
 }

@@ -64,23 +64,28 @@ function flagsOf({ flags }, options) {
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
- * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: compiles one for a text whose beginning has
- * white space already.
+ * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: another one, for a reply that goes on with
+ * a text whose beginning has white space already.
  * @param {{whitespace?: string, openObjects?: boolean, strictSchema?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
- * @param {() => Promise<import('../engine/grammar.js').Grammars>} open
- * @returns {Promise<{grammar: Grammar, value?: 'json' | 'text', looser?: () => Grammar} | undefined>}
+ * @param {(kind: string, text: string, flags: number) => Promise<Grammar>} compile
+ * @returns {Promise<{grammar: Grammar, value?: 'json' | 'text', looser?: Grammar} | undefined>}
  * @typedef {import('../engine/grammar.js').Grammar} Grammar
  */
-export async function grammarOf(options, open) {
+export async function grammarOf(options, compile) {
   const [kind, another] = Object.keys(PROBLEMS).filter((name) => options[name]);
   if (!kind) return undefined;
   if (another) throw badParam(`options.${another}`, `and options.${kind} exclude each other`);
   const value = JSON.parse(options[kind]);
   const problem = PROBLEMS[kind](value);
   if (problem) throw badParam(`options.${kind}`, problem);
-  const grammars = await open();
-  const compiled = (flags) => grammars.compile(kind, TEXTS[kind](value, options[kind]), flags);
+  const compiled = (flags) => compile(kind, TEXTS[kind](value, options[kind]), flags);
   const flags = flagsOf(kind === 'regex' ? value : {}, options);
-  const looser = options.whitespace || VALUES[kind] !== 'json' ? undefined : () => compiled(flags | FLEXIBLE);
-  return { grammar: compiled(flags), value: VALUES[kind], looser };
+  const mayBeLooser = options.continue && !options.whitespace && VALUES[kind] === 'json';
+  const looser = mayBeLooser ? await compiled(flags | FLEXIBLE) : undefined;
+  try {
+    return { grammar: await compiled(flags), value: VALUES[kind], looser };
+  } catch (error) {
+    if (looser) looser.users--;
+    throw error;
+  }
 }

@@ -28,7 +28,7 @@ export class Guide {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {{grammar: any, looser?: () => any}} limits of Grammars, released with the guide
+   * @param {{grammar: any, looser?: any}} limits of Grammars, released with the guide
    */
   constructor(engine, { grammar, looser }) {
     this.#engine = engine;
@@ -41,9 +41,7 @@ export class Guide {
   goOn(text) {
     if (this.#reads(text)) return;
     if (this.#looser) {
-      const grammar = this.#looser();
-      this.#grammar.users--;
-      this.#grammar = grammar;
+      [this.#grammar, this.#looser] = [this.#looser, this.#grammar];
       if (this.#reads(text)) return;
     }
     throw badParam('messages', 'end with a text that does not begin what the reply is held to');
@@ -93,7 +91,10 @@ export class Guide {
     return this.#limit();
   }
 
-  end() { this.#grammar.users--; }
+  end() {
+    this.#grammar.users--;
+    if (this.#looser) this.#looser.users--;
+  }
 
   /** Whether the text is whole. */
   get isWhole() { return this.#grammar.accepts(this.#state); }

@@ -7,15 +7,19 @@ import { FLEXIBLE, schemaFlags, grammarOf } from '../reply/constraint.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
 import { Extra, Guide } from '../reply/extra.js';
 import { Grammars } from '../engine/grammar.js';
+import { tooMuch } from '../engine/grammar-compiler.js';
 import { formOf } from '../reply/calls.js';
 import { callLimits } from '../reply/tools.js';
+import { ownerOf } from './shares.js';
+import { COMPILE } from './side-kinds.js';
+import { SideEnd, sideWorkersOf } from './side-workers.js';
 
 export { formOf };
 export { promptThatFits } from '../reply/overflow.js';
 export { Tools } from '../reply/tools.js';
 
-/** Nobody wants the reply any more. */
-const STOPPED = new Error('stopped');
+/** Memory of a compiler: a grammar, its block and what it is made of. */
+const COMPILER = 120 * 2 ** 20;
 
 /** Bytes that grammars may take beside a model; and at least, the tree of its vocabulary: for each token, and for the module. */
 const MOST = 160 * 2 ** 20;
@@ -41,9 +45,20 @@ function roomOf(engine, allowed) {
   throw new QuernError('mem/plan', message, { phase: 'call', detail: { needed, allowed: left } });
 }
 
-async function opened(engine, { compile, allowed }) {
-  const room = roomOf(engine, allowed);
-  const grammars = await Grammars.open(await compile(), engine, room);
+/** Compiles beside this worker. */
+function compiling(sides, setup) {
+  return async (asked, { owner, job }) => sides.run(COMPILE, asked, { setup, owner, job }).catch((error) => {
+    if (!(error instanceof SideEnd) || error.isStopped) throw error;
+    throw tooMuch(error.message, error);
+  });
+}
+
+async function opened(engine, { compile, allowed, host }) {
+  const limit = roomOf(engine, allowed);
+  const sides = sideWorkersOf(host);
+  sides.warm();
+  const module = await compile();
+  const grammars = await Grammars.open(module, engine, { limit, compile: compiling(sides, () => ({ module, limit: Math.min(limit, COMPILER) })) });
   held.set(engine, () => grammars.bytes);
   return grammars;
 }
@@ -59,10 +74,10 @@ async function grammarsOf(engine, means) {
 }
 
 /** What its text is held to, its calls, or both, and what of their schemas was passed over; no guide: neither. @param {Guide} [text] */
-async function guideOf(engine, options, text, open) {
+async function guideOf(engine, options, text, compile) {
   const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate(true) || engine.chatTemplate()));
   if (!options.tools?.length) return { guide: text, notes: [] };
-  const grammar = calls.text ? compiled(await open(), calls, options) : null;
+  const grammar = calls.text ? await compiled(compile, calls, options) : null;
   const guide = new CallGuide(engine, grammar, choice, { most: options.parallelToolCalls === false ? 1 : undefined, text });
   return { guide, notes: (grammar?.notes ?? []).map((note) => ({ ...note, message: named(note.message, calls) })) };
 }
@@ -71,10 +86,11 @@ async function guideOf(engine, options, text, open) {
 const named = (message, { names }) => message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`);
 
 /** The grammar of calls. */
-function compiled(grammars, calls, options) {
+async function compiled(compile, calls, options) {
   try {
-    return grammars.compile(calls.kind, calls.text, FLEXIBLE | schemaFlags(options));
+    return await compile(calls.kind, calls.text, FLEXIBLE | schemaFlags(options));
   } catch (error) {
+    if (error instanceof SideEnd) throw error;
     const { code, message, detail } = asQuernError(error, 'call');
     throw new QuernError(code, named(message, calls), { detail });
   }
@@ -82,29 +98,26 @@ function compiled(grammars, calls, options) {
 
 /**
  * @param {import('../engine/engine.js').Engine} engine
- * @param {{compile: () => Promise<WebAssembly.Module>, allowed: number}} means grammar.wasm; bytes that it and the engine may take together
- * @param {{logprobs?: number}} options of the reply
- * @param {{stopped: boolean}} job that may be stopped before its grammar is compiled, which then is not done
+ * @param {{compile: () => Promise<WebAssembly.Module>, allowed: number, host: import('./side-lane.js').SideHost}} means grammar.wasm; bytes that it
+ * and the engine may take together
+ * @param {{logprobs?: number, cacheScope?: number}} options of the reply
+ * @param {{stopped: boolean, onStop: () => void}} job that may be stopped before its grammar is compiled, which then is not done
  */
 export async function openExtra(engine, means, options, job) {
-  const open = async () => {
-    const grammars = await grammarsOf(engine, means);
-    await new Promise((resolve) => { setTimeout(resolve, 0); });    // steps of others, and messages, come between two compilations
-    if (job.stopped) throw STOPPED;
-    return grammars;
-  };
+  const who = { owner: ownerOf(options), job };
+  const compile = async (kind, text, flags) => (await grammarsOf(engine, means)).compile(kind, text, flags, who);
   try {
-    return await extraOf(engine, open, options);
+    return await extraOf(engine, compile, options);
   } catch (error) {
-    if (error === STOPPED) return new Extra(engine, options);
+    if (error instanceof SideEnd) return new Extra(engine, options);
     throw error;
   }
 }
 
-async function extraOf(engine, open, options) {
-  const limits = await grammarOf(options, open);
+async function extraOf(engine, compile, options) {
+  const limits = await grammarOf(options, compile);
   const text = limits && new Guide(engine, limits);
-  const { guide, notes } = await guideOf(engine, options, text, open).catch((error) => {
+  const { guide, notes } = await guideOf(engine, options, text, compile).catch((error) => {
     text?.end();
     throw error;
   });

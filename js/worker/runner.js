@@ -29,6 +29,7 @@ const WAITING_BEHIND = 32;
 export class Runner {
   #engine;
   #rest;
+  #busy;
   #runs = new Map();      // a sequence's number -> {sequence, work, resolve, reject}
   #loops = false;
   #slices = [];           // of other work, which wait: {left, resolve}
@@ -37,10 +38,18 @@ export class Runner {
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {() => void | Promise<void>} rest lets waiting messages in
+   * @param {Int32Array} [busy] shared with side workers: 1 while steps are made
    */
-  constructor(engine, rest) {
+  constructor(engine, rest, busy) {
     this.#engine = engine;
     this.#rest = rest;
+    this.#busy = busy;
+  }
+
+  #tell(isBusy) {
+    if (!this.#busy) return;
+    Atomics.store(this.#busy, 0, isBusy);
+    Atomics.notify(this.#busy, 0);
   }
 
   /**
@@ -99,6 +108,7 @@ export class Runner {
   async #loop() {
     if (this.#loops) return;
     this.#loops = true;
+    this.#tell(1);
     for (let began; this.#runsAny; await this.#rest()) {
       began ??= performance.now();
       if (!this.#step(began)) continue;
@@ -106,6 +116,7 @@ export class Runner {
       this.#lend();
     }
     this.#loops = false;
+    this.#tell(0);
     this.#lend(STEPS);
   }
 

@@ -216,10 +216,10 @@ export class Service {
     const store = this.#host.storeOf(wanted);
     const url = options.wasmUrl && String(new URL('grammar.wasm', options.wasmUrl));
     const allowed = Math.min(options.memoryLimit ?? Infinity, this.#host.deviceMemory ?? Infinity);
-    this.#grammars = { allowed, compile: () => this.#host.compile('grammar', url) };
+    this.#grammars = { allowed, host: this.#host, compile: () => this.#host.compile('grammar', url) };
     this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
-    this.#runner = new Runner(this.#engine, rest);
+    this.#runner = new Runner(this.#engine, rest, this.#host.busy);
     this.#keeping = new Keeping(this.#engine, this.#runner, {
       store, keepMaxBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
     });

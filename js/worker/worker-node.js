@@ -1,27 +1,77 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in Node: the same service as in a page.
+// The engine's worker in Node: the same service as in a page. A side worker is this file again, so that no other one has to be found.
 
 import { availableParallelism, totalmem } from 'node:os';
-import { parentPort } from 'node:worker_threads';
+import { Worker, parentPort, workerData } from 'node:worker_threads';
 import { compile, glue, openAny, storeOf } from './host-node.js';
 import { allowRelaxed } from '../shared/node-flags.js';
 import { END } from '../shared/protocol.js';
 import { Service } from './service.js';
+import { sharedWord } from '../shared/shared-word.js';
+import { COMPILE } from './side-kinds.js';
+import { beSideWorker } from './side-worker.js';
+
+const ASIDE = 'quern-aside';
+
+/** How long side workers have to end themselves. */
+const END_GRACE_MS = 300;
+
+/** Side workers that have not ended. */
+const sides = new Set();
+
+/** Ending one from outside is safe only where it imports nothing just then (platform-node.js). */
+async function end(worker) {
+  const gone = new Promise((resolve) => { worker.once('exit', resolve); });
+  const timer = setTimeout(() => worker.terminate(), END_GRACE_MS);
+  worker.postMessage({ type: END });
+  await gone;
+  clearTimeout(timer);
+}
+
+/** See side-lane.js. */
+function aside() {
+  const worker = new Worker(new URL(import.meta.url), { workerData: ASIDE, execArgv: [] });
+  sides.add(worker);
+  worker.once('exit', () => sides.delete(worker));
+  worker.unref();
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    listen(receive, fail) {
+      worker.on('message', receive);
+      worker.on('error', fail);
+      worker.on('messageerror', fail);
+      worker.on('exit', (code) => fail(new Error(`it has ended, exit code ${code}`)));
+    },
+    end: () => end(worker),
+  };
+}
+
+async function endAll() {
+  await Promise.all([...sides].map(end));
+  process.exit();
+}
+
+const post = (message, transfer = []) => parentPort.postMessage(message, transfer);
+const listen = (receive, leave) => parentPort.on('message', (message) => (message?.type === END ? leave() : receive(message)));
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, glue, storeOf, openParts: openAny, fetch,
+  compile, glue, storeOf, openParts: openAny, fetch, post, aside,
   vision: () => import('./vision-node.js'), extras: () => import('./extras.js'),
   pooling: () => import('./pooling.js'), template: () => import('./template.js'),
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',
   lends: true,
+  busy: sharedWord(),
   hardwareThreads: availableParallelism(),
-  post: (message, transfer = []) => parentPort.postMessage(message, transfer),
-  listen: (receive) => parentPort.on('message', (message) => (message?.type === END ? process.exit() : receive(message))),
+  listen: (receive) => listen(receive, endAll),
 };
 
 parentPort.on('messageerror', (error) => { throw error; });
-allowRelaxed();
-new Service(host);
+if (workerData === ASIDE) {
+  beSideWorker({ post, listen: (receive) => listen(receive, () => process.exit()) }, [COMPILE]);
+} else {
+  allowRelaxed();
+  new Service(host);
+}

@@ -11,6 +11,7 @@ import { LIFELINE } from '../shared/protocol.js';
 import { openParts } from '../store/loader.js';
 import { fetchAllowed } from '../net/policy.js';
 import { Service } from './service.js';
+import { sharedWord } from '../shared/shared-word.js';
 import { startWorker } from '../shared/start-worker.js';
 import { OpfsStore } from '../store/store-opfs.js';
 import { PortStore } from '../store/store-port.js';
@@ -73,6 +74,23 @@ function startThread(start) {
 const thread = () => startThread(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }));
 const thread64 = () => startThread(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }));
 
+/** See side-lane.js. Such a worker is given the compiled grammar.wasm, which not every one can be. */
+function aside() {
+  const worker = startWorker(() => new Worker(new URL('./aside.js', import.meta.url), { type: 'module' }));
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    listen(receive, fail) {
+      worker.onmessage = ({ data }) => receive(data);
+      worker.onmessageerror = () => fail(new Error('a message could not be read'));
+      worker.onerror = (event) => {
+        event.preventDefault();
+        fail(new Error(event.message ?? 'it could not be started'));
+      };
+    },
+    end: () => worker.terminate(),
+  };
+}
+
 const GLUE = {
   32: () => openGlue(() => import('./quern-simd.mjs'), thread),
   64: () => openGlue(() => import('./quern-simd64.mjs'), thread64),
@@ -99,6 +117,9 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 
 const take = lending(LENT);
 
+/** A worker without an origin shares with nobody (start-worker.js). */
+const LENDS = globalThis.origin !== 'null';
+
 /** @type {import('./service.js').Host} */
 const host = {
   compile, rest, storeOf, fetch: fetchAllowed,
@@ -108,7 +129,9 @@ const host = {
   template: () => import('./template.js').then(take, notFetched),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
-  lends: globalThis.origin !== 'null',     // such a worker shares with nobody (start-worker.js)
+  lends: LENDS,
+  aside: LENDS ? aside : null,
+  busy: sharedWord(),
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
   deviceMemory: deviceMemory(),
   hardwareThreads: navigator.hardwareConcurrency,

@@ -17,6 +17,7 @@ struct grammar *grammar_new(struct mem *m)
     if (!g) return NULL;
     g->mem = m;
     g->work = BUILD_WORK;
+    g->pace = BUILD_WORK - PACE_WORK;
     g->n_nodes = 1;
     g->n_classes = 1;
     g->memo = mem_array(m, MEMO, sizeof *g->memo);
@@ -173,13 +174,11 @@ enum gr_answer gr_is_empty(struct grammar *g, gr_expr a)
 {
     if (!gr_is_regular(g, a)) return GR_UNKNOWN;
     struct error before = g->err;
-    int64_t work = g->work;
-    g->work = QUESTION_WORK < work ? QUESTION_WORK : work;
-    int64_t lent = g->work;
+    g->floor = g->work > QUESTION_WORK ? g->work - QUESTION_WORK : 0;
     derive_classes(g);
     enum gr_answer live = derive_live(g, a);
-    g->work = work - (lent - g->work); /* not knowing is an answer, no error */
-    if (g->work >= 0) g->err = before;
+    g->floor = 0;
+    if (g->work >= 0 && !g->stopped) g->err = before; /* not knowing is an answer, no error */
     return live == GR_UNKNOWN ? live : live == GR_YES ? GR_NO : GR_YES;
 }
 

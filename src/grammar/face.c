@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The face of dist/grammar.wasm, which js/engine/grammar.js calls: a module with a memory of its own, that imports nothing. One vocabulary;
- * grammars by handle, each with a share of the memory; states are numbers that mean the same for as long as the grammar lives.
+ * The face of dist/grammar.wasm, which js/engine/grammar.js and js/worker/side-compile.js call: a module with a memory of its own, that imports the
+ * question whether to go on. A side worker's instance compiles and saves; the engine's loads, and has the vocabulary that matching needs. Grammars
+ * by handle, each with a share of the memory; states are numbers that mean the same for as long as the grammar lives.
  */
 #include "grammar/compile.h"
+#include "grammar/saved.h"
 #include "grammar/vocabulary.h"
 
 #define EXPORT(name) __attribute__((export_name(name), used))
+
+/* Called every millisecond or two while a grammar is made; other than 0 ends that. */
+__attribute__((import_module("env"), import_name("pace"))) int face_pace(void);
 
 enum { HANDLES = 64 };
 static const uint64_t SHARE = 48 << 20; /* bytes of one grammar */
@@ -57,21 +62,46 @@ EXPORT("grammar_vocabulary") int face_vocabulary(uint32_t n, const uint8_t *byte
 {
     if (vocabulary) return fail(&last, ERR_BUSY, "vocabulary", 0, "There is a vocabulary already.");
     int status = vocabulary_new(&mem, &(struct vocabulary_source){bytes, sizes, kinds, n}, &vocabulary, &last);
-    mem_free(&mem, room);
-    room = NULL;
+    face_room(0);
     return status;
+}
+
+/* The place of another grammar; or a status. */
+static int free_place(void)
+{
+    int i = 0;
+    while (i < HANDLES && grammars[i].g) i++;
+    if (i == HANDLES) return fail(&last, ERR_SCHEMA, "limit", 0, "There are %d grammars in use; release one.", HANDLES);
+    grammars[i].mem = (struct mem){.limit = SHARE};
+    return i;
 }
 
 /* A handle from 1 on, or a status. */
 EXPORT("grammar_compile") int face_compile(int kind, uint8_t *text, uint32_t size, uint32_t flags)
 {
-    int free_one = 0;
-    while (free_one < HANDLES && grammars[free_one].g) free_one++;
-    if (!vocabulary) return fail(&last, ERR_BUSY, "vocabulary", 0, "The vocabulary comes first.");
-    if (free_one == HANDLES) return fail(&last, ERR_SCHEMA, "limit", 0, "There are %d grammars in use; release one.", HANDLES);
-    grammars[free_one].mem = (struct mem){.limit = SHARE};
-    int status = grammar_compile(&grammars[free_one].mem, kind, text, size, flags, &grammars[free_one].g, &last);
-    return status ? status : free_one + 1;
+    int i = free_place();
+    if (i < 0) return i;
+    grammar_pace(face_pace);
+    int status = grammar_compile(&grammars[i].mem, kind, text, size, flags, &grammars[i].g, &last);
+    return status ? status : i + 1;
+}
+
+EXPORT("grammar_saved_size") uint32_t face_saved_size(int handle) { return at(handle) ? (uint32_t)grammar_saved_size(at(handle)) : 0; }
+
+/* Writes one that was just compiled to `out`. */
+EXPORT("grammar_save") void face_save(int handle, uint8_t *out)
+{
+    if (at(handle)) grammar_save(at(handle), out);
+}
+
+/* A handle from 1 on, or a status. What came in is let go. */
+EXPORT("grammar_load") int face_load(const uint8_t *block, uint32_t size)
+{
+    int i = free_place();
+    if (i < 0) return i;
+    int status = grammar_load(&grammars[i].mem, (struct bytes){block, size}, &grammars[i].g, &last);
+    face_room(0);
+    return status ? status : i + 1;
 }
 
 EXPORT("grammar_release") void face_release(int handle)

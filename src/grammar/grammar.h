@@ -32,6 +32,10 @@ gr_expr grammar_fail(struct grammar *g, const char *rule, uint64_t offset, const
 void grammar_note(struct grammar *g, const char *rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
 const char *grammar_notes(const struct grammar *g); /* borrowed */
 
+/* From now on this is called every millisecond or two of work on a grammar that is being made, and ends it, by an error, where it says other than 0.
+ * NULL: nothing. */
+void grammar_pace(int (*call)(void));
+
 /* --- expressions --------------------------------------------------------------------------------------------------- */
 
 /* How the code points of a text stand in bytes: as UTF-8; or inside a JSON string, which has one way for each: escapes only where they must be,

@@ -23,10 +23,24 @@ gr_expr node_memory(struct grammar *g)
     return 0;
 }
 
+static int (*pace)(void);
+
+void grammar_pace(int (*call)(void)) { pace = call; }
+
+static bool is_stopped(struct grammar *g)
+{
+    if (g->work < g->pace) {
+        g->pace = g->work - PACE_WORK;
+        g->stopped = g->stopped || (pace && pace());
+    }
+    return g->stopped;
+}
+
 bool node_work(struct grammar *g, int64_t n)
 {
     g->work -= n;
-    return g->work >= 0 || node_limit(g, "it takes too many steps");
+    if (is_stopped(g)) return node_limit(g, "it takes too long");
+    return g->work >= g->floor || node_limit(g, "it takes too many steps");
 }
 
 bool node_room(struct grammar *g, void **array, uint32_t *room, uint64_t needed, size_t size)

@@ -74,7 +74,9 @@ struct grammar {
     uint32_t n_classes;
     uint32_t n_split;        /* nodes whose sets have been looked at for them */
     uint32_t stamp;          /* of marks */
-    int64_t work;            /* steps that the call at hand may still do */
+    int64_t work, floor;     /* steps that the call at hand may still do, and that it has to leave to whoever asked it */
+    int64_t pace;            /* what is left of them when others are let in next */
+    bool stopped;            /* since nobody waits for it */
     int depth;               /* of derivatives and alternatives being made */
     bool ready;
     uint64_t begun;          /* bytes that it took when it was ready */
@@ -86,11 +88,12 @@ enum { NOTES_MOST = 8192, MEMO = 1 << 15, NODES_MOST = 1 << 21, STATES_MOST = 1 
 #define NEXT_DEAD UINT32_MAX
 #define BUILD_WORK (INT64_C(1) << 24) /* steps that building and readiness may take: less than a second, for which others wait */
 #define CALL_WORK (INT64_C(1) << 23)  /* those of one call later */
+#define PACE_WORK (INT64_C(1) << 14)  /* from one question whether to go on to the next: a millisecond or two */
 
 /* Record an error and return 0: a limit by name; memory. */
 gr_expr node_limit(struct grammar *g, const char *what);
 gr_expr node_memory(struct grammar *g);
-/* Counts n steps; false when there were too many. */
+/* Counts n steps; false when there were too many, or whoever is asked while a grammar is made (grammar_pace()) says so. */
 bool node_work(struct grammar *g, int64_t n);
 
 gr_expr node_cat(struct grammar *g, gr_expr a, gr_expr b);

@@ -71,6 +71,7 @@ int grammar_ready(struct grammar *g, gr_expr start, struct error *err)
     }
     if (!g->start && !g->err.code) node_limit(g, "nothing came of it");
     g->begun = g->mem->used;
+    g->pace = INT64_MIN;
     if (err) *err = g->err;
     return g->err.code;
 }

@@ -26,10 +26,10 @@ function along(grammar, tokens) {
 }
 
 /** Undefined where it is refused. */
-function measured(grammars, { id, schema, tests }) {
+async function measured(grammars, { id, schema, tests }) {
   try {
     const began = now();
-    const grammar = grammars.compile('schema', schema, FLEXIBLE);
+    const grammar = await grammars.compile('schema', schema, FLEXIBLE);
     const compile = now() - began;
     try {
       return { id, compile, tests: tests.map((tokens) => along(grammar, tokens)) };
@@ -47,9 +47,9 @@ const { engine } = vocabularyOf(readFileSync(ranks, 'latin1'));
 const module = await WebAssembly.compile(readFileSync(wasm));
 const all = readFileSync(cases, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
 const warming = await Grammars.open(module, engine);
-for (const one of all.slice(0, WARM)) measured(warming, one);
+for (const one of all.slice(0, WARM)) await measured(warming, one);
 const grammars = await Grammars.open(module, engine);
 for (const one of all) {
-  const found = measured(grammars, one);
+  const found = await measured(grammars, one);
   if (found) console.log(JSON.stringify(found));
 }

@@ -58,9 +58,9 @@ function masksOf(grammar, cutter, text) {
 }
 
 /** One schema: how long it took, and each mask on the way through answers to it. */
-function along(grammars, cutter, { schema, texts }) {
+async function along(grammars, cutter, { schema, texts }) {
   const began = performance.now();
-  const grammar = grammars.compile('schema', schema);
+  const grammar = await grammars.compile('schema', schema);
   const compile = performance.now() - began;
   const masks = texts.flatMap((text) => masksOf(grammar, cutter, text));
   grammar.users--;
@@ -83,7 +83,7 @@ export async function measureMasks({ wasm, tiktoken, cases, rounds }) {
     const grammars = await Grammars.open(module, engine);
     if (round) trie.push(performance.now() - began);
     for (const [name, one] of Object.entries(cases)) {
-      const { compile, masks } = along(grammars, cutter, one);
+      const { compile, masks } = await along(grammars, cutter, one);
       if (!round) continue;     // the first warms the module up
       found[name].compile.push(compile);
       found[name].masks.push(masks);

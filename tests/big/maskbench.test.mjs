@@ -140,7 +140,7 @@ describe('MaskBench', { skip: FOLDER ? false : 'QUERN_MASKBENCH names no folder 
       const { schema, tests } = readCase(name);
       const began = performance.now();
       try {
-        const grammar = grammars.compile('schema', schema, FLEXIBLE);
+        const grammar = await grammars.compile('schema', schema, FLEXIBLE);
         tally.compile.push(performance.now() - began);
         tally.passing += Number(tally.judge(name, grammar, cutter, tests));
         grammar.users--;

@@ -3,6 +3,7 @@
  * Masks against stepping every token, and the texts that become grammars: patterns, GBNF, choices.
  */
 #include "check.h"
+#include "grammar/saved.h"
 #include "grammar/schema.h"
 #include "qwen_tokens.h"
 
@@ -217,6 +218,119 @@ static void forgotten_masks(void)
     CHECK_EQ(mem.used, 0);
 }
 
+/* --- grammars that were saved ----------------------------------------------------------------------------------------------- */
+
+/* The bytes of one that is ready; the caller frees them. */
+static uint8_t *saved(const struct grammar *g, size_t *size)
+{
+    *size = (size_t)grammar_saved_size(g);
+    uint8_t *block = malloc(*size);
+    CHECK(block != NULL);
+    grammar_save(g, block);
+    return block;
+}
+
+/* Both say the same all along a text of allowed tokens. */
+static void same_walk(struct grammar *g, struct grammar *twin, const struct vocabulary *v, int steps)
+{
+    gr_state state = grammar_start(g), other = grammar_start(twin);
+    for (int i = 0; i < steps && state != GR_DEAD; i++) {
+        const uint32_t *mask = grammar_mask(g, v, state), *same = grammar_mask(twin, v, other);
+        CHECK(mask && same && !memcmp(mask, same, v->n_words * sizeof *mask));
+        CHECK_EQ(grammar_accepts(g, state), grammar_accepts(twin, other));
+        uint32_t n = 0, chosen = v->n;
+        for (uint32_t id = 0; id < v->n; id++)
+            if (allowed(mask, id) && v->kinds[id] == TOKEN_TEXT && below(++n) == 0) chosen = id;
+        state = grammar_take(g, v, state, chosen);
+        other = grammar_take(twin, v, other, chosen);
+        CHECK_EQ(state == GR_DEAD, other == GR_DEAD);
+    }
+}
+
+static void saved_and_loaded(void)
+{
+    struct vocabulary_source source;
+    struct vocabulary *v = NULL;
+    CHECK(qwen_tokens(check_fixtures, 16, &source));
+    CHECK_EQ(vocabulary_new(&mem, &source, &v, NULL), OK);
+    qwen_tokens_free(&source);
+    uint64_t used = mem.used;
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++) {
+        struct grammar *g = make(languages[i].build, languages[i].text), *twin = NULL;
+        size_t size;
+        uint8_t *block = saved(g, &size);
+        CHECK_EQ(grammar_load(&mem, (struct bytes){block, size}, &twin, NULL), OK);
+        CHECK(!strcmp(grammar_notes(g), grammar_notes(twin)));
+        for (int k = 0; k < 3; k++) same_walk(g, twin, v, 20);
+        free(block);
+        grammar_free(g);
+        grammar_free(twin);
+        CHECK_EQ(mem.used, used);
+    }
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* A block that is damaged is refused, or is a grammar like any other: whatever it then says takes little time and memory. */
+static void try_damaged(struct bytes block, const struct vocabulary *v)
+{
+    struct error err = {0};
+    struct grammar *g = NULL;
+    uint64_t used = mem.used;
+    int status = grammar_load(&mem, block, &g, &err);
+    CHECK_EQ(status == OK, g != NULL);
+    CHECK(status == OK || (err.rule[0] && err.message[0]));
+    gr_state state = g ? grammar_start(g) : GR_DEAD;
+    for (int i = 0; i < 6 && state != GR_DEAD; i++) {
+        const uint32_t *mask = grammar_mask(g, v, state);
+        uint32_t n = 0, chosen = v->n;
+        for (uint32_t id = 0; mask && id < v->n; id++)
+            if (allowed(mask, id) && below(++n) == 0) chosen = id;
+        state = grammar_take(g, v, state, chosen);
+    }
+    grammar_free(g);
+    CHECK_EQ(mem.used, used);
+}
+
+static struct vocabulary *every_byte(void)
+{
+    enum { TOKENS = 257, END = 256 };
+    uint32_t sizes[TOKENS];
+    uint8_t bytes[TOKENS], kinds[TOKENS] = {[END] = TOKEN_END};
+    struct vocabulary *v = NULL;
+    for (uint32_t id = 0; id < TOKENS; id++) sizes[id] = 1, bytes[id] = (uint8_t)id;
+    CHECK_EQ(vocabulary_new(&mem, &(struct vocabulary_source){bytes, sizes, kinds, TOKENS}, &v, NULL), OK);
+    return v;
+}
+
+static void saved_and_damaged(void)
+{
+    struct vocabulary *v = every_byte();
+    uint32_t rounds = (uint32_t)check_length(150, 20000);
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++) {
+        struct grammar *g = make(languages[i].build, languages[i].text);
+        size_t size;
+        uint8_t *block = saved(g, &size), *copy = malloc(size + 4);
+        CHECK(copy != NULL);
+        grammar_free(g);
+        for (uint32_t k = 0; k < rounds; k++) {
+            memcpy(copy, block, size);
+            uint32_t at = below(2) ? below((uint32_t)size) : below(700); /* the head, of which more rests on each byte */
+            if (k % 8 == 0) try_damaged((struct bytes){copy, at}, v);
+            else if (k % 8 == 1) memset(copy + size, 0, 4), try_damaged((struct bytes){copy, size + 4}, v);
+            else {
+                copy[at < size ? at : 0] ^= (uint8_t)(1u << below(8));
+                if (k % 2) copy[below((uint32_t)size)] = (uint8_t)below(256);
+                try_damaged((struct bytes){copy, size}, v);
+            }
+        }
+        free(block);
+        free(copy);
+    }
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+}
+
 /* Gives memory back where the last call ran out of it. */
 static bool short_of_memory(const struct grammar *g)
 {
@@ -255,12 +369,7 @@ static bool starved_walk(struct grammar *g, const struct vocabulary *v, uint64_t
 
 static void memory_runs_out(void)
 {
-    enum { TOKENS = 257, END = 256 };
-    uint32_t sizes[TOKENS];
-    uint8_t bytes[TOKENS], kinds[TOKENS] = {[END] = TOKEN_END};
-    struct vocabulary *v = NULL;
-    for (uint32_t id = 0; id < TOKENS; id++) sizes[id] = 1, bytes[id] = (uint8_t)id;
-    CHECK_EQ(vocabulary_new(&mem, &(struct vocabulary_source){bytes, sizes, kinds, TOKENS}, &v, NULL), OK);
+    struct vocabulary *v = every_byte();
     uint64_t used = mem.used;
     for (size_t i = 0; i < sizeof languages / sizeof *languages; i++) {
         bool came = true;
@@ -424,7 +533,7 @@ static void choices(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"against_every_token", against_every_token}, {"forgotten_masks", forgotten_masks}, {"memory_runs_out", memory_runs_out}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
+        {"against_every_token", against_every_token}, {"forgotten_masks", forgotten_masks}, {"saved_and_loaded", saved_and_loaded}, {"saved_and_damaged", saved_and_damaged}, {"memory_runs_out", memory_runs_out}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
         {"grammars", grammars}, {"grammars_refused", grammars_refused}, {"choices", choices},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -19,10 +19,10 @@ let grammars;
 before(async () => { grammars = await Grammars.open(new WebAssembly.Module(readFileSync(new URL('../../dist/grammar.wasm', import.meta.url))), /** @type {any} */ (BYTES)); });
 
 /** Whether a text is all that a pattern describes; null: the pattern is refused. */
-function ours(pattern, flags) {
+async function ours(pattern, flags) {
   let grammar;
   try {
-    grammar = grammars.compile('regex', pattern, flags);
+    grammar = await grammars.compile('regex', pattern, flags);
   } catch (error) {
     assert.equal(error.code, 'use/schema', `${pattern}: ${error.stack}`);
     return error;
@@ -141,7 +141,7 @@ function disagreements(match, regex, texts) {
   return texts.filter((text) => text.isWellFormed() && match(text) !== regex.test(text));
 }
 
-test(`${COUNT} patterns: the same texts`, (t) => {
+test(`${COUNT} patterns: the same texts`, async (t) => {
   const seen = { pairs: 0, matches: 0, refused: 0 };
   for (let seed = 1; seed <= COUNT; seed++) {
     const patterns = new Patterns(seed);
@@ -149,7 +149,7 @@ test(`${COUNT} patterns: the same texts`, (t) => {
     const flags = `${seed % 3 ? '' : 's'}${seed % 4 < 2 ? '' : 'i'}${seed % 5 ? '' : 'm'}`;
     const regex = theirs(pattern, `${flags}u`);
     assert.ok(regex, pattern);
-    const match = ours(pattern, flagsOf(flags));
+    const match = await ours(pattern, flagsOf(flags));
     const texts = Array.from({ length: TEXTS }, (_, i) => [...(i % 3 ? make() : patterns.text())].slice(0, MOST_LETTERS).join(''));
     if (match instanceof Error) {
       seen.refused++;
@@ -165,12 +165,12 @@ test(`${COUNT} patterns: the same texts`, (t) => {
   assert.ok(seen.pairs > 0.8 * TEXTS * COUNT && seen.matches > 0.1 * seen.pairs, JSON.stringify(seen));
 });
 
-test('what is no pattern is refused, and what is one without the flag u means the same', (t) => {
+test('what is no pattern is refused, and what is one without the flag u means the same', async (t) => {
   const seen = { refused: 0, lenient: 0, same: 0 };
   for (let seed = 1; seed <= 10 * COUNT; seed++) {
     const patterns = new Patterns(seed);
     const pattern = patterns.noise();
-    const match = ours(pattern, 0);
+    const match = await ours(pattern, 0);
     const twice = pattern.replace(/(?<!\\)\(\?<a>/g, '(?:');      // names that come twice change nothing
     const strict = theirs(twice, 'u');
     const regex = strict ?? theirs(twice, '');
@@ -200,13 +200,13 @@ const NAMES = [
 /** Above U+3000, by how much a step goes. */
 const STRIDE = length(97, 1);
 
-test(`${NAMES.length} properties have the code points that they have in V8`, (t) => {
+test(`${NAMES.length} properties have the code points that they have in V8`, async (t) => {
   if (process.versions.unicode !== '17.0') return t.skip(`this Node has Unicode ${process.versions.unicode}, the tables 17.0`);
   const points = Array.from({ length: 0x110000 }, (_, c) => c).filter((c) => (c < 0xD800 || c > 0xDFFF) && (c < 0x3000 ? true : c % STRIDE === 0));
   const text = (c) => String.fromCodePoint(c);
   for (const [i, name] of [...NAMES.entries()].filter(([n]) => n < 60 || n % length(8, 1) === 0)) {
     const regex = new RegExp(`^\\p{${name}}$`, 'u');
-    const match = ours(`\\${i % 2 ? 'p' : 'P'}{${name}}`, 0);
+    const match = await ours(`\\${i % 2 ? 'p' : 'P'}{${name}}`, 0);
     if (match instanceof Error) {
       assert.match(match.message, /No reply can be/, name);
       assert.ok(!points.some((c) => regex.test(text(c)) === Boolean(i % 2)), name);
@@ -218,14 +218,14 @@ test(`${NAMES.length} properties have the code points that they have in V8`, (t)
   return undefined;
 });
 
-test('the flag i takes the same letters for one as in V8, with u and without', (t) => {
+test('the flag i takes the same letters for one as in V8, with u and without', async (t) => {
   if (process.versions.unicode !== '17.0') return t.skip(`this Node has Unicode ${process.versions.unicode}, the tables 17.0`);
   const cased = Array.from({ length: 0x20000 }, (_, c) => String.fromCodePoint(c)).filter((letter) => /[\p{CWCM}\p{CWCF}]/u.test(letter));
   for (const [flags, number] of [['iu', 2], ['i', 2 | OLD_CASE]]) {
     const letters = flags === 'i' ? cased.filter((letter) => letter.length === 1) : cased;
     for (const letter of letters.filter((_, i) => i % length(5, 1) === 0)) {
       const regex = new RegExp(`^${letter}$`, /** @type {string} */ (flags));
-      const match = /** @type {(text: string) => boolean} */ (ours(letter, number));
+      const match = /** @type {(text: string) => boolean} */ (await ours(letter, number));
       const near = cased.filter((one) => one === letter || regex.test(one) || one.toLowerCase() === letter.toLowerCase() || one.toUpperCase() === letter.toUpperCase());
       assert.deepEqual(near.filter(match), near.filter((one) => regex.test(one)), `${flags} ${letter}`);
     }
@@ -233,12 +233,12 @@ test('the flag i takes the same letters for one as in V8, with u and without', (
   return undefined;
 });
 
-test('what is refused is named, with its place', () => {
+test('what is refused is named, with its place', async () => {
   for (const [kind, text, words] of [
     ['regex', `${'ä'.repeat(60)}\\b`, /"\.\.\.ä{14}\\b" cannot be used, at byte 122: word boundaries/], ['regex', '[\\w-.]x', /"\[\\w-\.\]x" .* needs a letter at each end/],
     ['regex', '(?<1>a)', /no name of a group/], ['regex', '(?<>a)', /name is empty/], ['regex', 'a{2}{3}', /nothing to repeat/], ['regex', 'say "\\b"', /"say \\"\\b\\""/],
     ['grammar', 'root ::= "x"\nb ::= "\\q"', /line 2, at "\\q\\"": there is no such escape/], ['grammar', 'root ::= "x"\r\nroot ::= "b"', /line 2, at "root ::= \\"b\\"": a rule is defined twice/],
     ['grammar', 'root ::= [z-a]', /at "z-a\]": a range is out of order/], ['grammar', 'root ::= "\\uD800"', /at "\\uD800\\"": half a character/], ['grammar', 'root ::= "a', /line 1, at its end: .* not closed/],
     ['grammar', 'root ::= a\na ::= b\nb ::= a "x" | "y"', /The rule "a" leads to itself/], ['grammar', `root ::= "x" ${'é'.repeat(40)}`, /at "é{16}":/],
-  ]) assert.throws(() => grammars.compile(/** @type {any} */ (kind), text), (error) => error.code === 'use/schema' && words.test(error.message) && !assert.ok(error.detail.rule), text);
+  ]) await assert.rejects(() => grammars.compile(/** @type {any} */ (kind), text), (error) => error.code === 'use/schema' && words.test(error.message) && !assert.ok(error.detail.rule), text);
 });

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// What side workers do, the same in browsers and in Node.
+
+import { openCompiler } from '../engine/grammar-compiler.js';
+
+/** @type {import('./side-worker.js').SideKind} */
+export const COMPILE = { name: 'compile', open: openCompiler };

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Work beside the engine's worker: what cannot be cut into slices and needs no engine, above all compiling what replies must look like. Two side
+// workers at most, the first for whatever is asked. What takes it longer than a moment is given up and begun again in the second one, so that
+// nobody's small schema waits for anybody's large one. Of those who wait comes first who has used the least time of late.
+// Where no such worker can be started the work is done here.
+
+import { fromWire } from '../shared/errors.js';
+import { Shares } from './shares.js';
+import { Lane } from './side-lane.js';
+import { Pace } from './side-pace.js';
+
+/** Longest work in the first worker, and of one job at all (what compiling takes is counted in steps, and less). */
+const MOMENT_MS = 50;
+const MOST_MS = 10_000;
+
+/** Memory with which an idle worker is ended. */
+const LARGE = 16 * 2 ** 20;
+
+/** @import { Job, SideHost } from './side-lane.js' */
+
+/** Why a job has no result: `isStopped`: nobody waits for it any more; `isLate`: it takes too long. */
+export class SideEnd extends Error {
+  constructor(message, why = {}) {
+    super(message);
+    Object.assign(this, { isStopped: false, isLate: false, ...why });
+  }
+}
+
+const stopped = () => new SideEnd('stopped', { isStopped: true });
+const late = () => new SideEnd('it takes too long', { isLate: true });
+
+export class SideWorkers {
+  #host;
+  #lanes;
+  #waiting = [];
+  #shares = new Shares();
+  #lastId = 0;
+  #isHere;                // no worker can be started
+  #isBusyHere = false;
+  #opened = new Map();    // kind -> what does it here
+
+  /** @param {SideHost} host */
+  constructor(host) {
+    this.#host = host;
+    this.#isHere = !host.aside;
+    this.#lanes = [MOMENT_MS, Infinity].map((budget) => new Lane(host, budget, (lane, outcome) => this.#settled(lane, outcome)));
+  }
+
+  /** Bytes of their memory. */
+  get held() { return this.#lanes.reduce((sum, { held }) => sum + held, 0); }
+
+  /** There will be work soon. */
+  warm() {
+    if (!this.#isHere) this.#lanes[0].open();
+  }
+
+  /**
+   * Does a job. SideEnd: it has no result.
+   * @param {import('./side-worker.js').SideKind} kind
+   * @param {any} payload its `bytes` are handed over, not copied
+   * @param {{setup?: () => object, owner: import('./shares.js').Owner, job: {stopped: boolean, onStop(): void}, most?: number, isLong?: boolean}} how
+   * setup: what the kind is opened with, once for each worker; most: milliseconds of work; isLong: it surely takes longer than a moment
+   */
+  run(kind, payload, { setup = () => ({}), owner, job, most = MOST_MS, isLong = false }) {
+    if (job.stopped) return Promise.reject(stopped());
+    const done = new Promise((resolve, reject) => {
+      const work = { kind, payload, setup, owner, most, isLong, isStopped: false, id: ++this.#lastId, resolve, reject };
+      job.onStop = () => this.#stop(work);
+      this.#waiting.push(work);
+      this.#next();
+    });
+    return done.finally(() => { job.onStop = () => {}; });
+  }
+
+  #stop(work) {
+    work.isStopped = true;
+    work.reject(stopped());
+    this.#waiting = this.#waiting.filter((other) => other !== work);
+    for (const lane of this.#lanes) if (lane.job === work) lane.stop();
+  }
+
+  /** Of those who wait, whoever has used the least. */
+  #take(isFit) {
+    const [next] = this.#waiting.filter(isFit).sort((a, b) => this.#shares.compare(a.owner, b.owner));
+    this.#waiting = this.#waiting.filter((other) => other !== next);
+    return next;
+  }
+
+  #next() {
+    if (this.#isHere) this.#doHere();
+    else this.#lanes.forEach((lane, i) => this.#fill(lane, i === 1));
+  }
+
+  #fill(lane, isLong) {
+    if (lane.job) return;
+    const work = this.#take((other) => other.isLong === isLong);
+    if (work) lane.give(work);
+    else if (isLong || lane.held > LARGE) lane.end();
+  }
+
+  #settled(lane, { failure, cannotStart, error, payload, spent = 0, ...outcome }) {
+    const { job } = lane;
+    lane.job = null;
+    if (cannotStart) this.#isHere = true;
+    if (job) {
+      this.#shares.charge(job.owner, spent);
+      if (cannotStart) this.#waiting.unshift(job);
+      else if (failure) job.reject(new SideEnd(failure.message));
+      else if (error) job.reject(fromWire(error));
+      else if ('value' in outcome) job.resolve(outcome.value);
+      else if (payload && !job.isLong && !job.isStopped) this.#waiting.push(Object.assign(job, { payload, isLong: true }));
+      else job.reject(late());
+    }
+    this.#next();
+  }
+
+  async #doHere() {
+    const work = this.#isBusyHere ? undefined : this.#take(() => true);
+    if (!work) return;
+    this.#isBusyHere = true;
+    await this.#host.rest();
+    const { kind, setup, payload, owner, most, resolve, reject } = work;
+    const pace = new Pace({ id: work.id, most });
+    try {
+      if (!this.#opened.has(kind)) this.#opened.set(kind, kind.open(setup()));
+      resolve((await this.#opened.get(kind)(payload, pace.look)).value);
+    } catch (error) {
+      reject(pace.isOver ? late() : error);
+    }
+    pace.worked();
+    this.#shares.charge(owner, pace.spent);
+    this.#isBusyHere = false;
+    this.#doHere();
+  }
+}
+
+/** Of each engine's worker. @type {WeakMap<object, SideWorkers>} */
+const all = new WeakMap();
+
+/** @param {SideHost} host @returns {SideWorkers} */
+export function sideWorkersOf(host) {
+  if (!all.has(host)) all.set(host, new SideWorkers(host));
+  return all.get(host);
+}
