@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { NESTING_MOST = 100, BUCKETS = 1024, RANGES_MOST = 512 };
+enum { NESTING_MOST = 100, BUCKETS = 1 << 14, RANGES_MOST = 512 };
 
 struct name {
     struct bytes text;

@@ -86,7 +86,7 @@ struct grammar {
 
 enum { NOTES_MOST = 8192, MEMO = 1 << 15, NODES_MOST = 1 << 21, STATES_MOST = 1 << 15, DEPTH_MOST = 1200, CLASSES_MOST = 256 };
 #define NEXT_DEAD UINT32_MAX
-#define BUILD_WORK (INT64_C(1) << 24) /* steps that building and readiness may take: less than a second, for which others wait */
+#define BUILD_WORK (INT64_C(3) << 22) /* steps that building and readiness may take: less than a second */
 #define CALL_WORK (INT64_C(1) << 23)  /* those of one call later */
 #define PACE_WORK (INT64_C(1) << 14)  /* from one question whether to go on to the next: a millisecond or two */
 

@@ -23,6 +23,7 @@ struct members {
     uint32_t counts; /* k goes from 0 to it */
     uint32_t asked;  /* least, or 0: as many are required anyway */
     struct object_name *names;
+    bool *have; /* [n] scratch */
     struct cell cells[CELLS_MAX];
     gr_expr other, special; /* any other member; one that has to be (0: none has to) */
     const struct member_form *form;
@@ -40,9 +41,12 @@ static bool read_names(struct members *m, const struct object_shape *o)
     m->names = schema_take(s, o->n_names, sizeof *m->names);
     if (!m->names) return false;
     if (o->n_names) memcpy(m->names, o->names, o->n_names * sizeof *m->names);
-    for (uint32_t i = 0; i < m->n; i++)
-        for (uint32_t j = 0; j < o->n_keys; j++)
-            if (keys_have(s, &o->keys[j].keys, m->names[i].name)) m->names[i].value = term_and(s, m->names[i].value, o->keys[j].value);
+    m->have = schema_take(s, m->n, sizeof *m->have);
+    for (uint32_t j = 0; m->have && j < o->n_keys && !s->status; j++) {
+        keys_have(s, &o->keys[j].keys, m->names, m->n, m->have);
+        for (uint32_t i = 0; i < m->n; i++)
+            if (m->have[i]) m->names[i].value = term_and(s, m->names[i].value, o->keys[j].value);
+    }
     return !s->status;
 }
 
@@ -199,8 +203,9 @@ static bool read_existing(struct members *m, const struct object_keys *k, struct
 {
     struct schema *s = m->s;
     e->names = schema_take(s, (uint64_t)m->n + 1, sizeof *e->names);
+    keys_have(s, &k->keys, m->names, m->n, m->have);
     for (uint32_t i = 0; e->names && i < m->n; i++)
-        if (keys_have(s, &k->keys, m->names[i].name) && !terms_apart(s, m->names[i].value, k->value)) e->names[e->n++] = i;
+        if (m->have[i] && !terms_apart(s, m->names[i].value, k->value)) e->names[e->n++] = i;
     e->other = e->names ? other_member(m, keys_expr(s, &k->keys), k->value) : 0;
     if (e->other && !is_never(s, e->other)) e->names[e->n++] = m->n;
     return !s->status;

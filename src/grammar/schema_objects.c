@@ -119,14 +119,16 @@ static uint32_t *read_names(struct pass *p, uint32_t list, const char *keyword, 
     struct schema *s = p->s;
     *n = 0;
     if (!pass_expects(p, list, JSON_ARRAY, keyword)) return NULL;
-    uint32_t *names = schema_take(s, s->nodes[list].count, sizeof *names);
+    uint32_t *names = schema_take(s, s->nodes[list].count, sizeof *names), all = 0;
     for (uint32_t i = s->nodes[list].first; i && names; i = s->nodes[i].next) {
         if (s->nodes[i].kind != JSON_STRING) return pass_refuse(p, keyword, "a list of names was expected"), NULL;
-        uint32_t name = schema_name(s, s->nodes[i].text), j = 0;
-        while (j < *n && names[j] != name) j++;
-        if (j == *n) names[(*n)++] = name;
+        names[all++] = schema_name(s, s->nodes[i].text);
     }
-    if (s->status) p->set = NULL;
+    uint32_t *where = names_where(s);
+    for (uint32_t i = 0; where && i < all; i++)
+        if (!where[names[i]]++) names[(*n)++] = names[i];
+    for (uint32_t i = 0; where && i < *n; i++) where[names[i]] = 0;
+    if (!where) p->set = NULL;
     return p->set ? names : NULL;
 }
 

@@ -2,6 +2,7 @@
  *
  * Where references lead: the document's resources ($id), anchors and pointers. Nothing is ever fetched.
  */
+#include "grammar/nodes.h"
 #include "grammar/schema_tree.h"
 
 #include <string.h>
@@ -109,7 +110,7 @@ static uint32_t string_member(const struct schema *s, uint32_t node, const char 
 
 static void add_anchor(struct schema *s, uint32_t node, struct bytes name, bool dynamic)
 {
-    s->anchors[s->n_anchors++] = (struct schema_anchor){name, node, s->nodes[node].resource, dynamic};
+    s->anchors[++s->n_anchors] = (struct schema_anchor){schema_name(s, name), node, s->nodes[node].resource, 0, dynamic};
 }
 
 /* A schema's own address and names. */
@@ -122,7 +123,8 @@ static void place_schema(struct schema *s, uint32_t node)
     if (id && !ignored) {
         struct bytes uri = cut(s->nodes[id].text, &fragment);
         if (uri.size) {
-            s->resources[++s->n_resources] = (struct schema_resource){resolved(s, s->resources[s->nodes[node].resource].uri, uri), node};
+            struct bytes whole = resolved(s, s->resources[s->nodes[node].resource].uri, uri);
+            s->resources[++s->n_resources] = (struct schema_resource){whole, schema_name(s, whole), node};
             s->nodes[node].resource = s->n_resources;
         }
         if (fragment.size) add_anchor(s, node, fragment, false); /* as drafts up to 7 wrote anchors */
@@ -159,9 +161,23 @@ static int draft_of(struct schema *s)
     return s->status;
 }
 
+/* Resources and anchors by their names: of each name the first resource, and all anchors, which come in their order. */
+static int name_places(struct schema *s)
+{
+    s->n_named = s->n_names;
+    s->resource_named = schema_take(s, (uint64_t)s->n_named + 1, sizeof *s->resource_named);
+    s->anchor_named = schema_take(s, (uint64_t)s->n_named + 1, sizeof *s->anchor_named);
+    for (uint32_t i = s->n_resources; i > 0 && !s->status; i--) s->resource_named[s->resources[i].name] = i;
+    for (uint32_t i = s->n_anchors; i > 0 && !s->status; i--) {
+        s->anchors[i].next = s->anchor_named[s->anchors[i].name];
+        s->anchor_named[s->anchors[i].name] = i;
+    }
+    return s->status;
+}
+
 int schema_places(struct schema *s)
 {
-    uint32_t n = 2, anchors = 1;
+    uint32_t n = 2, anchors = 2;
     if (draft_of(s)) return s->status;
     s->nodes[s->root].place = PLACE_SCHEMA;
     for (uint32_t i = 2; i <= s->n_nodes; i++) {
@@ -183,7 +199,7 @@ int schema_places(struct schema *s)
         if (s->nodes[i].parent) s->nodes[i].resource = s->nodes[s->nodes[i].parent].resource;
         if (s->nodes[i].place == PLACE_SCHEMA) place_schema(s, i);
     }
-    return s->status;
+    return name_places(s);
 }
 
 /* --- references --------------------------------------------------------------------------------------------- */
@@ -207,8 +223,34 @@ static struct bytes decoded(struct schema *s, struct bytes text)
     return (struct bytes){out, n};
 }
 
+/* Children by a step of a pointer: the number of a name, or ELEMENT + a place. */
+#define ELEMENT (UINT32_C(1) << 31)
+
+static struct schema_child *child_slot(const struct schema *s, uint32_t parent, uint32_t step)
+{
+    uint32_t mask = s->child_slots - 1, h = (parent * 0x9E3779B1u ^ step) * 0x85EBCA6Bu, at = (h ^ h >> 15) & mask;
+    while (s->children[at].node && (s->children[at].step != step || s->nodes[s->children[at].node].parent != parent)) at = (at + 1) & mask;
+    return &s->children[at];
+}
+
+/* When there is a first pointer. */
+static bool find_children(struct schema *s)
+{
+    if (s->children) return true;
+    for (s->child_slots = 64; s->child_slots < 2 * s->n_nodes;) s->child_slots *= 2;
+    s->children = schema_take(s, s->child_slots, sizeof *s->children);
+    for (uint32_t parent = 1; s->children && parent <= s->n_nodes; parent++) {
+        uint32_t place = ELEMENT;
+        for (uint32_t i = s->nodes[parent].first; i; i = s->nodes[i].next, place++) {
+            uint32_t step = s->nodes[i].key ? s->nodes[i].key : place;
+            *child_slot(s, parent, step) = (struct schema_child){i, step};
+        }
+    }
+    return s->children != NULL;
+}
+
 /* A step of a pointer, ~0 and ~1 decoded in place, and what it leads to; 0: nothing. */
-static uint32_t follow(const struct schema *s, uint32_t node, uint8_t *step, size_t size)
+static uint32_t follow(struct schema *s, uint32_t node, uint8_t *step, size_t size)
 {
     size_t n = 0;
     uint32_t index = 0;
@@ -223,15 +265,13 @@ static uint32_t follow(const struct schema *s, uint32_t node, uint8_t *step, siz
         if (step[i] < '0' || step[i] > '9' || index > 1000000) return 0;
         index = index * 10 + step[i] - '0';
     }
-    uint32_t child = s->nodes[node].first;
-    while (child && (list ? index-- > 0 : bytes_compare(s->names[s->nodes[child].key], (struct bytes){step, n}) != 0)) child = s->nodes[child].next;
-    return child;
+    return child_slot(s, node, list ? ELEMENT + index : schema_name(s, (struct bytes){step, n}))->node;
 }
 
 static uint32_t pointed(struct schema *s, uint32_t node, struct bytes pointer)
 {
     uint8_t *own = schema_take(s, pointer.size, 1);
-    if (!own) return 0;
+    if (!own || !find_children(s)) return 0;
     memcpy(own, pointer.data, pointer.size);
     for (size_t at = 0, end; at < pointer.size && node; at = end) {
         end = ++at; /* past the slash */
@@ -243,18 +283,16 @@ static uint32_t pointed(struct schema *s, uint32_t node, struct bytes pointer)
 
 static uint32_t resource_of(struct schema *s, uint32_t node, struct bytes uri)
 {
-    struct bytes whole = resolved(s, s->resources[s->nodes[node].resource].uri, uri);
-    for (uint32_t i = 1; i <= s->n_resources; i++)
-        if (bytes_compare(s->resources[i].uri, whole) == 0) return i;
-    return UINT32_MAX;
+    uint32_t name = schema_name(s, resolved(s, s->resources[s->nodes[node].resource].uri, uri));
+    uint32_t found = name <= s->n_named ? s->resource_named[name] : 0;
+    return found ? found : UINT32_MAX;
 }
 
 /* A place with a name; *dynamic: where it lies may depend on how one came there. */
-static uint32_t anchored(const struct schema *s, uint32_t resource, struct bytes name, bool *dynamic)
+static uint32_t anchored(struct schema *s, uint32_t resource, struct bytes text, bool *dynamic)
 {
-    uint32_t found = 0, others = 0;
-    for (uint32_t i = 0; i < s->n_anchors; i++) {
-        if (bytes_compare(s->anchors[i].name, name) != 0) continue;
+    uint32_t found = 0, others = 0, name = schema_name(s, text);
+    for (uint32_t i = name <= s->n_named ? s->anchor_named[name] : 0; i && node_work(s->g, 1); i = s->anchors[i].next) {
         if (s->anchors[i].resource == resource && (!found || !s->anchors[i].dynamic)) {
             found = s->anchors[i].node;
             *dynamic = s->anchors[i].dynamic;

@@ -14,11 +14,21 @@ const struct object_shape OBJECT_ANY = {.most = GR_MANY};
 
 /* --- keys ------------------------------------------------------------------------------------------------ */
 
-bool keys_have(struct schema *s, const struct key_set *k, uint32_t name)
+uint32_t *names_where(struct schema *s)
 {
-    for (uint32_t i = 0; i < k->n; i++)
-        if (k->names[i] == name) return !k->rest;
-    return words_have_name(s, k->keys, name) != k->rest;
+    if (s->where_room < s->name_slots) {
+        s->where = schema_take(s, s->name_slots, sizeof *s->where);
+        s->where_room = s->where ? s->name_slots : 0;
+    }
+    return s->status ? NULL : s->where;
+}
+
+void keys_have(struct schema *s, const struct key_set *k, const struct object_name *names, uint32_t n, bool *have)
+{
+    uint32_t *where = names_where(s);
+    for (uint32_t i = 0; where && i < k->n; i++) where[k->names[i]] = 1;
+    for (uint32_t i = 0; where && i < n; i++) have[i] = (where[names[i].name] || words_have_name(s, k->keys, names[i].name)) != k->rest;
+    for (uint32_t i = 0; where && i < k->n; i++) where[k->names[i]] = 0;
 }
 
 static gr_expr some_keys(struct schema *s, const struct key_set *k)
@@ -49,16 +59,6 @@ struct key_set keys_and_more(struct schema *s, struct key_set a, struct key_set 
 }
 
 /* --- objects --------------------------------------------------------------------------------------------- */
-
-/* Room to say where a name stands in a list; all zero. */
-static uint32_t *where_names(struct schema *s)
-{
-    if (s->where_room < s->name_slots) {
-        s->where = schema_take(s, s->name_slots, sizeof *s->where);
-        s->where_room = s->where ? s->name_slots : 0;
-    }
-    return s->where;
-}
 
 /* Whether a name must be, and no value of it is in both. */
 static bool names_apart(struct schema *s, const struct object_shape *a, const struct object_shape *b, const uint32_t *where)
@@ -92,7 +92,7 @@ static uint32_t join_some(struct schema *s, struct object_name *out, uint32_t n,
 /* a's names, then b's, those that are only asked for behind the others; NULL also where both cannot be. */
 static struct object_name *join_names(struct schema *s, const struct object_shape *a, const struct object_shape *b, uint32_t *n)
 {
-    uint32_t *where = where_names(s);
+    uint32_t *where = names_where(s);
     for (uint32_t i = 0; where && i < a->n_names; i++) where[a->names[i].name] = i + 1;
     bool can = where && !names_apart(s, a, b, where);
     for (uint32_t i = 0; where && i < a->n_names; i++) where[a->names[i].name] = 0;
@@ -116,10 +116,14 @@ static const struct object_keys *join_keys(struct schema *s, const struct object
 /* A name that must be and may not. */
 static bool contradicts(struct schema *s, const struct object_shape *o)
 {
-    for (uint32_t i = 0; i < o->n_keys; i++)
-        for (uint32_t j = 0; o->keys[i].value == TERM_NONE && j < o->n_names; j++)
-            if (o->names[j].required && keys_have(s, &o->keys[i].keys, o->names[j].name)) return true;
-    return o->least > o->most;
+    bool *have = NULL, found = o->least > o->most;
+    for (uint32_t i = 0; i < o->n_keys && !found; i++) {
+        if (o->keys[i].value != TERM_NONE || !o->n_names) continue;
+        if (!have && !(have = schema_take(s, o->n_names, sizeof *have))) return false;
+        keys_have(s, &o->keys[i].keys, o->names, o->n_names, have);
+        for (uint32_t j = 0; j < o->n_names && !found; j++) found = o->names[j].required && have[j];
+    }
+    return found;
 }
 
 /* NULL: no object is in both. */

@@ -101,7 +101,9 @@ const struct schema_set *set_unseen(struct schema *s, const struct schema_set *a
 
 extern const struct array_shape ARRAY_ANY;
 extern const struct object_shape OBJECT_ANY;
-bool keys_have(struct schema *s, const struct key_set *k, uint32_t name);
+uint32_t *names_where(struct schema *s); /* by name, scratch: zero, and left so */
+/* have[i]: whether names[i] is among the keys. */
+void keys_have(struct schema *s, const struct key_set *k, const struct object_name *names, uint32_t n, bool *have);
 struct key_set keys_and_more(struct schema *s, struct key_set a, struct key_set b);
 gr_expr keys_expr(struct schema *s, const struct key_set *k);
 

@@ -4,6 +4,7 @@
  */
 #include "grammar/schema_tree.h"
 
+#include "grammar/nodes.h"
 #include "grammar/schema_numbers.h"
 
 #include <stdio.h>
@@ -47,6 +48,7 @@ void *schema_take(struct schema *s, uint64_t count, uint64_t size)
 {
     uint64_t bytes = (count * size + 7) & ~(uint64_t)7;
     if (s->status) return NULL;
+    if (!node_work(s->g, 1)) return (void)schema_checked(s, s->here, "limit", 0), NULL;
     if (bytes == 0) bytes = 8;
     if (!s->pool || s->pool->size - s->pool->used < bytes) return take_block(s, bytes);
     void *p = (uint8_t *)(s->pool + 1) + s->pool->used;
@@ -192,6 +194,7 @@ uint32_t schema_name(struct schema *s, struct bytes name)
 static uint32_t add_node(struct schema *s, enum json_kind kind, uint32_t parent, uint32_t last)
 {
     if (s->n_nodes == NODES_MAX) schema_refuse(s, s->root, "limit", "it has more than 150,000 values");
+    if (!s->status && !node_work(s->g, 1)) schema_checked(s, s->root, "limit", 0);
     if (s->n_nodes + 1 >= s->node_room) {
         uint32_t room = s->node_room ? s->node_room * 2 : 256;
         struct schema_node *nodes = s->status ? NULL : mem_resize(s->mem, s->nodes, (uint64_t)room * sizeof *nodes);

@@ -27,13 +27,17 @@ struct schema_node {
 /* A part of the document with an address of its own, and a place with a name in it. */
 struct schema_resource {
     struct bytes uri;
-    uint32_t node;
+    uint32_t name, node; /* name: the URI's number among the names */
 };
 
 struct schema_anchor {
-    struct bytes name;
-    uint32_t node, resource;
+    uint32_t name, node, resource, next; /* next: of the same name; 0: none */
     bool dynamic;
+};
+
+/* A node and the step of a pointer that leads to it from its parent. */
+struct schema_child {
+    uint32_t node, step;
 };
 
 enum { NOTED_MAX = 32 };
@@ -55,7 +59,10 @@ struct schema {
     uint32_t n_names, *name_table, name_slots;
     struct schema_resource *resources;
     struct schema_anchor *anchors;
-    uint32_t n_resources, n_anchors, n_outermost; /* n_outermost: of `$recursiveAnchor: true` */
+    uint32_t n_resources, n_anchors, n_outermost; /* both from 1 on; n_outermost: of `$recursiveAnchor: true` */
+    uint32_t n_named, *resource_named, *anchor_named; /* by the number of a name up to n_named; 0: none */
+    struct schema_child *children; /* [child_slots]: schema_refs.c */
+    uint32_t child_slots;
     int draft;   /* 4, 6, 7, 2019, 2020 */
     bool tracks; /* some unevaluatedX asks what has been looked at */
     struct schema_noted {
@@ -67,7 +74,7 @@ struct schema {
     struct schema_terms *terms;   /* conjunctions: schema_sets.h */
     int depth;                    /* of schemas in one place */
     uint32_t here;                /* the schema at hand, for messages of limits */
-    uint32_t *where;              /* [name_slots]: scratch of set_and(), zero between two calls */
+    uint32_t *where;              /* names_where() */
     uint32_t where_room;
 };
 

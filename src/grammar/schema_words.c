@@ -4,6 +4,8 @@
  */
 #include "grammar/schema_words.h"
 
+#include "grammar/nodes.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -235,6 +237,7 @@ static struct bytes encoded(struct schema *s, struct bytes name)
 bool words_have_name(struct schema *s, gr_expr e, uint32_t name)
 {
     if (e == 0 || e == s->words->never || s->status) return false;
+    if (!node_work(s->g, (int64_t)s->names[name].size)) return schema_checked(s, s->here, "limit", 0) != 0;
     enum gr_answer answer = gr_contains(s->g, e, encoded(s, s->names[name]));
     if (answer == GR_UNKNOWN) schema_refuse(s, s->here, "limit", "its patterns of names are too large");
     return answer == GR_YES;

@@ -8,6 +8,7 @@
 #include "grammar/schema.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 enum { LINE = 4096 };
 
@@ -163,6 +164,53 @@ static void large_ones(void)
     let_go();
 }
 
+/* --- how work grows ---------------------------------------------------------------------------------------- */
+
+/* Seconds of the processor that a list of so many parts takes, whatever comes of it: the least of some. */
+static double taken(const char *head, const char *part, int n, const char *tail)
+{
+    double least = 1e9;
+    for (int i = 0; i < 2; i++) {
+        clock_t begun = clock();
+        compile_repeated(head, part, n, tail);
+        double took = (double)(clock() - begun) / CLOCKS_PER_SEC;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+/* Sixteen times as many names take about sixteen times as long; what compares them pair by pair takes up to 256 times as long. */
+static void grows_evenly(void)
+{
+    static const char *const lists[][3] = {
+        {"{\"required\":[", "\"k%d\",", "\"z\"]}"},
+        {"{\"additionalProperties\":false,\"required\":[\"k0\"],\"properties\":{", "\"k%d\":true,", "\"z\":true}}"},
+        {"{\"dependentRequired\":{\"a\":[", "\"k%d\",", "\"z\"]}}"},
+        {"{\"$ref\":\"#/$defs/k0\",\"$defs\":{", "\"k%d\":{\"items\":{\"$ref\":\"#/$defs/k%d\"}},", "\"z\":true}}"},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        double few = taken(lists[i][0], lists[i][1], 2500, lists[i][2]), many = taken(lists[i][0], lists[i][1], 40000, lists[i][2]);
+        if (many > 32 * few) printf("%s: %.4f and %.4f s\n", lists[i][0], few, many);
+        CHECK(many <= 32 * few);
+    }
+    let_go();
+}
+
+static int asked_to_stop;
+static int stop_now(void) { return ++asked_to_stop > 2; }
+
+/* Whoever makes a grammar is asked now and then, and may end it. */
+static void stopped(void)
+{
+    grammar_pace(stop_now);
+    asked_to_stop = 0;
+    CHECK_EQ(compile_repeated("{\"enum\":[", "\"v%d\",", 20000, "1]}"), ERR_SCHEMA);
+    grammar_pace(NULL);
+    CHECK(asked_to_stop == 3 && strstr(err.message, "too long"));
+    CHECK_EQ(compile_repeated("{\"enum\":[", "\"v%d\",", 200, "1]}"), OK);
+    let_go();
+}
+
 /* --- walks ----------------------------------------------------------------------------------------------- */
 
 static uint64_t seed;
@@ -259,7 +307,7 @@ static void notes(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"table", table}, {"messages", messages}, {"notes", notes}, {"memory_runs_out", memory_runs_out}, {"large_ones", large_ones}, {"walks", walks},
+        {"table", table}, {"messages", messages}, {"notes", notes}, {"memory_runs_out", memory_runs_out}, {"large_ones", large_ones}, {"grows_evenly", grows_evenly}, {"stopped", stopped}, {"walks", walks},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }
