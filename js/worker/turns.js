@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Whose turn it is beside the model's steps. Tokens of texts, prompts of conversations, pixels: such work is cut into slices of some milliseconds,
+// and between two slices the worker looks at its messages. While replies are made, slices together take a fifth of the time of the steps; otherwise
+// they follow each other. Among those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's
+// guests (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever else comes.
+
+/** Longest slice, and the time that slices take of steps. */
+const SLICE_MS = 5;
+const SHARE = 1 / 5;
+
+/** Of a slice beside short steps, so that little work does not need many. */
+const LEAST_MS = 1;
+
+/** In this time half of what was used is forgotten. */
+const HALF_LIFE_MS = 10_000;
+
+/** So much of the time that somebody waits is taken off what he has used. */
+const PATIENCE = 1 / 5;
+
+/** What is left when it is as good as forgotten, and how many come between two looks for such. */
+const NOTHING_MS = 1;
+const SWEEP = 64;
+
+/**
+ * Who asks: his cacheScope, and which of those who share it.
+ * @typedef {{scope: number, guest: number}} Owner
+ */
+
+/** Time that somebody has used, and those of his who wait. */
+class Account {
+  #used = 0;
+  #at = 0;            // when it was that much
+  waiting = 0;
+  since = 0;          // he waits, or had his last slice
+
+  used(now) { return this.#used * 2 ** ((this.#at - now) / HALF_LIFE_MS); }
+  rank(now) { return this.used(now) - (now - this.since) * PATIENCE; }
+  isForgotten(now) { return this.waiting === 0 && this.used(now) < NOTHING_MS; }
+
+  enter(now) {
+    if (this.waiting++ === 0) this.since = now;
+  }
+
+  charge(ms, now) {
+    this.#used = this.used(now) + ms;
+    this.#at = this.since = now;
+  }
+}
+
+class Guest extends Account {
+  queue = [];
+}
+
+class Scope extends Account {
+  /** @type {Map<number, Guest>} */
+  guests = new Map();
+}
+
+/** Accounts by their numbers, without those that are as good as new. */
+function accountOf(accounts, number, Kind, now) {
+  const known = accounts.get(number);
+  if (known) return known;
+  if (accounts.size % SWEEP === SWEEP - 1) for (const [other, account] of accounts) if (account.isForgotten(now)) accounts.delete(other);
+  const account = new Kind();
+  accounts.set(number, account);
+  return account;
+}
+
+/** Who comes first of those who wait. */
+function first(accounts, now) {
+  let best = null;
+  for (const account of accounts.values()) if (account.waiting > 0 && (!best || account.rank(now) < best.rank(now))) best = account;
+  return best;
+}
+
+export class Turns {
+  #rest;
+  #now;
+  #scopes = new Map();
+  #waiting = 0;
+  #credit = 0;          // milliseconds that slices may take of the steps so far; less than 0 where one took longer
+  #isLed = false;       // steps are made: slices come between them
+  #serves = false;
+  #dead = null;
+
+  /**
+   * @param {() => void | Promise<void>} rest lets waiting messages in
+   * @param {() => number} [now] milliseconds
+   */
+  constructor(rest, now = () => performance.now()) {
+    this.#rest = rest;
+    this.#now = now;
+  }
+
+  /**
+   * Does a slice of work when it is its turn. What it begins and does not wait for is its own affair: only what it does at once counts.
+   * @template T
+   * @param {Owner} owner
+   * @param {(ms: number) => T} work is told how long it may take
+   * @returns {Promise<Awaited<T>>} what the work returns, or throws
+   */
+  run(owner, work) {
+    if (this.#dead) return Promise.reject(this.#dead);
+    return new Promise((resolve, reject) => {
+      const now = this.#now();
+      const scope = accountOf(this.#scopes, owner.scope, Scope, now);
+      const guest = accountOf(scope.guests, owner.guest, Guest, now);
+      guest.queue.push({ work, resolve, reject });
+      scope.enter(now);
+      guest.enter(now);
+      this.#waiting++;
+      this.#serve();
+    });
+  }
+
+  /**
+   * Takes all the steps of some work, as many in a slice as there is time for.
+   * @template T
+   * @param {Owner} owner
+   * @param {Iterator<unknown, T, void>} steps of a millisecond or so each; is ended where they cannot be gone on with
+   * @param {AbortSignal} [signal] after which nobody wants the rest of them
+   * @returns {Promise<T>} what the last of them returns
+   */
+  async through(owner, steps, signal) {
+    const some = (ms) => {
+      signal?.throwIfAborted();
+      const end = this.#now() + ms;
+      let step;
+      do step = steps.next(); while (!step.done && this.#now() < end);
+      return step;
+    };
+    try {
+      for (;;) {
+        const { done, value } = await this.run(owner, some);
+        if (done) return /** @type {T} */ (value);
+      }
+    } finally {
+      steps.return?.();
+    }
+  }
+
+  /** How many guests are known. */
+  get guests() { return [...this.#scopes.values()].reduce((sum, { guests }) => sum + guests.size, 0); }
+
+  /** Steps are made from now on: slices come with after(), until there are no more. */
+  begin() {
+    this.#isLed = true;
+    this.#credit = 0;
+  }
+
+  end() {
+    this.#isLed = false;
+    this.#serve();
+  }
+
+  /** Between two steps, the first of which took that long: a look at the messages, and slices as far as they are due. */
+  async after(ms) {
+    this.#credit = Math.min(this.#credit, 0) + ms * SHARE;
+    do await this.#rest(); while (this.#credit > 0 && this.#give(Math.min(SLICE_MS, Math.max(LEAST_MS, this.#credit))));
+  }
+
+  /** The engine has crashed: nothing is done any more. */
+  crash(error) {
+    this.#dead ??= error;
+    for (const { guests } of this.#scopes.values()) for (const { queue } of guests.values()) for (const { reject } of queue) reject(error);
+    this.#scopes.clear();
+    this.#waiting = 0;
+  }
+
+  /** Slices one after the other, where no steps are made. */
+  async #serve() {
+    if (this.#serves) return;
+    this.#serves = true;
+    do await this.#rest(); while (!this.#isLed && this.#give(SLICE_MS));
+    this.#serves = false;
+  }
+
+  /** A slice for whose turn it is. @returns {boolean} whether anybody waits */
+  #give(ms) {
+    if (this.#waiting === 0) return false;
+    const began = this.#now();
+    const scope = first(this.#scopes, began);
+    const guest = first(scope.guests, began);
+    const { work, resolve, reject } = guest.queue.shift();
+    for (const account of [scope, guest]) account.waiting--;
+    this.#waiting--;
+    try {
+      resolve(work(ms));
+    } catch (error) {
+      reject(error);
+    }
+    const now = this.#now();
+    for (const account of [scope, guest]) account.charge(now - began, now);
+    this.#credit -= now - began;
+    return true;
+  }
+}
