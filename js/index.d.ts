@@ -480,7 +480,7 @@ export interface CompleteOptions {
   /**
    * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same scope alone, so that nobody
    * learns from `cachedTokens`, or from the time an answer takes, what people of another scope have asked. Default 0; a program that answers
-   * several people gives each his own.
+   * several people gives each his own. Work beside the model (prompts, tokens of texts) is shared fairly between scopes.
    */
   cacheScope?: number | undefined;
 }
@@ -909,9 +909,9 @@ export interface Model {
    */
   tokenize(input: string | Uint8Array | readonly Message[], options?: Given<PromptOptions>): Promise<number[]>;
   /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
-  detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions & { bytes?: false | undefined }>): Promise<string>;
+  detokenize(tokens: ArrayLike<number>, options?: Given<TextOptions & { bytes?: false | undefined }>): Promise<string>;
   /** The bytes of each token: a part of a character is no text. */
-  detokenize(tokens: ArrayLike<number>, options: Given<CallOptions> & { readonly bytes: true }): Promise<Uint8Array<ArrayBuffer>[]>;
+  detokenize(tokens: ArrayLike<number>, options: Given<TextOptions> & { readonly bytes: true }): Promise<Uint8Array<ArrayBuffer>[]>;
   /** How many tokens a text has, or a conversation with everything its template adds; images are measured, not looked at. */
   countTokens(input: string | readonly Message[], options?: Given<PromptOptions>): Promise<number>;
   /**
@@ -933,7 +933,7 @@ export interface Model {
    */
   rank(query: string, documents: readonly string[], options?: Given<RankOptions>): Promise<Rank[]>;
   /** What the encoder makes of an image: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
-  look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high' | undefined; maxPixels?: number | undefined }>): Promise<Look>;
+  look(image: ImageSource, options?: Given<TextOptions & { detail?: 'low' | 'auto' | 'high' | undefined; maxPixels?: number | undefined }>): Promise<Look>;
   /** The conversations that are kept in the model's store, used last first, once none is being written any more. */
   kept(options?: Given<CallOptions>): Promise<Kept[]>;
   /**
@@ -952,8 +952,14 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Of what is asked beside replies. */
+export interface TextOptions extends CallOptions {
+  /** Whose it is, as in {@link CompleteOptions.cacheScope}: who asks for much waits behind others. */
+  cacheScope?: number | undefined;
+}
+
 /** How a conversation is written out, as in {@link ChatOptions}. */
-export interface PromptOptions extends CallOptions {
+export interface PromptOptions extends TextOptions {
   thinking?: boolean | undefined;
   tools?: readonly Tool[] | undefined;
   numberImages?: boolean | undefined;

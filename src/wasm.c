@@ -22,7 +22,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"15\"\n"
+        ".ascii \"16\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -174,11 +174,18 @@ EXPORT double wasm_error_offset(address e) { return (double)quern_error(ENGINE(e
 
 /* --- text --- */
 
-/* Texts here are shorter than 2 GiB, so sizes and counts fit an int. */
-EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t sentinel, address ids, int cap)
+EXPORT address wasm_text_new(address e, int mode, uint32_t sentinel) { return FROM(tok_run_new(ENGINE(e)->tok, (enum tok_mode)mode, sentinel)); }
+EXPORT void wasm_text_free(address run) { tok_run_free(TO(struct tok_run, run)); }
+
+/* flags: 1 nothing follows, 2 a piece may be long. out [2]: ids, bytes that have become tokens. */
+EXPORT int wasm_text_go_on(address e, address run, address text, int size, int flags, int budget, address ids, int cap, address out)
 {
-    return (int)quern_tokenize(ENGINE(e), (struct bytes){TO(const uint8_t, text), (size_t)size}, (enum quern_text)mode, sentinel, TO(int32_t, ids),
-                               cap);
+    struct tok_text in = {.bytes = {TO(const uint8_t, text), (size_t)size}, .is_whole = flags & 1};
+    struct id_sink sink = {.ids = TO(int32_t, ids), .cap = cap};
+    int status = tok_run_go_on(TO(struct tok_run, run), &in, flags & 2, budget, &sink);
+    TO(int, out)[0] = sink.n;
+    TO(int, out)[1] = (int)in.used;
+    return status < 0 ? fail(&ENGINE(e)->error, status, "text", 0, "There is not enough memory for this text.") : status;
 }
 
 EXPORT address wasm_token(address e, int id, address out) { return view(quern_token(ENGINE(e), id), out); }

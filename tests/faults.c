@@ -5,9 +5,9 @@
  * stack, spin for ever or wait for ever (halt, which leaves the processor to others), while all others wait for it as they do in a
  * step. Nothing of this is shipped.
  */
-#define wasm_tokenize wasm_tokenize_unharmed
+#define wasm_text_go_on wasm_text_go_on_unharmed
 #include "../src/wasm.c"
-#undef wasm_tokenize
+#undef wasm_text_go_on
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void strike(void *arg, int thread, int n_threads)
     while (!strcmp(f->kind, "halt") && !zero) __builtin_wasm_memory_atomic_wait32((int *)&zero, 0, -1);
 }
 
-EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t sentinel, address ids, int cap)
+EXPORT int wasm_text_go_on(address e, address run, address text, int size, int flags, int budget, address ids, int cap, address out)
 {
     struct fault fault;
     char line[32] = "";
@@ -51,5 +51,5 @@ EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t s
         pool_limit(p, pool_threads(p)); /* all of them, whatever the crew has decided */
         pool_run(p, strike, &fault);
     }
-    return wasm_tokenize_unharmed(e, text, size, mode, sentinel, ids, cap);
+    return wasm_text_go_on_unharmed(e, run, text, size, flags, budget, ids, cap, out);
 }

@@ -5,10 +5,12 @@
 
 import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
+import { atOnce } from '../shared/steps.js';
 import { CHUNK } from '../shared/chunk.js';
 import { Heap } from './heap.js';
 import { Sequence } from './sequence.js';
 import { Staging } from './staging.js';
+import { TextRun, textOf } from './text-run.js';
 
 /** Numbers of struct sched_facts, the last of which count steps by their size. */
 const [FACTS, SIZES] = [17, 8];
@@ -16,7 +18,6 @@ const [FACTS, SIZES] = [17, 8];
 /** Bytes for second results: the facts at most. */
 const OUT = 8 * FACTS;
 
-const TEXT_MODES = { plain: 0, text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const PRIORITIES = { normal: 0, background: 1 };
 const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
@@ -51,8 +52,6 @@ function quantized(wanted) {
   const { weights = 'none', embeddings = 'none' } = typeof wanted === 'string' ? { weights: wanted, embeddings: wanted } : wanted ?? {};
   return { quantize: Math.max(0, QUANTIZED.indexOf(weights)), embeddings: Math.max(0, QUANTIZED.indexOf(embeddings)) };
 }
-
-const encoder = new TextEncoder();
 
 export class Engine {
   #wasm;                // exported functions
@@ -167,22 +166,17 @@ export class Engine {
 
   // --- text ---
 
-  /** @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} mode @returns {Int32Array} */
-  tokenize(text, mode = 'text', sentinel = 0) {
-    const bytes = typeof text === 'string' ? encoder.encode(text) : text;
-    const room = bytes.length;    // a token stands for one byte at least
-    return this.#heap.lend(4 * room + bytes.length, (ids) => {
-      const address = ids + 4 * room;
-      this.#heap.bytes(address, bytes.length).set(bytes);
-      const n = this.#check(this.#wasm._wasm_tokenize(this.#engine, address, bytes.length, TEXT_MODES[mode], sentinel, ids, room));
-      return this.#heap.int32(ids, n).slice();
-    });
+  /** A text on its way to tokens. @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} [mode] @param {number} [sentinel] */
+  tokenizing(text, mode = 'text', sentinel = 0) {
+    const failed = () => new QuernError('mem/load', 'There is not enough memory for this text.');
+    const check = (status) => this.#check(status);
+    return new TextRun({ wasm: this.#wasm, heap: this.#heap, engine: this.#engine, check, failed }, text, mode, sentinel);
   }
 
-  detokenize(ids) {
-    const stream = new TextDecoder('utf-8', { ignoreBOM: true });
-    return Array.from(ids, (id) => stream.decode(this.tokenBytes(id), { stream: true })).join('') + stream.decode();
-  }
+  /** The same at once. @returns {Int32Array} */
+  tokenize(...given) { return this.tokenizing(...given).all(); }
+
+  detokenize(ids) { return atOnce(textOf(this, ids)); }
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
   longestToken() { return this.#longestToken ||= this.tokens().starts.reduce((most, start, i, all) => Math.max(most, all[i + 1] - start || 1), 1); }

@@ -78,8 +78,8 @@ class Model {
   }
 
   async detokenize(tokens, options) {
-    const { signal, bytes } = checkOptions('detokenize', options);
-    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize), bytes }, { signal });
+    const { signal, bytes, ...choices } = checkOptions('detokenize', options);
+    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize), bytes, options: choices }, { signal });
   }
 
   async countTokens(input, options) {
@@ -91,13 +91,13 @@ class Model {
     const { signal, ...choices } = checkOptions('tokens', options);
     const isConversation = Array.isArray(input) && typeof input[0] === 'object';
     if (isConversation) return this.#converse(LOGITS, this.#checked(input, choices.continue), { signal, choices });
-    return this.#call(LOGITS, { ids: checkTokens(input, this.#info.vocabSize) }, { signal });
+    return this.#call(LOGITS, { ids: checkTokens(input, this.#info.vocabSize), options: choices }, { signal });
   }
 
   async look(image, options) {
-    const { signal, ...how } = checkOptions('look', options);
+    const { signal, cacheScope, guest, ...how } = checkOptions('look', options);
     const { media } = this.#taken(this.#checked([{ role: 'user', content: [{ type: 'image', image, ...how }] }]), signal);
-    return this.#call(LOOK, { media: await media }, { signal, transfer: this.#images.transferOf(await media) });
+    return this.#call(LOOK, { media: await media, options: { cacheScope, guest } }, { signal, transfer: this.#images.transferOf(await media) });
   }
 
   embed(...given) { return this.#vectors('embed', given); }
@@ -164,7 +164,7 @@ class Model {
       throw new QuernError('mem/load',
         `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`, { hint: '' });
     }
-    return this.#call(TOKENIZE, { text }, { signal });
+    return this.#call(TOKENIZE, { text, options: choices }, { signal });
   }
 
   /** Bad arguments fail the reply, like everything else that can go wrong with it. */

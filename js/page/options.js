@@ -149,6 +149,9 @@ const LOAD = {
 
 const LOGPROBS = integer(0, 20);
 
+/** Whose it is: what only those know of who say the same, and which of them asks, for a server (worker/turns.js). */
+const WHOSE = { cacheScope: integer(0, 2 ** 32 - 1), guest: integer(0, Number.MAX_SAFE_INTEGER) };
+
 const COMPLETE = {
   signal, stop: stops, logitBias: bias,
   maxTokens: integer(0, Number.MAX_SAFE_INTEGER),
@@ -161,7 +164,7 @@ const COMPLETE = {
   frequencyPenalty: between(-2, 2),
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
-  cacheScope: integer(0, 2 ** 32 - 1),
+  ...WHOSE,
   logprobs: LOGPROBS,
   schema, regex: written, grammar: written, json: boolean, choices: written,
   whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean,
@@ -179,9 +182,9 @@ const TABLES = {
     overflow: oneOf('error', 'drop'),
   },
   call: { signal },
-  tokens: { signal, thinking: boolean, numberImages: boolean, tools, generationPrompt: boolean, continue: boolean },
-  detokenize: { signal, bytes: boolean },
-  look: { signal, detail: DETAIL, maxPixels: PIXELS },
+  tokens: { signal, ...WHOSE, thinking: boolean, numberImages: boolean, tools, generationPrompt: boolean, continue: boolean },
+  detokenize: { signal, ...WHOSE, bytes: boolean },
+  look: { signal, ...WHOSE, detail: DETAIL, maxPixels: PIXELS },
 };
 
 /** A checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */

@@ -10,9 +10,9 @@ import { checkFields, integer, isRecord, ofType } from './values.js';
 const MOST_TEXTS = 2 ** 20;
 
 const text = ofType('string', 'a text');
-const SCOPE = integer(0, 2 ** 32 - 1);
+const WHOSE = { cacheScope: integer(0, 2 ** 32 - 1), guest: integer(0, Number.MAX_SAFE_INTEGER) };
 
-const RANK = { instruction: text, cacheScope: SCOPE, onProgress: ofType('function', 'a function') };
+const RANK = { instruction: text, ...WHOSE, onProgress: ofType('function', 'a function') };
 const EMBED = { ...RANK, dimensions: integer(1, 2 ** 20), normalize: ofType('boolean', 'true or false') };
 
 /** @returns {{options: any, how: {signal?: AbortSignal, onEvent?: (event: any) => any}}} a checked copy, and apart what is not sent */

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// From a conversation to token ids. The file's chat template puts special tokens between the messages; no text
-// that a person typed may become one. So an unused code point, the sentinel, is put after every `<` of the
-// content before rendering; the tokenizer looks for special tokens first and removes sentinels afterwards. That holds
-// wherever the template puts the content, and for a token split over two messages as well.
-//
-// The content's own thinking is taken out here, not by the template: with sentinels in it the template cannot see it.
+// From a conversation to token ids: what people typed is guarded (guard.js), the file's chat template puts special tokens between the messages, and
+// the tokenizer finds these alone. All of it goes by the turns of whoever asked.
 
 import { around } from '../engine/around.js';
-import { QuernError, badParam } from '../shared/errors.js';
-import { jsonText, mapTexts } from '../shared/raw-json.js';
+import { QuernError } from '../shared/errors.js';
+import { atOnce } from '../shared/steps.js';
+import { protect, unguarded } from './guard.js';
+import { jsonSteps } from '../shared/raw-json.js';
 import { CHANNELS, THINKING } from './text.js';
 
 const { open: OPEN, close: CLOSE } = THINKING;
@@ -28,85 +26,6 @@ const CARD_VL = { ...CARD, presencePenalty: 1.5 };
 export function defaultsOf({ architecture, sampling }, thinking) {
   const [plain, thoughtful] = architecture.startsWith('qwen3vl') ? [CARD_VL, CARD_VL_THINKING] : [CARD, CARD_THINKING];
   return { ...(thinking ? thoughtful : plain), ...sampling };
-}
-
-/** Marks in a row that are put in order: the time for that grows by the square of them, and no script has so many. */
-const MOST_MARKS = 1000;
-
-/** A text as NFC has it; one that is made to take long stays what it is. */
-export function composed(text) {
-  for (const [marks] of text.matchAll(/\p{M}+/gu)) if (marks.length > MOST_MARKS) return text;
-  return text.normalize('NFC');
-}
-
-/** Noncharacters first: no text should have them. Then private use, of which there is more than any conversation spells out. */
-function* sentinels() {
-  for (let point = 0xfdd0; point <= 0xfdef; point++) yield point;
-  for (let point = 0xf0000; point <= 0xffffd; point++) yield point;
-}
-
-/** A code point that a text does not have. @param {string} text */
-export function unusedPoint(text) {
-  const used = new Set(text.match(/[\u{fdd0}-\u{fdef}\u{f0000}-\u{ffffd}]/gu));
-  for (const point of sentinels()) if (!used.has(String.fromCodePoint(point))) return point;
-  throw badParam('messages', 'use every private character there is');
-}
-
-const withoutFirstLines = (text) => text.replace(/^\n+/, '');
-
-/** No pattern does it: one takes time by the square of lines' ends that are not the last. */
-function withoutLastLines(text) {
-  let end = text.length;
-  while (text[end - 1] === '\n') end--;
-  return text.slice(0, end);
-}
-
-/** Templates that take a message's thinking out of its content; and those of them that leave the lines' ends behind it. */
-const SPLITS = /(["'])<\/think>\1\s*(?:\)|in\b)/;
-const KEEPS_LINES = /split\((["'])<\/think>\1\)\s*\[-1\]\s*-?%\}/;
-
-/**
- * A content with thinking, taken apart as templates do it: the thought stands before the first mark that ends one, behind the last one that begins
- * one, if there is any; the answer behind the last that ends one.
- */
-function thoughtOf(content, template) {
-  const [before, ...others] = content.split(CLOSE);
-  const after = others.at(-1);
-  if (after === undefined || (template && !SPLITS.test(template))) return { content };
-  const thought = withoutFirstLines(withoutLastLines(before).split(OPEN).at(-1));
-  return { thought, content: KEEPS_LINES.test(template) ? after : withoutFirstLines(after) };
-}
-
-/**
- * What was thought is given to templates by both of its names, as transformers does. What an assistant's content has of it is taken apart, unless the
- * template looks for it beside the content first.
- */
-function separateThought({ role, content, thinking, ...more }, template) {
-  const isBeside = thinking !== undefined && (!template || template.includes('reasoning_content'));
-  const parts = role === 'assistant' && typeof content === 'string' && !isBeside ? thoughtOf(content, template) : { content };
-  const thought = thinking ?? parts.thought;
-  const names = { ...(thinking !== undefined && { thinking }), ...((isBeside || thought) && { reasoning_content: thought }) };
-  return { ...more, role, content: parts.content, ...names };
-}
-
-/** Templates trim contents before they take thinking out of them, so the space behind it stays: with the sentinel before it it is not the first. */
-const keepsSpace = (text, point) => (typeof text === 'string' && text.trim() && text.trimStart() !== text ? point + text : text);
-
-/**
- * Messages, and tools where there are some, as a template wants them, with the sentinel in place. The content of one with images or videos is a list
- * of parts.
- * @param {{role: string, content: string | {type: string, text?: string}[], thinking?: string, tool_calls?: object[]}[]} messages
- * @param {string} template its text counts too: a sentinel in it would be removed
- * @param {object[]} [tools]
- */
-export function protect(messages, template, tools) {
-  const parted = messages.map((message) => separateThought(message, template));
-  const all = mapTexts([parted, tools], composed);
-  const sentinel = unusedPoint(template + jsonText(all));
-  const point = String.fromCodePoint(sentinel);
-  const [guarded, list] = mapTexts(all, (text) => text.replaceAll('<', `<${point}`));
-  const isParted = (i) => parted[i].content !== messages[i].content;
-  return { sentinel, messages: guarded.map((one, i) => (isParted(i) ? { ...one, content: keepsSpace(one.content, point) } : one)), tools: list };
 }
 
 /** ChatML as Qwen3 uses it, for a file without a template. */
@@ -154,6 +73,21 @@ export function channelsOf(engine, channels) {
  * @property {Uint8Array[]} [media] ids of its images and pairs of frames, in the order of their pads (engine/media.js)
  */
 
+/**
+ * What somebody's work is done with, a little at a time beside that of others (worker/share.js).
+ * @typedef {object} Share
+ * @property {<T>(work: () => T) => Promise<T>} run
+ * @property {<T>(steps: Iterator<unknown, T, void>) => Promise<T>} through
+ * @property {(text: string, mode?: 'plain' | 'text' | 'chat', sentinel?: number) => Promise<Int32Array>} tokens
+ */
+
+/** Nobody else waits. @param {import('../engine/engine.js').Engine} engine @returns {Share} */
+const alone = (engine) => ({
+  run: async (work) => work(),
+  through: async (steps) => atOnce(steps),
+  tokens: async (...given) => engine.tokenize(...given),
+});
+
 export class Chat {
   #engine;
   #template;
@@ -163,7 +97,7 @@ export class Chat {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {(template: string, json: string) => Promise<string>} render variables as JSON, whose numbers and orders stay what they are
+   * @param {(template: string, json: string, share: Share) => Promise<string>} render variables as JSON: numbers and orders stay what they are
    */
   constructor(engine, render) {
     this.#engine = engine;
@@ -184,38 +118,43 @@ export class Chat {
    * `tools`: of a conversation that has some. Without `generationPrompt` no reply is begun.
    * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?: boolean,
    *   places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
+   * @param {Share} [share]
    * @returns {Promise<Prompt>}
    */
-  async prompt(messages, options = {}) {
+  async prompt(messages, options = {}, share = alone(this.#engine)) {
     const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, generationPrompt = true, places, tools } = options;
     const template = tools?.list ? this.#toolTemplate : this.#template;
-    const { sentinel, messages: guarded, tools: list } = protect(tools?.messages ?? messages, template, tools?.list);
+    const { sentinel, messages: guarded, tools: list } = await share.through(protect(tools?.messages ?? messages, template, tools?.list));
     const begun = goesOn ? guarded.pop() : null;
     const isBegun = Boolean(begun?.content || begun?.reasoning_content);
     const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking;
     const prompt = template
-      ? await this.#render(template, jsonText({
+      ? await this.#render(template, await share.through(jsonSteps({
         messages: guarded, tools: list ?? null, documents: null, add_generation_prompt: generationPrompt, enable_thinking: thinks,
         add_vision_id: numberImages, ...this.#engine.facts.specialTokens,
-      }))
+      })), share)
       : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
-    const unguarded = (guardedText) => guardedText.replaceAll(String.fromCodePoint(sentinel), '');
-    if (mustFit) refuseHopeless(this.#engine, unguarded(text).length);
-    const plain = this.#engine.tokenize(text, 'chat', sentinel);
+    const asTyped = (guardedText) => share.through(unguarded(guardedText, String.fromCodePoint(sentinel)));
+    if (mustFit && text.length >= this.#engine.contextSize) refuseHopeless(this.#engine, (await asTyped(text)).length);
+    const plain = await share.tokens(text, 'chat', sentinel);
     const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
     const channels = tools ? [...this.#channels, ...channelsOf(this.#engine, tools.channels)] : this.#channels;
     const first = thinking && this.canThink && !inside && !isBegun ? this.#channels.find(({ type }) => type === THINKING.type) : undefined;
-    return { ids, places, channels, inside, first, begun: unguarded(begun?.content ?? ''), defaults: defaultsOf(this.#engine.facts, willThink) };
+    return { ids, places, channels, inside, first, begun: await asTyped(begun?.content ?? ''), defaults: defaultsOf(this.#engine.facts, willThink) };
   }
 
-  /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */
-  plain(given) {
+  /**
+   * Text or tokens to go on from, in which nothing is a mark.
+   * @param {string | Int32Array} given @param {Share} [share]
+   * @returns {Promise<Prompt>}
+   */
+  async plain(given, share = alone(this.#engine)) {
     if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
-    const ids = typeof given === 'string' ? around(this.#engine.tokenize(given), this.#engine.facts.added) : given;
+    const ids = typeof given === 'string' ? around(await share.tokens(given), this.#engine.facts.added) : given;
     if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
     return { ids, channels: [], inside: null, defaults: defaultsOf(this.#engine.facts, false) };
   }

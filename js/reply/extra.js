@@ -152,10 +152,13 @@ export class Extra {
     this.#notes = notes;
   }
 
-  /** The prompt of a completion. @param {import('./chat.js').Chat} chat @param {string | Int32Array} given */
-  prompt(chat, given) {
+  /**
+   * The prompt of a completion.
+   * @param {import('./chat.js').Chat} chat @param {string | Int32Array} given @param {import('./chat.js').Share} share
+   */
+  async prompt(chat, given, share) {
     this.#isPlain = true;
-    return this.#suffix === undefined ? chat.plain(given) : fillIn(this.#engine, chat, given, this.#suffix);
+    return this.#suffix === undefined ? chat.plain(given, share) : fillIn(this.#engine, chat, given, this.#suffix, share);
   }
 
   /**

@@ -2,6 +2,7 @@
 // The prompt of a text that is to go between two others, as Qwen's models were taught to fill in: what stands before it, what stands behind it, then
 // the middle. A vocabulary has tokens for that, or it cannot.
 
+import { around } from '../engine/around.js';
 import { badParam } from '../shared/errors.js';
 
 const MARKS = ['<|fim_prefix|>', '<|fim_suffix|>', '<|fim_middle|>'];
@@ -14,16 +15,18 @@ const ENDS = ['<|fim_pad|>', '<|repo_name|>', '<|file_sep|>', '<|endoftext|>', .
  * @param {import('./chat.js').Chat} chat
  * @param {string | Int32Array} given what stands before it
  * @param {string} suffix what stands behind it
- * @returns {import('./chat.js').Prompt & {ends: Set<number>}} ends: tokens that end the reply
+ * @param {import('./chat.js').Share} share
+ * @returns {Promise<import('./chat.js').Prompt & {ends: Set<number>}>} ends: tokens that end the reply
  */
-export function fillIn(engine, chat, given, suffix) {
+export async function fillIn(engine, chat, given, suffix, share) {
   const idsOf = (mark) => engine.tokenize(mark, 'chat');
   const isThere = (mark) => idsOf(mark).length === 1;
   const missing = MARKS.find((mark) => !isThere(mark));
   if (missing) throw badParam('options.suffix', `needs a model whose vocabulary has ${MARKS.join(', ')}; this one has no ${missing}`);
   const most = engine.contextSize * engine.longestToken();      // letters; what is longer does not fit whatever its tokens are
-  const tokensOf = (text) => (typeof text === 'string' ? engine.tokenize(text.slice(0, most)) : text);
+  const tokensOf = async (text) => (typeof text === 'string' ? share.tokens(text.slice(0, most)) : text);
   const [before, behind, middle] = MARKS.flatMap((mark) => [...idsOf(mark)]);
-  const ids = [...engine.facts.added.before, before, ...tokensOf(given), behind, ...tokensOf(suffix), middle];
-  return { ...chat.plain(Int32Array.from(ids)), ends: new Set(ENDS.filter(isThere).flatMap((mark) => [...idsOf(mark)])) };
+  const first = around(await tokensOf(given), { before: [...engine.facts.added.before, before], after: [behind] });
+  const ids = around(await tokensOf(suffix), { before: first, after: [middle] });
+  return { ...await chat.plain(ids), ends: new Set(ENDS.filter(isThere).flatMap((mark) => [...idsOf(mark)])) };
 }

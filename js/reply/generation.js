@@ -27,7 +27,7 @@ export class Generation {
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
 
-  /** Of its sequence. @type {{cacheScope?: number, priority?: 'normal' | 'background'}} */
+  /** Of its sequence. @type {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} */
   place;
 
   /**
@@ -37,11 +37,11 @@ export class Generation {
    * @param {(event: object) => void} emit
    * @param {import('./extra.js').Extra} [extra]
    */
-  constructor(engine, prompt, { stops, maxTokens = Infinity, cacheScope, priority, ...sampling }, emit, extra) {
+  constructor(engine, prompt, { stops, maxTokens = Infinity, cacheScope, guest, priority, ...sampling }, emit, extra) {
     const total = prompt.ids.length;
     if (total >= engine.contextSize) throw tooLongWith(prompt, engine.contextSize);
     this.#engine = engine;
-    this.place = { cacheScope, priority };
+    this.place = { cacheScope, guest, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case

@@ -7,10 +7,12 @@ export class Scores {
   #sequence;
   #all;
 
-  place = { priority: /** @type {const} */ ('background') };
+  /** Of its sequence. @type {{cacheScope?: number, guest?: number, priority: 'background'}} */
+  place;
 
   /** @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its images once it begins @param {number} width of a row */
-  constructor(prompt, width) {
+  constructor(prompt, width, { cacheScope, guest } = /** @type {{cacheScope?: number, guest?: number}} */ ({})) {
+    this.place = { cacheScope, guest, priority: 'background' };
     this.#prompt = prompt;
     this.#width = width;
   }

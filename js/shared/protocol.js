@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The messages between the page and the engine worker: plain objects with a `type`. A request has an `id`, which every
-// answer to it repeats.
+// The messages between the page and the engine worker: plain objects with a `type`. A request has an `id`, which every answer to it repeats.
 //
 //   page -> worker                                   worker -> page
 //   load, download  id source options                ready
 //   chat       id messages media options stopped     done      id value
 //   complete   id prompt options                     error     id error
-//   tokenize   id text                               events    events     ([id, event] each: progress, engine, prefill, text, thinking)
-//   detokenize id ids bytes                          fatal     error      (the engine is dead)
+//   tokenize   id text options                       events    events     ([id, event] each: progress, engine, prefill, text, thinking)
+//   detokenize id ids bytes options                  fatal     error      (the engine is dead)
 //   prompt     id messages media options             notice    text       (for the console)
-//   logits     id ids, or messages media options     lifeline  name      (of a lock: see lifeline.js)
-//   look       id media                              pong
+//   logits     id ids options, or messages too       lifeline  name      (of a lock: see lifeline.js)
+//   look       id media options                      pong
 //   vectors    id texts query options
 //   forget     id name
 //   profile, kept, ping   id;   stop  target;   end (Node's alone)
 //
-// Messages are all there is: a page that shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
+// Options say whose a request is: `cacheScope`, and `guest`, one of those who share it (worker/turns.js). Messages are all there is: a page that
+// shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
 
 /**
  * A medium as the worker gets it. An image has one frame, as the platform has it; a video has several, of which `sample`

@@ -6,7 +6,8 @@ import { floatText } from './numbers.js';
 import { intText } from './repr.js';
 import { fail, isGiven } from './texts.js';
 import { Dict, integer, isSequence, isText, itemsOf, textOf, typeName } from './values.js';
-import { endOfString } from '../shared/raw-json.js';
+import { stringEnd, unquoted } from '../shared/raw-json.js';
+import { atOnce } from '../shared/steps.js';
 
 // --- writing ---
 
@@ -85,8 +86,11 @@ const WORDS = { __proto__: null, null: null, true: true, false: false, NaN: NaN,
 /** Python reads no longer whole numbers either. */
 const MOST_DIGITS = 4300;
 
-/** Nobody is let in between. A conversation of a thousand messages has some ten thousand. */
+/** A conversation of a thousand messages has some ten thousand. */
 const MOST_VALUES = 2 ** 16;
+
+/** Values that are read in a step. */
+const STEP = 256;
 
 /** A text that is read, and how far. @typedef {{text: string, at: number, values: number}} Source */
 
@@ -118,13 +122,13 @@ function take(source, mark) {
 }
 
 /** A text, which JSON.parse() reads as Python does. */
-function string(source) {
+function* string(source) {
   const plain = taken(source, PLAIN);
   if (plain) return plain.slice(1, -1);
   const { text, at } = source;
   try {
-    source.at = endOfString(text, at);
-    return JSON.parse(text.slice(at, source.at));
+    source.at = yield* stringEnd(text, at);
+    return yield* unquoted(text.slice(at, source.at));
   } catch {
     return broken(source);
   }
@@ -139,36 +143,40 @@ function simple(source) {
 }
 
 /** What stands between two marks, with commas between. */
-function readAll(source, close, one) {
+function* readAll(source, close, one) {
   source.at++;
   if (take(source, close)) return;
-  do one();
+  do yield* one();
   while (take(source, ','));
   if (!take(source, close)) broken(source);
 }
 
-function read(source, depth) {
+function* member(source, dict, depth) {
+  if (next(source) !== '"') broken(source);
+  const key = yield* string(source);
+  if (!take(source, ':')) broken(source);
+  dict.set(key, yield* read(source, depth));
+}
+
+function* read(source, depth) {
   const mark = next(source);
   within(depth);
   if (++source.values > MOST_VALUES) fail('there are too many values');
-  if (mark === '"') return string(source);
+  if (source.values % STEP === 0) yield;
+  if (mark === '"') return yield* string(source);
   if (mark !== '[' && mark !== '{') return simple(source);
   const [items, dict] = [[], new Dict()];
-  if (mark === '[') readAll(source, ']', () => items.push(read(source, depth + 1)));
-  else {
-    readAll(source, '}', () => {
-      if (next(source) !== '"') broken(source);
-      const key = string(source);
-      if (!take(source, ':')) broken(source);
-      dict.set(key, read(source, depth + 1));
-    });
-  }
+  if (mark === '[') yield* readAll(source, ']', function* item() { items.push(yield* read(source, depth + 1)); });
+  else yield* readAll(source, '}', () => member(source, dict, depth + 1));
   return mark === '[' ? items : dict;
 }
 
-/** Reads the text of a value. @param {string} text */
-export function jsonRead(text) {
+/** Reads the text of a value, in steps. @param {string} text @returns {Generator<void, any>} */
+export function* readSteps(text) {
   const source = { text, at: 0, values: 0 };
-  const v = read(source, 1);
+  const v = yield* read(source, 1);
   return next(source) === undefined ? v : broken(source);
 }
+
+/** The same at once. @param {string} text */
+export const jsonRead = (text) => atOnce(readSteps(text));

@@ -3,18 +3,19 @@
 // by a count of their steps. What they make of the same variables is what transformers makes of them.
 
 import { compile } from './compile.js';
-import { jsonRead } from './json.js';
+import { readSteps } from './json.js';
 import { NeedsRare } from './late.js';
 import { LENT } from './lent.js';
 import { Machine, ready } from './machine.js';
 import { MOST_AT_ONCE, TemplateError } from './meter.js';
 import { QuernError } from '../shared/errors.js';
 import { lending } from '../shared/lent.js';
+import { atOnce } from '../shared/steps.js';
 
 const MOST_TEMPLATE = 2 ** 19;      // letters; Qwen3's own has 4,000
 
-/** Steps of a rendering, and more for each letter of its variables; of a slice, some milliseconds. */
-const [STEPS, STEPS_A_LETTER, SLICE] = [2_000_000, 4, 20_000];
+/** Steps of a rendering, and more for each letter of its variables; of what is done at a time, a millisecond or so. */
+const [STEPS, STEPS_A_LETTER, SLICE] = [2_000_000, 4, 4000];
 
 /** Letters of its variables for which an operation may take a step more: what looks at a long text takes longer. */
 const LETTERS_AT_ONCE = 16;
@@ -35,11 +36,22 @@ function programOf(template) {
 
 /**
  * @param {string} template @param {string} json the text of an object: numbers and orders are what Python makes of it
- * @returns {Machine} that has not begun
+ * @returns {Generator<void, Machine>} that has not begun
  */
-export function begin(template, json, now = new Date()) {
-  const [steps, atOnce] = [STEPS + STEPS_A_LETTER * json.length, MOST_AT_ONCE + json.length / LETTERS_AT_ONCE];
-  return new Machine(programOf(template), jsonRead(json), { steps, atOnce, now });
+function* prepared(template, json, now) {
+  const [steps, atMost] = [STEPS + STEPS_A_LETTER * json.length, MOST_AT_ONCE + json.length / LETTERS_AT_ONCE];
+  const program = programOf(template);
+  yield;
+  return new Machine(program, yield* readSteps(json), { steps, atOnce: atMost, now });
+}
+
+/** The same at once. */
+export const begin = (template, json, now = new Date()) => atOnce(prepared(template, json, now));
+
+function* rendered(template, json) {
+  const machine = yield* prepared(template, json, new Date());
+  while (!machine.run(SLICE)) yield;
+  return machine.out;
 }
 
 /** @returns {never} */
@@ -47,16 +59,18 @@ function notFetched(cause) {
   throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { cause });
 }
 
-/** @param {string} template @param {string} json @param {() => void | Promise<void>} rest lets others in @returns {Promise<string>} */
-export async function render(template, json, rest) {
+/**
+ * @param {string} template @param {string} json
+ * @param {(steps: Iterator<unknown, string, void>) => Promise<string>} through takes some steps at a time, and lets others in between
+ * @returns {Promise<string>}
+ */
+export async function render(template, json, through) {
   try {
-    const machine = begin(template, json);
-    while (!machine.run(SLICE)) await rest();
-    return machine.out;
+    return await through(rendered(template, json));
   } catch (error) {
     if (!(error instanceof NeedsRare)) throw error;
     const { add } = await import('./template-rare.js').then(lending(LENT), notFetched);
     add();
-    return render(template, json, rest);
+    return through(rendered(template, json));
   }
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Conversations that outlive the engine: before a reply what is kept of its prompt is read and given to the engine, after it what is new is written,
-// a page at a time between two steps (runner.js). Nothing here can change a reply: what is missing, damaged or another model's is read anew.
-// A store that fails costs what would have been kept, and a line on the console.
+// a page at a time, by the turns of whoever asked (turns.js). Nothing here can change a reply: what is missing, damaged or another model's is read
+// anew. A store that fails costs what would have been kept, and a line on the console.
 
 import { asQuernError, isOf } from '../shared/errors.js';
 import { guarded } from '../store/guard.js';
+import { ownerOf } from './turns.js';
 import { KeptFile, PAGE, forgetKept, holding, keepsAny, listKept, makeRoom, mostRecords, removeKept, sentenceOf, sizeOf } from '../store/kept.js';
 
 const KEEP_BYTES = 2 ** 31;
-
-/** Longest work between two looks at the messages, or two steps of others. */
-const SLICE_MS = 10;
 
 /** What reads ahead into one room while the other is looked at: a promise that is not awaited yet is not unhandled. @param {Promise<any>} [coming] */
 const ahead = (coming) => {
@@ -25,7 +23,6 @@ export class Keeping {
   #most;                          // bytes of all files
   #tell;
   #fail;
-  #rest;
   #rooms = [];                    // two to read into, one to write from
   #reading = Promise.resolve();   // one at a time
   #writing = Promise.resolve();
@@ -39,16 +36,14 @@ export class Keeping {
    * @param {object} how
    * @param {object} [how.store] undefined: nothing is kept
    * @param {number} [how.keepMaxBytes] of all files together
-   * @param {() => void | Promise<void>} how.rest lets waiting messages in
    * @param {(text: string) => void} how.tell
    * @param {(error: Error) => void} how.fail the engine has crashed
    */
-  constructor(engine, runner, { store, keepMaxBytes = KEEP_BYTES, rest, tell, fail }) {
+  constructor(engine, runner, { store, keepMaxBytes = KEEP_BYTES, tell, fail }) {
     this.#engine = engine;
     this.#runner = runner;
     this.#store = store && keepMaxBytes > 0 ? guarded(store) : null;
     this.#most = keepMaxBytes;
-    this.#rest = rest;
     this.#tell = tell;
     this.#fail = fail;
   }
@@ -58,10 +53,10 @@ export class Keeping {
    * @param {() => void} [release] lets go of its images once all is done; not called where this rejects
    */
   async run(name, generation, job, release = () => {}) {
-    const ticket = { name };
+    const ticket = { name, place: generation.place };
     this.#wanted.add(ticket);
     try {
-      const result = await this.#runner.add(generation, job, (sequence, isOver) => this.#restore(name, sequence, isOver));
+      const result = await this.#runner.add(generation, job, (sequence, isOver) => this.#restore(name, sequence, generation.place, isOver));
       this.#writing = this.#writing.then(() => this.#attempt(name, () => this.#save(ticket, generation)))
         .then(() => {
           this.#wanted.delete(ticket);
@@ -93,6 +88,7 @@ export class Keeping {
       await work();
     } catch (thrown) {
       const error = asQuernError(thrown, 'call');
+      if (this.#runner.isDead) return;
       if (isOf('engine', error)) this.#fail(error);
       else if (error.code === 'storage/quota') this.#full.add(name);
       else if (error.code === 'storage/unavailable') this.#store = null;
@@ -112,34 +108,36 @@ export class Keeping {
 
   /** Where something is kept already the engine finds out, in idle slices, whether it can be its own. */
   expect() {
-    return this.#attempt('', async () => { if (await keepsAny(this.#store)) await this.#identify(() => this.#runner.spare()); });
+    return this.#attempt('', async () => { if (await keepsAny(this.#store)) await this.#identify({}); });
   }
 
-  /** @param {() => void | Promise<void>} rest between two slices */
-  async #identify(rest) {
-    while (!this.#runner.isDead && !this.#engine.identify(SLICE_MS)) await rest();
+  /** Work with the engine when it is the turn of whoever asked. @param {object} place his @param {(ms: number) => any} work */
+  #slice(place, work) { return this.#runner.turns.run(ownerOf(place), work); }
+
+  async #identify(place) {
+    while (!await this.#slice(place, (ms) => this.#engine.identify(Math.ceil(ms))));
   }
 
   // --- before a reply ---
 
-  #restore(name, sequence, isOver) {
-    this.#reading = this.#reading.then(() => this.#attempt(name, () => this.#read(name, sequence, isOver)));
+  #restore(name, sequence, place, isOver) {
+    this.#reading = this.#reading.then(() => this.#attempt(name, () => this.#read(name, sequence, place, isOver)));
     return this.#reading;
   }
 
-  async #read(name, sequence, isOver) {
+  async #read(name, sequence, place, isOver) {
     const pages = Math.floor((sequence.size - 1) / PAGE);       // its last token is always computed
     if (isOver() || sequence.known >= PAGE * Math.min(pages, this.#written.get(name) ?? Infinity)) return;
     const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes);
     if (!file) return;
     let good;                 // records that are not damaged
     try {
-      await this.#identify(this.#rest);
+      await this.#identify(place);
       if (isOver()) return;
       const header = sequence.keep(name);
       const isOurs = await file.beginsWith(header);
       if (isOver()) return;
-      good = isOurs ? await this.#give(file, Math.min(pages, file.records), sequence, isOver) : -1;
+      good = isOurs ? await this.#give(file, Math.min(pages, file.records), { sequence, place, isOver }) : -1;
     } finally {
       await file.close();
     }
@@ -147,19 +145,14 @@ export class Keeping {
   }
 
   /** @returns {Promise<number>} how many records are good, Infinity where none was found damaged */
-  async #give(file, n, sequence, isOver) {
+  async #give(file, n, { sequence, place, isOver }) {
     const read = (i) => (i < n ? file.read(i, this.#room(i % 2, file.lengthOf((i + 1) * PAGE > sequence.length))) : undefined);
-    let slice = performance.now();
     let coming = ahead(read(0));
     try {
       for (let i = 0; i < n; i++) {
-        if (performance.now() - slice > SLICE_MS) {
-          await this.#rest();
-          slice = performance.now();
-        }
         const record = await coming;
-        if (isOver() || !record) return Infinity;
-        const found = sequence.give(record, () => { coming = ahead(read(i + 1)); });
+        if (!record) return Infinity;
+        const found = await this.#slice(place, () => !isOver() && sequence.give(record, () => { coming = ahead(read(i + 1)); }));
         if (found === 'damaged') return i;
         if (found !== 'next') return Infinity;
       }
@@ -204,7 +197,7 @@ export class Keeping {
 
   async #write(ticket, sequence) {
     const { name } = ticket;
-    await this.#identify(() => this.#runner.spare());
+    await this.#identify(ticket.place);
     if (!this.#isWanted(ticket)) return;
     const header = sequence.keep(name);
     const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
@@ -225,8 +218,7 @@ export class Keeping {
     const room = this.#room(2, file.lengthOf(false));
     for (let i = 0; i < file.records; i++) {
       const head = await file.read(i, room);
-      if (!this.#isWanted(ticket) || !head || sequence.give(head) !== 'next') return i;
-      if (i % 64 === 63) await this.#runner.spare();
+      if (!head || await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.give(head)) !== 'next') return i;
     }
     return file.records;
   }
@@ -239,10 +231,9 @@ export class Keeping {
     const room = this.#room(2, bytes);
     if (agreed < most) await makeRoom(this.#store, ticket.name, sizeOf(most, bytes), this.#most);
     for (let i = agreed; i < most; i++) {
-      if (!this.#isWanted(ticket) || !sequence.take(room)) return;
+      if (!await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.take(room))) return;
       if (i === agreed) await file.cut(agreed);
       await file.add(room);
-      await this.#runner.spare();
     }
   }
 }

@@ -26,10 +26,10 @@ class State {
   #ids;
   #sequence;
 
-  /** @param {Int32Array} ids */
-  constructor(ids, cacheScope) {
+  /** @param {Int32Array} ids @param {{cacheScope?: number, guest?: number}} whose */
+  constructor(ids, whose) {
     this.#ids = ids;
-    this.place = { cacheScope, priority: /** @type {const} */ ('background') };
+    this.place = { ...whose, priority: /** @type {const} */ ('background') };
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
@@ -51,8 +51,8 @@ class Mean extends State {
   #sequence;
   #done = 0;
 
-  constructor(ids, cacheScope, dim) {
-    super(ids, cacheScope);
+  constructor(ids, whose, dim) {
+    super(ids, whose);
     this.#ids = ids;
     this.#sum = new Float64Array(dim);
   }
@@ -79,9 +79,9 @@ class Mean extends State {
 }
 
 /** What is to be had of a text. */
-function workOf(ids, cacheScope, { dim, pooling }) {
-  if (pooling === MEAN) return new Mean(ids, cacheScope, dim);
-  return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, cacheScope);    // nothing behind a token changes its state
+function workOf(ids, whose, { dim, pooling }) {
+  if (pooling === MEAN) return new Mean(ids, whose, dim);
+  return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, whose);    // nothing behind a token changes its state
 }
 
 /** Does it for each of n, so many at a time. One that finds no place, because others wait, is tried again when one of these has ended. */
@@ -159,15 +159,15 @@ function progressOf(total, emit) {
  * @param {import('../engine/engine.js').Engine} engine
  * @param {import('./runner.js').Runner} runner
  * @param {{texts: (string | Int32Array)[], query?: string,
- *   options: {instruction?: string, dimensions?: number, normalize?: boolean, cacheScope?: number}}} asked
- * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void}} caller
+ *   options: {instruction?: string, dimensions?: number, normalize?: boolean, cacheScope?: number, guest?: number}}} asked
+ * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void, share: import('../reply/chat.js').Share}} caller
  * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other, or a score for each
  */
-export async function pool(engine, runner, { texts, query, options }, { job, emit }) {
+export async function pool(engine, runner, { texts, query, options }, { job, emit, share }) {
   const { dim, parallel, vectors } = engine.facts;
-  const { dimensions = dim, normalize = vectors.normalize, cacheScope = 0 } = options;
+  const { dimensions = dim, normalize = vectors.normalize, cacheScope, guest } = options;
   const score = query === undefined ? null : scorer(engine);
-  const promptOf = promptsOf(engine, options, query);
+  const promptOf = await promptsOf(engine, share, options, query);
   const size = score ? 1 : dimensions;
   const values = new Float32Array(texts.length * size);
   const truncated = [];
@@ -177,10 +177,10 @@ export async function pool(engine, runner, { texts, query, options }, { job, emi
   const stopAll = () => { for (const { onStop } of running) onStop(); };
   job.onStop = stopAll;
   const one = async (i) => {
-    const { ids, isCut } = promptOf(texts[i]);
+    const { ids, isCut } = await promptOf(texts[i]);
     const each = { stopped: job.stopped, onStop() {} };
     running.add(each);
-    const work = score ? new State(ids, cacheScope) : workOf(ids, cacheScope, engine.facts);
+    const work = score ? new State(ids, { cacheScope, guest }) : workOf(ids, { cacheScope, guest }, engine.facts);
     const state = await runner.add(work, each).finally(() => running.delete(each));
     if (state === NOTHING) return;
     tokens += ids.length;

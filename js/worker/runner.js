@@ -4,12 +4,10 @@
 // (src/engine/scheduler.h); here its events go to whom they belong, and whoever ends, however, leaves the others alone.
 
 import { QuernError, asQuernError, isOf } from '../shared/errors.js';
+import { Turns } from './turns.js';
 
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
 const BUDGET_MS = 50;
-
-/** Steps from one slice of other work to the next. */
-const STEPS = 2;
 
 /** How many may wait beside those that run, and how many of them in the background, so that lists of texts leave places to replies. */
 const WAITING = 64;
@@ -18,7 +16,7 @@ const WAITING_BEHIND = 32;
 /**
  * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.
  * @typedef {object} Work
- * @property {{cacheScope?: number, priority?: 'normal' | 'background'}} place of its sequence
+ * @property {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} place of its sequence, and whose it is
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] before it begins
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
  * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the event's step did
@@ -28,12 +26,13 @@ const WAITING_BEHIND = 32;
 
 export class Runner {
   #engine;
-  #rest;
   #busy;
   #runs = new Map();      // a sequence's number -> {sequence, work, resolve, reject}
   #loops = false;
-  #slices = [];           // of other work, which wait: {left, resolve}
   #dead = null;           // why the engine must not be entered again
+
+  /** Of what is done beside the steps. */
+  turns;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -42,8 +41,8 @@ export class Runner {
    */
   constructor(engine, rest, busy) {
     this.#engine = engine;
-    this.#rest = rest;
     this.#busy = busy;
+    this.turns = new Turns(rest);
   }
 
   #tell(isBusy) {
@@ -81,15 +80,10 @@ export class Runner {
 
   get isDead() { return this.#dead !== null; }
 
-  /** Resolves when there is time for a slice of other work: where replies are made at every second step, else after a look at the messages. */
-  async spare() {
-    if (!this.#loops) return this.#rest();
-    return new Promise((resolve) => { this.#slices.push({ left: STEPS, resolve }); });
-  }
-
   /** The engine has crashed. */
   crash(error) {
     this.#dead ??= error;
+    this.turns.crash(error);
     for (const { reject } of this.#runs.values()) reject(error);
     this.#runs.clear();
   }
@@ -109,28 +103,22 @@ export class Runner {
     if (this.#loops) return;
     this.#loops = true;
     this.#tell(1);
-    for (let began; this.#runsAny; await this.#rest()) {
-      began ??= performance.now();
-      if (!this.#step(began)) continue;
-      began = undefined;
-      this.#lend();
+    this.turns.begin();
+    for (let began; this.#runsAny;) {
+      const now = performance.now();
+      began ??= now;
+      if (this.#step(began)) began = undefined;
+      await this.turns.after(performance.now() - now);
     }
     this.#loops = false;
     this.#tell(0);
-    this.#lend(STEPS);
+    this.turns.end();
   }
 
   /** One that is being prepared computes nothing. */
   get #runsAny() {
     for (const { begun } of this.#runs.values()) if (begun) return true;
     return false;
-  }
-
-  /** So many steps have been made: whose turn it is does a slice. */
-  #lend(steps = 1) {
-    for (const slice of this.#slices) slice.left -= steps;
-    for (const { resolve } of this.#slices.filter(({ left }) => left <= 0)) resolve();
-    this.#slices = this.#slices.filter(({ left }) => left > 0);
   }
 
   /** Computes for a while. @returns {boolean} whether a step was finished */

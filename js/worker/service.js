@@ -4,14 +4,17 @@
 
 import { Chat } from '../reply/chat.js';
 import { around } from '../engine/around.js';
+import { bytesOf, textOf } from '../engine/text-run.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
   CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, LOOK, NOTICE, PING, PONG, PROFILE, PROMPT,
   READY, STOP, TOKENIZE, VECTORS,
 } from '../shared/protocol.js';
+import { Job } from './job.js';
 import { Keeping } from './keeping.js';
 import { Runner } from './runner.js';
+import { Share } from './share.js';
 import { startEngine, storeModel } from './start.js';
 
 /**
@@ -37,14 +40,6 @@ const EXTRAS = ['tools', 'logprobs', 'promptLogprobs', 'suffix', 'schema', 'rege
 /** Large arrays of an answer are handed over, not copied. */
 const buffersOf = (value) => [value?.values ?? value].filter(ArrayBuffer.isView).map(({ buffer }) => buffer);
 
-/** Aborts when the job is stopped, until whoever runs it sees to that. */
-function signalOf(job) {
-  const controller = new AbortController();
-  job.onStop = () => controller.abort();
-  if (job.stopped) job.onStop();
-  return controller.signal;
-}
-
 export class Service {
   #host;
   #engine = null;
@@ -68,28 +63,23 @@ export class Service {
     if (message?.type === PING) {
       this.#host.post({ type: PONG });
     } else if (message?.type === STOP) {
-      this.#stop(this.#jobs.get(message.target));
+      this.#jobs.get(message.target)?.stop();
     } else if (Object.hasOwn(this.#calls ?? {}, message?.type ?? '')) {
       this.#answer(message);
     }
   }
 
   async #answer(message) {
-    const job = { id: message.id, stopped: message.stopped ?? false, onStop() {} };
+    const job = new Job(message);
     this.#jobs.set(job.id, job);
     try {
       this.#done(job, await this.#calls[message.type](message, job, (event) => this.#tell(job.id, event)));
     } catch (error) {
-      this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
+      if (job.stopped && error === job.signal.reason) this.#done(job, null);      // nobody waits for it any more
+      else this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
     } finally {
       this.#jobs.delete(job.id);
     }
-  }
-
-  #stop(job) {
-    if (!job) return;
-    job.stopped = true;
-    job.onStop();
   }
 
   /** All events of one step go in one message, before whatever answers follow from it. */
@@ -129,25 +119,31 @@ export class Service {
       return this.#converse({ messages, media, options, mustFit: true, keep: options.keep }, job, reply);
     }),
     [COMPLETE]: ({ prompt: given, options }, job, emit) => this.#withExtra(options, job, async (extra) => {
-      const prompt = extra ? extra.prompt(this.#chat, given) : this.#chat.plain(given);
-      const work = new Generation(this.#engine, prompt, options, emit, extra);
-      await extra?.read(prompt, work, (scores) => this.#runner.add(scores, job), emit);
-      return this.#runner.add(work, job);
+      const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
+      const begun = async () => {
+        const share = this.#share(options, job);
+        const prompt = await (extra ? extra.prompt(this.#chat, given, share) : this.#chat.plain(given, share));
+        const work = reply(prompt);
+        await extra?.read(prompt, work, (scores) => this.#runner.add(scores, job), emit);
+        return this.#runner.add(work, job);
+      };
+      return job.unlessStopped(begun, () => reply(NOTHING).stop());
     }),
     [LOGITS]: async ({ ids, messages, media, options }, job) => {
       const { Scores } = await this.#host.pooling();
-      const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize);
+      const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize, options);
       if (messages) return this.#converse({ messages, media, options }, job, scores);
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
-    [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
-    [VECTORS]: async (message, job, emit) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, { job, emit }),
+    [LOOK]: ({ media }, job) => this.#sight.look(media, job.signal),
+    [VECTORS]: async (message, job, emit) => (await this.#host.pooling())
+      .pool(this.#engine, this.#runner, message, { job, emit, share: this.#share(message.options, job) }),
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
-    [TOKENIZE]: ({ text }) => around(this.#engine.tokenize(text), this.#engine.facts.added),
-    [DETOKENIZE]: ({ ids, bytes }) => (bytes ? Array.from(ids, (id) => this.#engine.tokenBytes(id)) : this.#engine.detokenize(ids)),
-    [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, signalOf(job))).ids,
+    [TOKENIZE]: async ({ text, options }, job) => around(await this.#share(options, job).tokens(text), this.#engine.facts.added),
+    [DETOKENIZE]: ({ ids, bytes, options }, job) => this.#share(options, job).through((bytes ? bytesOf : textOf)(this.#engine, ids)),
+    [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, job)).ids,
   };
 
   /** Makes a reply with what is asked for beside its text, or that limits it; undefined: nothing. */
@@ -166,11 +162,14 @@ export class Service {
     return new Tools(messages, options, formOf(this.#engine.chatTemplate(true) || this.#engine.chatTemplate()));
   }
 
+  /** What a request's work is done with, by the turns of whoever asked. */
+  #share(options, { signal }) { return new Share(this.#engine, this.#runner.turns, options, signal); }
+
   /** Of a conversation with its images, as they are given. */
-  async #promptOf(messages, media, options, signal) {
+  async #promptOf(messages, media, options, job) {
     const tools = await this.#toolsOf(messages, options);
-    const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, signal) : undefined;
-    return this.#chat.prompt(messages, { ...options, places, tools });
+    const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, job.signal) : undefined;
+    return this.#chat.prompt(messages, { ...options, places, tools }, this.#share(options, job));
   }
 
   /**
@@ -179,23 +178,22 @@ export class Service {
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
    */
   async #converse({ messages, media, options, mustFit, keep }, job, workOf) {
-    const signal = signalOf(job);
     if (job.stopped) return workOf(NOTHING).stop();
     let prompt = NOTHING;
     const release = () => this.#sight?.release(prompt.media ?? []);
-    const promptOf = (some, theirs, fits) => this.#promptOf(some, theirs, { ...options, mustFit: fits }, signal);
+    const promptOf = (some, theirs, fits) => this.#promptOf(some, theirs, { ...options, mustFit: fits }, job);
     try {
       const mayDrop = options.overflow === 'drop';
       prompt = await promptOf(messages, media, mustFit && !mayDrop);
       if (mayDrop) prompt = await this.#shortened(prompt, { messages, media, options }, promptOf);
       const work = workOf(prompt);
-      if (prompt.places) prompt.media = await this.#sight.take(prompt.places.order, signal);
+      if (prompt.places) prompt.media = await this.#sight.take(prompt.places.order, job.signal);
       if (keep !== undefined) return await this.#keeping.run(keep, work, job, release);
       const result = await this.#runner.add(work, job);
       release();
       return result;
     } catch (error) {
-      if (signal.aborted && error === signal.reason) return workOf(prompt).stop();
+      if (job.stopped && error === job.signal.reason) return workOf(prompt).stop();
       if (!isOf('engine', error)) release();
       throw error;
     }
@@ -221,7 +219,7 @@ export class Service {
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, rest, this.#host.busy);
     this.#keeping = new Keeping(this.#engine, this.#runner, {
-      store, keepMaxBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
+      store, keepMaxBytes, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
     });
     this.#keeping.expect();
     if (this.#engine.facts.vision) {
@@ -233,8 +231,7 @@ export class Service {
   }
 
   #renderer() {
-    const { rest } = this.#host;
-    return async (template, json) => (await this.#host.template()).render(template, json, rest);
+    return async (template, json, share) => (await this.#host.template()).render(template, json, share);
   }
 
   /** The engine's facts and what only this side knows. */

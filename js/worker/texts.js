@@ -4,8 +4,9 @@
 
 import { QuernError } from '../shared/errors.js';
 import { around } from '../engine/around.js';
+import { PART, atOnce } from '../shared/steps.js';
 import { Rows } from '../engine/rows.js';
-import { composed, tooLong, unusedPoint } from '../reply/chat.js';
+import { Unused, composed, guarded } from '../reply/guard.js';
 
 /** What the models were taught with, where nobody says otherwise. */
 const TASK = 'Given a web search query, retrieve relevant passages that answer the query';
@@ -52,17 +53,25 @@ function refuseLong(found, limit, what) {
   throw new QuernError('use/context', message, { detail: { found, limit } });
 }
 
-/** @returns {(text: string | Int32Array) => {ids: Int32Array, isCut: boolean}} */
-function vectorPrompts(engine, { instruction }) {
+/** @typedef {(text: string | Int32Array) => Promise<{ids: Int32Array, isCut: boolean}>} PromptOf */
+
+/** The tokens of plain text: of a short one at once. @param {import('../reply/chat.js').Share} share */
+async function plainTokens(engine, share, text) {
+  if (text.length <= PART) return share.run(() => engine.tokenize(atOnce(composed(text)), 'plain'));
+  return share.tokens(await share.through(composed(text)), 'plain');
+}
+
+/** @returns {Promise<PromptOf>} */
+async function vectorPrompts(engine, share, { instruction }) {
   const { contextSize, facts: { added } } = engine;
   const after = endOf(engine);
   const words = instruction ? `Instruct: ${instruction}\nQuery:` : '';
-  const least = added.before.length + engine.tokenize(composed(words), 'plain').length + after.length;
+  const least = added.before.length + (await plainTokens(engine, share, words)).length + after.length;
   if (least >= contextSize) refuseLong(least, contextSize, 'The instruction');
-  return (text) => {
+  return async (text) => {
     const isText = typeof text === 'string';
     const before = isText ? added.before : [];
-    const whole = isText ? engine.tokenize(composed(words + head(engine, text, contextSize)), 'plain') : text;
+    const whole = isText ? await plainTokens(engine, share, words + head(engine, text, contextSize)) : text;
     const { ids, isCut } = cutTo(withoutEnd(whole, after), contextSize - before.length - after.length);
     const all = around(ids, { before, after });
     return { ids: all.length > 0 ? all : Int32Array.from(ownEnd(engine)), isCut };
@@ -82,26 +91,36 @@ function templateOf(engine, instruction) {
  */
 const addedInside = ({ format, added }) => (format === 'gguf' ? { before: [], after: [] } : added);
 
-/** @returns {(document: string) => {ids: Int32Array, isCut: boolean}} */
-function rankPrompts(engine, { instruction }, query) {
+/** The words of a template with texts in place of their names, none of which is a special token, and the sentinel that sees to it. */
+function* filledIn(words, given, document) {
+  const unused = new Unused();
+  for (const text of [words, ...Object.values(given), document]) yield* unused.seen(text);
+  const sentinel = unused.point;
+  const point = String.fromCodePoint(sentinel);
+  const safe = {};
+  for (const [name, text] of Object.entries(given)) safe[name] = yield* guarded(text, point);
+  const before = words.replace(/\{(instruction|query)\}/g, (_, name) => safe[name]);
+  return { text: before + (yield* guarded(document, point)), sentinel };
+}
+
+/** @returns {Promise<PromptOf>} */
+async function rankPrompts(engine, share, { instruction }, query) {
   const { contextSize } = engine;
   const { before: first, after: last } = addedInside(engine.facts);
   const [words, after] = templateOf(engine, instruction).split('{document}');
-  const given = { instruction: composed(instruction ?? TASK), query: composed(query) };
+  const given = { instruction: await share.through(composed(instruction ?? TASK)), query: await share.through(composed(query)) };
   const tail = around(engine.tokenize(after, 'chat'), { before: last });
   const cut = first.length && words.includes(USER) ? words.indexOf(USER) + USER.length : 0;
   const begin = around(engine.tokenize(words.slice(0, cut), 'chat'), { after: first });
   const limit = contextSize - tail.length;
-  const tokensOf = (document) => {
-    const point = unusedPoint([words, given.instruction, given.query, document].join(' '));
-    const guard = (text) => text.replaceAll('<', `<${String.fromCodePoint(point)}`);
-    const before = words.slice(cut).replace(/\{(instruction|query)\}/g, (_, name) => guard(given[name]));
-    return around(engine.tokenize(before + guard(document), 'chat', point), { before: begin });
+  const tokensOf = async (document) => {
+    const { text, sentinel } = await share.through(filledIn(words.slice(cut), given, document));
+    return around(await share.tokens(text, 'chat', sentinel), { before: begin });
   };
-  const least = tokensOf('').length + tail.length;
+  const least = (await tokensOf('')).length + tail.length;
   if (least >= contextSize) refuseLong(least, contextSize, 'The query');
-  return (document) => {
-    const { ids, isCut } = cutTo(tokensOf(composed(head(engine, document, contextSize))), limit);
+  return async (document) => {
+    const { ids, isCut } = cutTo(await tokensOf(await share.through(composed(head(engine, document, contextSize)))), limit);
     return { ids: around(ids, { after: tail }), isCut };
   };
 }
@@ -116,11 +135,13 @@ function refuseAnother({ vectors: { refused } }) {
 /**
  * How a text becomes tokens: for its vector, or for its rank where there is a query.
  * @param {import('../engine/engine.js').Engine} engine
+ * @param {import('../reply/chat.js').Share} share
  * @param {{instruction?: string}} options
  * @param {string} [query]
+ * @returns {Promise<PromptOf>}
  */
-export function promptsOf(engine, options, query) {
-  if (query !== undefined) return rankPrompts(engine, options, query);
+export async function promptsOf(engine, share, options, query) {
+  if (query !== undefined) return rankPrompts(engine, share, options, query);
   refuseAnother(engine.facts);
-  return vectorPrompts(engine, options);
+  return vectorPrompts(engine, share, options);
 }

@@ -8,8 +8,8 @@
 const SLICE_MS = 5;
 const SHARE = 1 / 5;
 
-/** Of a slice beside short steps, so that little work does not need many. */
-const LEAST_MS = 1;
+/** Slices have that much beside each step, however short it is: nobody notices it. */
+const LEAST_MS = 0.5;
 
 /** In this time half of what was used is forgotten. */
 const HALF_LIFE_MS = 10_000;
@@ -25,6 +25,9 @@ const SWEEP = 64;
  * Who asks: his cacheScope, and which of those who share it.
  * @typedef {{scope: number, guest: number}} Owner
  */
+
+/** @param {{cacheScope?: number, guest?: number}} options of what is asked @returns {Owner} */
+export const ownerOf = ({ cacheScope = 0, guest = 0 }) => ({ scope: cacheScope, guest });
 
 /** Time that somebody has used, and those of his who wait. */
 class Account {
@@ -81,6 +84,8 @@ export class Turns {
   #credit = 0;          // milliseconds that slices may take of the steps so far; less than 0 where one took longer
   #isLed = false;       // steps are made: slices come between them
   #serves = false;
+  #isTaken = false;     // by what there may be only one of
+  #others = [];         // who wait for that
   #dead = null;
 
   /**
@@ -103,8 +108,7 @@ export class Turns {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
       const now = this.#now();
-      const scope = accountOf(this.#scopes, owner.scope, Scope, now);
-      const guest = accountOf(scope.guests, owner.guest, Guest, now);
+      const { scope, guest } = this.#accountsOf(owner);
       guest.queue.push({ work, resolve, reject });
       scope.enter(now);
       guest.enter(now);
@@ -139,6 +143,32 @@ export class Turns {
     }
   }
 
+  /**
+   * Waits until nobody else does something of which there may be only one at a time; who has used the least time comes first.
+   * @param {Owner} owner
+   * @returns {Promise<() => null>} to be called when it is over
+   */
+  async alone(owner) {
+    if (this.#dead) throw this.#dead;
+    if (this.#isTaken) await new Promise((resolve, reject) => { this.#others.push({ ...this.#accountsOf(owner), resolve, reject }); });
+    this.#isTaken = true;
+    return () => {
+      const now = this.#now();
+      const order = this.#others.sort((a, b) => a.scope.rank(now) - b.scope.rank(now) || a.guest.rank(now) - b.guest.rank(now));
+      this.#isTaken = order.length > 0;
+      order.shift()?.resolve();
+      return null;
+    };
+  }
+
+  #accountsOf({ scope: key, guest: number }) {
+    const now = this.#now();
+    const scope = accountOf(this.#scopes, key, Scope, now);
+    return { scope, guest: accountOf(scope.guests, number, Guest, now) };
+  }
+
+  get isDead() { return this.#dead !== null; }
+
   /** How many guests are known. */
   get guests() { return [...this.#scopes.values()].reduce((sum, { guests }) => sum + guests.size, 0); }
 
@@ -155,14 +185,16 @@ export class Turns {
 
   /** Between two steps, the first of which took that long: a look at the messages, and slices as far as they are due. */
   async after(ms) {
-    this.#credit = Math.min(this.#credit, 0) + ms * SHARE;
-    do await this.#rest(); while (this.#credit > 0 && this.#give(Math.min(SLICE_MS, Math.max(LEAST_MS, this.#credit))));
+    this.#credit = Math.min(this.#credit, 0) + Math.max(LEAST_MS, ms * SHARE);
+    do await this.#rest(); while (this.#credit > 0 && this.#give(Math.min(SLICE_MS, this.#credit)));
   }
 
   /** The engine has crashed: nothing is done any more. */
   crash(error) {
     this.#dead ??= error;
-    for (const { guests } of this.#scopes.values()) for (const { queue } of guests.values()) for (const { reject } of queue) reject(error);
+    const queues = [...this.#scopes.values()].flatMap(({ guests }) => [...guests.values()].map(({ queue }) => queue));
+    for (const { reject } of [...queues.flat(), ...this.#others]) reject(error);
+    this.#others = [];
     this.#scopes.clear();
     this.#waiting = 0;
   }

@@ -2,7 +2,7 @@
  *
  * Merging in O(n log n) without recursion. A short piece (nearly all are) lives in two arrays on the stack, where
  * finding the lowest rank by a scan beats any structure. A long one is a doubly linked list of symbols over one block, with a
- * heap of (rank, position) candidates. A candidate is never removed: when it comes up and its symbol no longer has
+ * heap of (rank, position) candidates, and can be left after any of them. A candidate is never removed: when it comes up and its symbol no longer has
  * that rank, it is stale and dropped. Symbols only grow, so a rank, once left behind at a position, never comes back.
  */
 #include "text/bpe.h"
@@ -10,6 +10,9 @@
 #include <string.h>
 
 enum { SHORT_PIECE = 64 }; /* bytes; measured: around here the heap starts to win */
+
+/* What a step of each pass costs, in that of the first: measured with pieces of a megabyte, whose symbols are in no cache. */
+enum { RANK_COST = 8, JOIN_COST = 32, SHORT_COST = 8 };
 
 #define NO_RANK TABLE_NONE
 #define NO_SYMBOL UINT32_MAX
@@ -91,11 +94,19 @@ static void merge_short(const struct bpe *b, struct short_piece *p, size_t i)
     if (i > 0) update_short(b, p, i - 1);
 }
 
-static void encode_short(const struct bpe *b, struct bytes piece, struct id_sink *out)
+static bool skipped(struct bytes piece, struct bytes skip, size_t at)
+{
+    return skip.size && piece.data[at] == skip.data[0] && piece.size - at >= skip.size && memcmp(piece.data + at, skip.data, skip.size) == 0;
+}
+
+static void encode_short(const struct bpe *b, struct bytes piece, struct bytes skip, struct id_sink *out)
 {
     struct short_piece p; /* not cleared: that would cost as much as the merging */
-    p.n = piece.size;
-    for (size_t i = 0; i < p.n; i++) p.ids[i] = b->byte_ids[piece.data[i]];
+    p.n = 0;
+    for (size_t i = 0; i < piece.size;) {
+        if (skipped(piece, skip, i)) i += skip.size;
+        else p.ids[p.n++] = b->byte_ids[piece.data[i++]];
+    }
     for (size_t i = 0; i < p.n; i++) update_short(b, &p, i);
     while (p.n > 1) {
         size_t i = lowest_rank(&p);
@@ -113,107 +124,142 @@ struct symbol {
     uint32_t prev, next; /* NO_SYMBOL at the ends */
 };
 
-struct long_piece {
-    const struct bpe *b;
-    struct symbol *symbols; /* [n], by the byte where each started */
-    uint64_t *heap;         /* [2n] candidates rank << 32 | position, the lowest first */
-    size_t n_heap;
-};
-
 /* n - 1 candidates at the start; each merge takes one and adds at most two: never over 2n. */
-static void heap_push(struct long_piece *p, uint64_t candidate)
+static void heap_push(struct bpe_run *run, uint64_t candidate)
 {
-    size_t i = p->n_heap++;
-    for (; i > 0 && p->heap[(i - 1) / 2] > candidate; i = (i - 1) / 2) p->heap[i] = p->heap[(i - 1) / 2];
-    p->heap[i] = candidate;
+    size_t i = run->n_heap++;
+    for (; i > 0 && run->heap[(i - 1) / 2] > candidate; i = (i - 1) / 2) run->heap[i] = run->heap[(i - 1) / 2];
+    run->heap[i] = candidate;
 }
 
-static uint64_t heap_pop(struct long_piece *p)
+static uint64_t heap_pop(struct bpe_run *run)
 {
-    uint64_t top = p->heap[0], last = p->heap[--p->n_heap];
+    uint64_t top = run->heap[0], last = run->heap[--run->n_heap];
     size_t i = 0;
-    for (size_t child = 1; child < p->n_heap; child = 2 * i + 1) {
-        if (child + 1 < p->n_heap && p->heap[child + 1] < p->heap[child]) child++;
-        if (p->heap[child] >= last) break;
-        p->heap[i] = p->heap[child];
+    for (size_t child = 1; child < run->n_heap; child = 2 * i + 1) {
+        if (child + 1 < run->n_heap && run->heap[child + 1] < run->heap[child]) child++;
+        if (run->heap[child] >= last) break;
+        run->heap[i] = run->heap[child];
         i = child;
     }
-    p->heap[i] = last;
+    run->heap[i] = last;
     return top;
 }
 
-static void update_long(struct long_piece *p, uint32_t i)
+static void update_long(const struct bpe *b, struct bpe_run *run, uint32_t i)
 {
-    struct symbol *s = p->symbols + i;
-    s->rank = s->next == NO_SYMBOL ? NO_RANK : rank_of(p->b, s->id, p->symbols[s->next].id);
-    if (s->rank != NO_RANK) heap_push(p, (uint64_t)s->rank << 32 | i);
+    struct symbol *s = run->symbols + i;
+    s->rank = s->next == NO_SYMBOL ? NO_RANK : rank_of(b, s->id, run->symbols[s->next].id);
+    if (s->rank != NO_RANK) heap_push(run, (uint64_t)s->rank << 32 | i);
 }
 
-static void merge_long(struct long_piece *p, uint32_t i)
+static void merge_long(const struct bpe *b, struct bpe_run *run, uint32_t i)
 {
-    struct symbol *left = p->symbols + i, *right = p->symbols + left->next;
-    left->id = result_of(p->b, left->rank);
+    struct symbol *left = run->symbols + i, *right = run->symbols + left->next;
+    left->id = result_of(b, left->rank);
     left->next = right->next;
     right->rank = NO_RANK;
-    if (left->next != NO_SYMBOL) p->symbols[left->next].prev = i;
-    update_long(p, i);
-    if (left->prev != NO_SYMBOL) update_long(p, left->prev);
+    if (left->next != NO_SYMBOL) run->symbols[left->next].prev = i;
+    update_long(b, run, i);
+    if (left->prev != NO_SYMBOL) update_long(b, run, left->prev);
 }
 
-static void fill_symbols(struct long_piece *p, struct bytes piece)
+static bool next_pass(struct bpe_run *run)
 {
-    uint32_t n = (uint32_t)piece.size;
-    for (uint32_t i = 0; i < n; i++)
-        p->symbols[i] = (struct symbol){
-            .id = p->b->byte_ids[piece.data[i]],
-            .prev = i ? i - 1 : NO_SYMBOL,
-            .next = i + 1 < n ? i + 1 : NO_SYMBOL,
-        };
-    for (uint32_t i = 0; i < n; i++) update_long(p, i);
-}
-
-static void encode_long(struct long_piece *p, struct bytes piece, struct id_sink *out)
-{
-    fill_symbols(p, piece);
-    while (p->n_heap) {
-        uint64_t candidate = heap_pop(p);
-        uint32_t position = (uint32_t)candidate;
-        if (p->symbols[position].rank == candidate >> 32) merge_long(p, position);
-    }
-    for (uint32_t i = 0; i != NO_SYMBOL; i = p->symbols[i].next) id_sink_put(out, p->symbols[i].id);
-}
-
-/* Doubles, so that pieces of growing length cost few allocations. */
-static bool reserve(struct bpe_scratch *s, size_t size)
-{
-    if (size <= s->capacity) return true;
-    if (size >= NO_SYMBOL / 2) return false; /* positions are 32 bits */
-    uint64_t capacity = 2 * SHORT_PIECE;
-    while (capacity < size) capacity *= 2;
-    void *block = mem_alloc_raw(s->mem, capacity * (sizeof(struct symbol) + 2 * sizeof(uint64_t)));
-    if (!block) return false;
-    mem_free(s->mem, s->block);
-    s->block = block;
-    s->capacity = (size_t)capacity;
+    run->pass++;
+    run->at = 0;
     return true;
 }
 
-int bpe_encode(const struct bpe *b, struct bytes piece, struct bpe_scratch *scratch, struct id_sink *out)
+/* A symbol for each byte. Each pass says whether there is nothing left for it to do. */
+static bool fill(const struct bpe *b, struct bpe_run *run, struct bytes piece, struct bytes skip, int64_t *budget)
 {
-    if (piece.size <= SHORT_PIECE) {
-        encode_short(b, piece, out);
-        return OK;
+    for (; run->at < piece.size && *budget > 0; --*budget) {
+        if (skipped(piece, skip, run->at)) {
+            run->at += (uint32_t)skip.size;
+            continue;
+        }
+        run->symbols[run->n] = (struct symbol){b->byte_ids[piece.data[run->at++]], NO_RANK, run->n - 1, run->n + 1}; /* 0 - 1 is NO_SYMBOL */
+        run->n++;
     }
-    if (!reserve(scratch, piece.size)) return ERR_MEM_LOAD;
-    struct long_piece p = {.b = b, .symbols = scratch->block};
-    p.heap = (uint64_t *)(void *)(p.symbols + piece.size);
-    encode_long(&p, piece, out);
+    if (run->at < piece.size) return false;
+    if (run->n) run->symbols[run->n - 1].next = NO_SYMBOL;
+    return next_pass(run);
+}
+
+static bool rank(const struct bpe *b, struct bpe_run *run, int64_t *budget)
+{
+    for (; run->at < run->n && *budget > 0; *budget -= RANK_COST) update_long(b, run, run->at++);
+    return run->at == run->n && next_pass(run);
+}
+
+static bool join(const struct bpe *b, struct bpe_run *run, int64_t *budget)
+{
+    for (; run->n_heap && *budget > 0; *budget -= JOIN_COST) {
+        uint64_t candidate = heap_pop(run);
+        uint32_t position = (uint32_t)candidate;
+        if (run->symbols[position].rank == candidate >> 32) merge_long(b, run, position);
+    }
+    return !run->n_heap && next_pass(run);
+}
+
+static bool tell(struct bpe_run *run, int64_t *budget, struct id_sink *out)
+{
+    if (run->n == 0) return true;
+    for (; run->at != NO_SYMBOL && out->n < out->cap && *budget > 0; --*budget) {
+        id_sink_put(out, run->symbols[run->at].id);
+        run->at = run->symbols[run->at].next;
+    }
+    return run->at == NO_SYMBOL;
+}
+
+bool bpe_go_on(const struct bpe *b, struct bpe_run *run, struct bytes piece, struct bytes skip, int64_t *budget, struct id_sink *out)
+{
+    if (run->pass == BPE_FILL && !fill(b, run, piece, skip, budget)) return false;
+    if (run->pass == BPE_RANK && !rank(b, run, budget)) return false;
+    if (run->pass == BPE_JOIN && !join(b, run, budget)) return false;
+    return tell(run, budget, out);
+}
+
+/* A quarter more, so that pieces of growing length cost few allocations. */
+static bool reserve(struct bpe_run *run, size_t size)
+{
+    if (size <= run->capacity) return true;
+    if (size >= NO_SYMBOL / 2) return false; /* positions are 32 bits */
+    size_t capacity = size + size / 4;
+    bpe_end(run);
+    run->symbols = mem_alloc_raw(run->mem, capacity * (uint64_t)(sizeof(struct symbol) + 2 * sizeof(uint64_t)));
+    run->capacity = run->symbols ? capacity : 0;
+    return run->symbols != NULL;
+}
+
+int bpe_begin(struct bpe_run *run, size_t size)
+{
+    if (!reserve(run, size)) return ERR_MEM_LOAD;
+    run->heap = (uint64_t *)(void *)(run->symbols + size);
+    run->n_heap = 0;
+    run->n = run->at = 0;
+    run->pass = BPE_FILL;
     return OK;
 }
 
-void bpe_scratch_free(struct bpe_scratch *scratch)
+int bpe_encode(const struct bpe *b, struct bytes piece, struct bytes skip, struct bpe_run *run, int64_t *budget, struct id_sink *out)
 {
-    mem_free(scratch->mem, scratch->block);
-    scratch->block = NULL;
-    scratch->capacity = 0;
+    if (piece.size <= SHORT_PIECE) {
+        encode_short(b, piece, skip, out);
+        *budget -= SHORT_COST * (int64_t)piece.size;
+        return OK;
+    }
+    if (bpe_begin(run, piece.size)) return ERR_MEM_LOAD;
+    int64_t enough = INT64_MAX;
+    bpe_go_on(b, run, piece, skip, &enough, out);
+    *budget -= INT64_MAX - enough;
+    return OK;
+}
+
+void bpe_end(struct bpe_run *run)
+{
+    mem_free(run->mem, run->symbols);
+    run->symbols = NULL;
+    run->capacity = 0;
 }

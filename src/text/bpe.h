@@ -19,23 +19,22 @@ struct bpe {
     uint32_t *token_ranks, *by_rank; /* [n_tokens] where tokens have ranks, whichever pair makes them; else NULL */
 };
 
-/* Where ids go: n counts all, the first cap are written. */
+/* Where ids go, while there is room. */
 struct id_sink {
     int32_t *ids; /* [cap] */
-    int64_t cap, n;
+    int cap, n;
 };
 
-static inline void id_sink_put(struct id_sink *out, uint32_t id)
-{
-    if (out->n < out->cap) out->ids[out->n] = (int32_t)id;
-    out->n++;
-}
+static inline void id_sink_put(struct id_sink *out, uint32_t id) { out->ids[out->n++] = (int32_t)id; }
 
-/* Scratch for long pieces, grown on demand: 32 bytes per byte of the longest. Zero-initialise but for mem. */
-struct bpe_scratch {
+/* A piece of any length that is joined a little at a time, in memory of its own: 32 bytes for each of its. Zero-initialise but for mem. */
+struct bpe_run {
     struct mem *mem;
-    void *block;
-    size_t capacity; /* bytes of text that block serves */
+    struct symbol *symbols; /* [capacity], by the byte where each started */
+    uint64_t *heap;         /* [2 * capacity] candidates rank << 32 | position, the lowest first */
+    size_t capacity, n_heap;
+    uint32_t n, at;         /* symbols that it began with; the next one, or byte, of a pass over them */
+    enum { BPE_FILL, BPE_RANK, BPE_JOIN, BPE_TELL } pass;
 };
 
 /* Room for n_merges <= TABLE_MAX_ITEMS; false when memory is short. bpe_free() in either case. */
@@ -44,8 +43,15 @@ void bpe_free(struct mem *m, struct bpe *b);
 /* Sets the merge of that number (its rank), unless the pair has a lower one already. false: hash collisions, see table.h. */
 bool bpe_set_merge(struct bpe *b, uint32_t rank, struct merge merge);
 
-/* OK or ERR_MEM_LOAD; only a piece of more than 64 bytes allocates. */
-int bpe_encode(const struct bpe *b, struct bytes piece, struct bpe_scratch *scratch, struct id_sink *out);
-void bpe_scratch_free(struct bpe_scratch *scratch);
+/* Room for a piece of `size` bytes, which begins. OK or ERR_MEM_LOAD. */
+int bpe_begin(struct bpe_run *run, size_t size);
+/* Works on it for as many steps as *budget has, which it lowers, or until out is full. `skip` (it may be empty) is left out of the piece's
+ * bytes wherever it stands. Whether all of its ids are out. */
+bool bpe_go_on(const struct bpe *b, struct bpe_run *run, struct bytes piece, struct bytes skip, int64_t *budget, struct id_sink *out);
+void bpe_end(struct bpe_run *run);
+
+/* A piece at once, whatever it takes: room in out for as many ids as it has bytes. OK or ERR_MEM_LOAD; only a piece of more than 64 bytes
+ * takes memory, which stays with `run`. */
+int bpe_encode(const struct bpe *b, struct bytes piece, struct bytes skip, struct bpe_run *run, int64_t *budget, struct id_sink *out);
 
 #endif

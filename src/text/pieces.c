@@ -4,7 +4,7 @@
  *
  *   (?i:'s|'t|'re|'ve|'m|'ll|'d) | [^\r\n\p{L}\p{N}]?\p{L}+ | \p{N} | ?[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+
  *
- * A regex engine would bring backtracking and code of its own; each alternative here is one forward scan.
+ * A regex engine would bring backtracking and code of its own; each alternative here is one forward scan, which its first characters choose.
  * Case-insensitive matching is Unicode's simple folding, as in the libraries the models' authors used: U+017F
  * (long s) counts as an s. No other letter of the contractions has a partner outside ASCII.
  */
@@ -12,89 +12,127 @@
 
 #include "base/unicode.h"
 
-/* One character of the text: where it ends and what it is. end == pos at the end of the text. */
+#include <string.h>
+
+/* One character of the text: where it ends and what it is. UTF8_INVALID and UNICODE_OTHER where there is none. */
 struct character {
     size_t end;
     uint32_t code_point;
     enum unicode_class class;
+    enum { THERE, AT_END, WANTED } state; /* WANTED: it may not have come, or not all of it */
 };
 
-static struct character read_character(struct bytes text, size_t pos)
+bool piece_skips(const struct piece_text *text, size_t at)
 {
+    return text->bytes.data[at] == text->skip.data[0] && text->bytes.size - at >= text->skip.size &&
+           memcmp(text->bytes.data + at, text->skip.data, text->skip.size) == 0;
+}
+
+static struct character read_character(const struct piece_text *text, size_t pos)
+{
+    const struct bytes bytes = text->bytes;
+    if (text->skip.size)
+        while (pos < bytes.size && piece_skips(text, pos)) pos += text->skip.size;
     struct character c = {.end = pos, .code_point = UTF8_INVALID, .class = UNICODE_OTHER};
-    if (pos == text.size) return c;
-    c.end += utf8_read(text.data + pos, text.size - pos, &c.code_point);
+    if (!text->is_whole && bytes.size - pos < UTF8_MAX) c.state = WANTED;
+    else if (pos == bytes.size) c.state = AT_END;
+    if (c.state != THERE) return c;
+    c.end += utf8_read(bytes.data + pos, bytes.size - pos, &c.code_point);
     c.class = unicode_class(c.code_point);
     return c;
 }
 
 static bool is_newline(uint32_t code_point) { return code_point == '\r' || code_point == '\n'; }
 
-static size_t skip_class(struct bytes text, size_t pos, enum unicode_class class)
+/* ASCII lower case. */
+static uint32_t lower(uint32_t c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; }
+
+/* The second letter of (?i:'re|'ve|'ll) by its first; 0: there is none. */
+static uint32_t second_of(uint32_t first) { return first == 'r' || first == 'v' ? 'e' : first == 'l' ? 'l' : 0; }
+
+/* (?i:'s|'t|'re|'ve|'m|'ll|'d) behind an apostrophe; AT_END when it does not match. */
+static struct character match_contraction(const struct piece_text *text, size_t pos)
 {
-    for (;;) {
-        struct character c = read_character(text, pos);
-        if (c.end == pos || c.class != class) return pos;
-        pos = c.end;
+    enum { LONG_S = 0x17F };
+    struct character first = read_character(text, pos), none = {.state = AT_END};
+    uint32_t c = lower(first.code_point);
+    if (first.state == WANTED || c == 's' || c == 't' || c == 'm' || c == 'd' || c == LONG_S) return first;
+    if (first.state == AT_END || !second_of(c)) return none;
+    struct character second = read_character(text, first.end);
+    return second.state == WANTED || lower(second.code_point) == second_of(c) ? second : none;
+}
+
+static bool found(struct piece *p, size_t end)
+{
+    p->end = end;
+    return true;
+}
+
+static bool goes_on(struct piece *p, enum piece_kind kind, size_t end)
+{
+    p->kind = kind;
+    p->end = end;
+    return false;
+}
+
+/* What its first characters say of a piece. */
+static bool begin(struct piece *p, const struct piece_text *text)
+{
+    struct character first = read_character(text, 0);
+    if (first.state == WANTED) return false;
+    if (first.state == AT_END) return found(p, text->bytes.size);
+    if (first.code_point == '\'') {
+        struct character last = match_contraction(text, first.end);
+        if (last.state == WANTED) return false;
+        if (last.state == THERE) return found(p, last.end);
     }
+    if (first.class == UNICODE_NUMBER) return found(p, first.end);
+    if (first.class == UNICODE_LETTER) return goes_on(p, PIECE_LETTERS, first.end);
+    if (is_newline(first.code_point)) return goes_on(p, PIECE_SPACES, 0);
+    struct character second = read_character(text, first.end);
+    if (second.state == WANTED) return false;
+    if (second.class == UNICODE_LETTER) return goes_on(p, PIECE_LETTERS, second.end); /* [^\r\n\p{L}\p{N}]?\p{L}+ */
+    if (first.class == UNICODE_OTHER) return goes_on(p, PIECE_OTHERS, first.end);      /* ?[^\s\p{L}\p{N}]+[\r\n]* */
+    bool is_behind = first.code_point == ' ' && second.state == THERE && second.class == UNICODE_OTHER;
+    return is_behind ? goes_on(p, PIECE_OTHERS, second.end) : goes_on(p, PIECE_SPACES, 0);
 }
 
-static size_t skip_newlines(struct bytes text, size_t pos)
+static bool is_of(enum piece_kind kind, struct character c)
 {
-    while (pos < text.size && is_newline(text.data[pos])) pos++;
-    return pos;
-}
-
-/* ASCII lower case at pos; 0 past the end. */
-static int lower_at(struct bytes text, size_t pos)
-{
-    int c = pos < text.size ? text.data[pos] : 0;
-    return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
-}
-
-/* (?i:'s|'t|'re|'ve|'m|'ll|'d) at an apostrophe; pos itself when it does not match. */
-static size_t match_contraction(struct bytes text, size_t pos)
-{
-    int second = lower_at(text, pos + 2);
-    switch (lower_at(text, pos + 1)) {
-    case 's': case 't': case 'm': case 'd': return pos + 2;
-    case 'r': case 'v': return second == 'e' ? pos + 3 : pos;
-    case 'l': return second == 'l' ? pos + 3 : pos;
-    case 0xC5: return second == 0xBF ? pos + 3 : pos; /* U+017F */
-    default: return pos;
+    switch (kind) {
+    case PIECE_LETTERS: return c.class == UNICODE_LETTER;
+    case PIECE_OTHERS: return c.class == UNICODE_OTHER;
+    case PIECE_SPACES: return c.class == UNICODE_SPACE;
+    default: return is_newline(c.code_point);
     }
 }
 
 /* \s*[\r\n]+ | \s+(?!\S) | \s+ : up to the last line end of the run; else all of it but the last character, which the next
  * piece may want; all of it when nothing follows or it is one character. */
-static size_t match_spaces(struct bytes text, size_t pos)
+static size_t end_of_spaces(const struct piece *p, bool follows)
 {
-    size_t end = pos, last = pos, after_newline = 0;
-    for (;;) {
-        struct character c = read_character(text, end);
-        if (c.end == end || c.class != UNICODE_SPACE) break;
-        if (is_newline(c.code_point)) after_newline = c.end;
-        last = end;
-        end = c.end;
-    }
-    if (after_newline) return after_newline;
-    return end < text.size && last > pos ? last : end;
+    if (p->after_line) return p->after_line;
+    return follows && p->last > 0 ? p->last : p->end;
 }
 
-size_t pieces_next(struct bytes text, size_t pos)
+bool piece_find(struct piece *p, const struct piece_text *text, int64_t *budget)
 {
-    struct character first = read_character(text, pos);
-    if (first.code_point == '\'') {
-        size_t end = match_contraction(text, pos);
-        if (end > pos) return end;
+    if (p->kind == PIECE_NEW && begin(p, text)) return true;
+    if (p->kind == PIECE_NEW) return false;
+    for (; *budget > 0; --*budget) {
+        struct character c = read_character(text, p->end);
+        if (c.state == WANTED) return false;
+        if (c.state == AT_END || !is_of(p->kind, c)) {
+            if (p->kind == PIECE_SPACES) return found(p, end_of_spaces(p, c.state == THERE));
+            if (p->kind != PIECE_OTHERS) return true;
+            p->kind = PIECE_LINES;
+            continue;
+        }
+        if (p->kind == PIECE_SPACES) {
+            if (is_newline(c.code_point)) p->after_line = c.end;
+            p->last = p->end;
+        }
+        p->end = c.end;
     }
-    if (first.class == UNICODE_NUMBER) return first.end;
-    if (first.class == UNICODE_LETTER) return skip_class(text, first.end, UNICODE_LETTER);
-    if (!is_newline(first.code_point)) { /* [^\r\n\p{L}\p{N}]?\p{L}+ with its optional character */
-        size_t end = skip_class(text, first.end, UNICODE_LETTER);
-        if (end > first.end) return end;
-    }
-    size_t begin = first.code_point == ' ' ? first.end : pos; /* ?[^\s\p{L}\p{N}]+[\r\n]* */
-    size_t end = skip_class(text, begin, UNICODE_OTHER);
-    return end > begin ? skip_newlines(text, end) : match_spaces(text, pos);
+    return false;
 }

@@ -3,9 +3,8 @@
  * Puts the parts together: vocabulary, merges and special tokens from a file; text -> special tokens and segments ->
  * pieces (pieces.h) -> byte pairs (bpe.h).
  *
- * Special tokens are kept sorted by their bytes, in ranges by first byte. At each position of the text the range of
- * candidates narrows byte by byte, which finds the longest match in steps bounded by SPECIAL_MAX_BYTES, whatever
- * strings a file brings; text without a candidate's first byte costs one look-up a byte.
+ * A text is worked on from a piece's first byte: what is known of it (how far no special token begins, how far the piece goes, what of it is
+ * joined) is kept from call to call, counted from there.
  */
 #include "text/tokenizer.h"
 
@@ -13,28 +12,22 @@
 #include "text/bpe.h"
 #include "text/pieces.h"
 #include "text/scores.h"
+#include "text/specials.h"
 #include "base/unicode.h"
-#include "text/vocab.h"
 
 #include <string.h>
-
-enum { SPECIAL_MAX_BYTES = 256 }; /* ten times the longest of Qwen3; bounds the cost of hostile ones */
 
 struct tokenizer {
     struct mem *mem;
     struct vocab vocab;
     struct bpe bpe;
     bool scored;         /* joined by scores, over the whole text */
-    uint32_t *specials; /* [n_specials] ids by (bytes, control before user-defined), no such pair twice */
-    uint32_t n_specials;
-    uint32_t special_start[257]; /* specials whose first byte is c: special_start[c] .. special_start[c + 1] */
+    struct specials specials;
 };
 
 static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the tokenizer."); }
 
 /* --- loading: bytes and merges ------------------------------------------------------------------------ */
-
-static bool is_special(int type) { return type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED; }
 
 /* A token of its own that pieces are made of as well: programs call an ordinary one a special one so that they have something to pad texts with.
  * It stays a token wherever it stands, and is shown like others. */
@@ -129,77 +122,6 @@ static int load_merges(struct tokenizer *t, struct bytes merges, uint64_t n_merg
     return status;
 }
 
-/* --- loading: special tokens -------------------------------------------------------------------------- */
-
-static struct bytes special_bytes(const struct tokenizer *t, uint32_t i) { return vocab_bytes(&t->vocab, t->specials[i]); }
-
-/* By bytes, then type, then id. */
-static int compare_specials(const struct vocab *v, uint32_t a, uint32_t b)
-{
-    int order = bytes_compare(vocab_bytes(v, a), vocab_bytes(v, b));
-    if (order == 0) order = (int)v->types[a] - (int)v->types[b];
-    return order ? order : (a > b) - (a < b);
-}
-
-static void sift_down(const struct vocab *v, uint32_t *ids, uint32_t i, uint32_t n)
-{
-    for (uint32_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
-        if (child + 1 < n && compare_specials(v, ids[child], ids[child + 1]) < 0) child++;
-        if (compare_specials(v, ids[i], ids[child]) >= 0) return;
-        uint32_t id = ids[i];
-        ids[i] = ids[child];
-        ids[child] = id;
-        i = child;
-    }
-}
-
-/* Heapsort: the file chooses how many there are, so neither recursion nor a bad case is acceptable. */
-static void sort_specials(const struct vocab *v, uint32_t *ids, uint32_t n)
-{
-    for (uint32_t i = n / 2; i-- > 0;) sift_down(v, ids, i, n);
-    for (uint32_t end = n; end-- > 1;) {
-        uint32_t id = ids[0];
-        ids[0] = ids[end];
-        ids[end] = id;
-        sift_down(v, ids, 0, end);
-    }
-}
-
-/* Of specials with the same bytes and type the first, which has the lowest id, stays. */
-static void drop_duplicates(struct tokenizer *t)
-{
-    const struct vocab *v = &t->vocab;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < t->n_specials; i++) {
-        uint32_t id = t->specials[i];
-        bool same = n && v->types[id] == v->types[t->specials[n - 1]] && bytes_compare(vocab_bytes(v, id), special_bytes(t, n - 1)) == 0;
-        if (!same) t->specials[n++] = id;
-    }
-    t->n_specials = n;
-}
-
-static int load_specials(struct tokenizer *t, struct error *err)
-{
-    const struct vocab *v = &t->vocab;
-    for (uint32_t id = 0; id < v->n_tokens; id++) t->n_specials += is_special(v->types[id]);
-    t->specials = mem_array(t->mem, t->n_specials, sizeof *t->specials);
-    if (!t->specials) return out_of_memory(err);
-    for (uint32_t id = 0, n = 0; id < v->n_tokens; id++) {
-        if (!is_special(v->types[id])) continue;
-        t->specials[n++] = id;
-        if (vocab_bytes(v, id).size > SPECIAL_MAX_BYTES)
-            return fail(err, ERR_FORMAT, "vocab", 0, "The special token %u has more than %d bytes.", (unsigned)id, SPECIAL_MAX_BYTES);
-    }
-    sort_specials(v, t->specials, t->n_specials);
-    drop_duplicates(t);
-    uint32_t i = 0;
-    for (uint32_t c = 0; c <= 256; c++) {
-        while (i < t->n_specials && special_bytes(t, i).data[0] < c) i++;
-        t->special_start[c] = i;
-    }
-    return OK;
-}
-
 static int load_scores(struct tokenizer *t, struct bytes scores, struct error *err)
 {
     if (scores.size != (uint64_t)t->vocab.n_tokens * 4)
@@ -221,7 +143,7 @@ static int load(struct tokenizer *t, const struct tok_source *source, struct err
     if (!status && t->scored) status = load_scores(t, source->scores, err);
     else if (!status) status = load_merges(t, source->merges, source->n_merges, err);
     vocab_drop_index(t->mem, &t->vocab);
-    return status ? status : load_specials(t, err);
+    return status ? status : specials_load(t->mem, &t->specials, &t->vocab, err);
 }
 
 int tok_new(struct mem *m, const struct tok_source *source, struct tokenizer **out, struct error *err)
@@ -241,7 +163,7 @@ void tok_free(struct tokenizer *t)
     if (!t) return;
     vocab_free(t->mem, &t->vocab);
     bpe_free(t->mem, &t->bpe);
-    mem_free(t->mem, t->specials);
+    mem_free(t->mem, t->specials.ids);
     mem_free(t->mem, t);
 }
 
@@ -260,127 +182,180 @@ const struct vocab *tok_vocab(const struct tokenizer *t) { return &t->vocab; }
 
 int tok_type(const struct tokenizer *t, int id) { return has_token(t, id) ? t->vocab.types[id] : 0; }
 
-/* --- special tokens in text --------------------------------------------------------------------------- */
-
-static bool recognised(const struct tokenizer *t, uint32_t id, enum tok_mode mode)
-{
-    return mode == TOK_CHAT || (mode == TOK_TEXT && t->vocab.types[id] == TOKEN_USER_DEFINED);
-}
-
-static int special_byte(const struct tokenizer *t, uint32_t i, size_t depth) { return special_bytes(t, i).data[depth]; }
-
-/* The first of specials low .. high, which agree in `depth` bytes and are longer, whose next byte is >= byte. */
-static uint32_t special_bound(const struct tokenizer *t, uint32_t low, uint32_t high, size_t depth, int byte)
-{
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (special_byte(t, middle, depth) < byte) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* The longest special token that text, at least one byte, begins with; TABLE_NONE when there is none. */
-static uint32_t match_special(const struct tokenizer *t, struct bytes text, enum tok_mode mode)
-{
-    uint32_t low = t->special_start[text.data[0]], high = t->special_start[text.data[0] + 1], best = TABLE_NONE;
-    for (size_t depth = 1; low < high; depth++) {
-        bool found = false;
-        for (; low < high && special_bytes(t, low).size == depth; low++) {
-            if (found || !recognised(t, t->specials[low], mode)) continue;
-            best = t->specials[low];
-            found = true;
-        }
-        if (low == high || depth == text.size) break;
-        int byte = text.data[depth];
-        if (special_byte(t, low, depth) == byte && special_byte(t, high - 1, depth) == byte) continue; /* all between agree */
-        low = special_bound(t, low, high, depth, byte);
-        high = special_bound(t, low, high, depth, byte + 1);
-    }
-    return best;
-}
-
 int tok_find_special(const struct tokenizer *t, struct bytes text)
 {
-    uint32_t id = text.size ? match_special(t, text, TOK_CHAT) : TABLE_NONE;
+    uint32_t id = text.size ? specials_match(&t->specials, &t->vocab, text, false) : TABLE_NONE;
     return id != TABLE_NONE && vocab_bytes(&t->vocab, id).size == text.size ? (int)id : -1;
 }
 
 /* --- encoding ----------------------------------------------------------------------------------------- */
 
-struct encoder {
-    const struct tokenizer *t;
-    struct bpe_scratch scratch;
-    struct id_sink out;
-    uint8_t sentinel[UTF8_MAX];
-    size_t sentinel_size; /* 0: none */
-    uint8_t *cleaned;     /* [text_size] a segment without sentinels; NULL until one is met */
-    size_t text_size;
+enum {
+    LONG_PIECE = 8192, /* bytes; what is shorter is joined in one go, in two milliseconds at most */
+    BLOCK = 4096,      /* bytes that are searched for special tokens at a time */
 };
 
-static int encode_text(struct encoder *e, struct bytes text)
+struct tok_run {
+    const struct tokenizer *t;
+    enum tok_mode mode;
+    uint8_t sentinel[UTF8_MAX];
+    size_t sentinel_size;  /* 0: none */
+    size_t clear;          /* bytes in which no special token begins */
+    uint32_t special;      /* the one that begins behind them; TABLE_NONE: not known */
+    struct piece piece;
+    bool is_found, is_joining;
+    struct bpe_run joining; /* of a long piece */
+};
+
+struct tok_run *tok_run_new(const struct tokenizer *t, enum tok_mode mode, uint32_t sentinel)
 {
-    for (size_t pos = 0, end; pos < text.size; pos = end) {
-        end = e->t->scored ? text.size : pieces_next(text, pos);
-        int status = bpe_encode(&e->t->bpe, (struct bytes){text.data + pos, end - pos}, &e->scratch, &e->out);
-        if (status) return status;
-    }
-    return OK;
+    struct tok_run *r = mem_alloc(t->mem, sizeof *r);
+    if (!r) return NULL;
+    r->t = t;
+    r->mode = mode;
+    r->special = TABLE_NONE;
+    r->joining.mem = t->mem;
+    if (mode == TOK_CHAT && sentinel) r->sentinel_size = utf8_write(sentinel, r->sentinel);
+    return r;
 }
 
-static bool sentinel_at(const struct encoder *e, struct bytes text, size_t pos)
+void tok_run_free(struct tok_run *r)
 {
-    return text.size - pos >= e->sentinel_size && memcmp(text.data + pos, e->sentinel, e->sentinel_size) == 0;
+    if (!r) return;
+    bpe_end(&r->joining);
+    mem_free(r->t->mem, r);
 }
 
-static size_t find_sentinel(const struct encoder *e, struct bytes text)
+static struct bytes behind(struct bytes text, size_t n) { return (struct bytes){text.data + n, text.size - n}; }
+
+/* Where special tokens may begin that are seen as a whole. */
+static size_t seen_of(struct bytes text, bool is_whole)
 {
-    size_t pos = 0;
-    while (pos < text.size && !sentinel_at(e, text, pos)) pos++;
-    return pos;
+    if (is_whole) return text.size;
+    return text.size < SPECIAL_MAX_BYTES ? 0 : text.size - (SPECIAL_MAX_BYTES - 1);
 }
 
-/* Text between special tokens. */
-static int encode_segment(struct encoder *e, struct bytes text)
+/* Looks for special tokens a bit further. Whether it got any further. */
+static bool clear_more(struct tok_run *r, struct bytes text, bool is_whole, int64_t *budget)
 {
-    if (!e->sentinel_size || find_sentinel(e, text) == text.size) return encode_text(e, text);
-    if (!e->cleaned) e->cleaned = mem_alloc_raw(e->t->mem, e->text_size);
-    if (!e->cleaned) return ERR_MEM_LOAD;
-    size_t n = 0;
-    for (size_t pos = 0; pos < text.size;) {
-        if (sentinel_at(e, text, pos)) pos += e->sentinel_size;
-        else e->cleaned[n++] = text.data[pos++];
-    }
-    return encode_text(e, (struct bytes){e->cleaned, n});
-}
-
-static int encode_specials(struct encoder *e, struct bytes text, enum tok_mode mode)
-{
-    size_t begin = 0, pos = 0;
-    while (pos < text.size) {
-        uint32_t id = match_special(e->t, (struct bytes){text.data + pos, text.size - pos}, mode);
-        if (id == TABLE_NONE) {
-            pos++;
-            continue;
+    size_t begin = r->clear, seen = r->mode == TOK_PLAIN ? text.size : seen_of(text, is_whole);
+    if (r->special != TABLE_NONE) return false;
+    if (r->mode == TOK_PLAIN) {
+        r->clear = text.size;
+    } else {
+        size_t end = begin + BLOCK < seen ? begin + BLOCK : seen;
+        for (; r->special == TABLE_NONE && r->clear < end; r->clear++) {
+            r->special = specials_match(&r->t->specials, &r->t->vocab, behind(text, r->clear), r->mode == TOK_TEXT);
+            if (r->special != TABLE_NONE) break;
         }
-        int status = encode_segment(e, (struct bytes){text.data + begin, pos - begin});
-        if (status) return status;
-        id_sink_put(&e->out, id);
-        begin = pos += vocab_bytes(&e->t->vocab, id).size;
+        *budget -= (int64_t)(r->clear - begin);
     }
-    return encode_segment(e, (struct bytes){text.data + begin, text.size - begin});
+    return r->special != TABLE_NONE || r->clear > begin;
+}
+
+/* What is known to lie before the next special token. */
+static struct piece_text view_of(const struct tok_run *r, struct bytes text, bool is_whole)
+{
+    bool ends = r->special != TABLE_NONE || (is_whole && r->clear == text.size);
+    return (struct piece_text){{text.data, r->clear}, ends, {r->sentinel, r->sentinel_size}};
+}
+
+/* Looks for the end of the piece that the text begins with. Tokens that are joined by scores know no pieces. */
+static bool find_piece(struct tok_run *r, struct bytes text, bool is_whole, int64_t *budget)
+{
+    do {
+        struct piece_text view = view_of(r, text, is_whole);
+        if (!r->t->scored && view.bytes.size) r->is_found = piece_find(&r->piece, &view, budget);
+        if (r->t->scored && view.is_whole) {
+            r->piece.end = view.bytes.size;
+            r->is_found = true;
+        }
+    } while (!r->is_found && *budget > 0 && clear_more(r, text, is_whole, budget));
+    return r->is_found;
+}
+
+/* The text goes on behind what has become tokens. */
+static size_t pass(struct tok_run *r, size_t n)
+{
+    r->clear = r->clear > n ? r->clear - n : 0;
+    r->piece = (struct piece){0};
+    r->is_found = r->is_joining = false;
+    return n;
+}
+
+/* @return bytes that have become tokens, 0 where they have not yet; a negative status */
+static int64_t join_long(struct tok_run *r, struct bytes piece, struct bytes skip, int64_t *budget, struct id_sink *out)
+{
+    if (!r->is_joining && bpe_begin(&r->joining, piece.size)) return ERR_MEM_LOAD;
+    r->is_joining = true;
+    if (!bpe_go_on(&r->t->bpe, &r->joining, piece, skip, budget, out)) return 0;
+    bpe_end(&r->joining);
+    return (int64_t)pass(r, piece.size);
+}
+
+/* The tokens of a piece whose end is known. */
+static int64_t join(struct tok_run *r, struct bytes text, struct bpe_run *scratch, int64_t *budget, struct id_sink *out)
+{
+    struct bytes piece = {text.data, r->piece.end}, skip = {r->sentinel, r->sentinel_size};
+    if (piece.size > LONG_PIECE) return join_long(r, piece, skip, budget, out);
+    if (bpe_encode(&r->t->bpe, piece, skip, scratch, budget, out)) return ERR_MEM_LOAD;
+    return (int64_t)pass(r, piece.size);
+}
+
+static int64_t tell_special(struct tok_run *r, struct id_sink *out)
+{
+    size_t n = vocab_bytes(&r->t->vocab, r->special).size;
+    id_sink_put(out, r->special);
+    r->special = TABLE_NONE;
+    return (int64_t)pass(r, n);
+}
+
+/* Room for what a piece makes that is joined in one go. */
+static bool has_room(const struct tok_run *r, const struct id_sink *out)
+{
+    return out->cap - out->n >= (r->piece.end > LONG_PIECE ? 1 : LONG_PIECE);
+}
+
+static bool is_at_special(const struct tok_run *r) { return r->special != TABLE_NONE && r->clear == 0; }
+
+int tok_run_go_on(struct tok_run *r, struct tok_text *in, bool may_be_long, int64_t budget, struct id_sink *out)
+{
+    struct bpe_run scratch = {.mem = r->t->mem};
+    int status = TOK_MORE;
+    in->used = 0;
+    while (status == TOK_MORE && budget > 0 && has_room(r, out)) {
+        struct bytes text = behind(in->bytes, in->used);
+        int64_t n = 0;
+        if (!text.size && in->is_whole) status = TOK_DONE;
+        else if (is_at_special(r)) n = tell_special(r, out);
+        else if (r->is_found && r->piece.end > LONG_PIECE && !may_be_long) status = TOK_LONG;
+        else if (r->is_found) n = join(r, text, &scratch, &budget, out);
+        else if (!find_piece(r, text, in->is_whole, &budget) && !is_at_special(r) && budget > 0) status = TOK_WANTS_TEXT;
+        if (n < 0) status = (int)n;
+        else in->used += (size_t)n;
+    }
+    bpe_end(&scratch);
+    return status == TOK_MORE && r->is_joining ? TOK_LONG : status;
 }
 
 int64_t tok_encode(const struct tokenizer *t, struct bytes text, enum tok_mode mode, uint32_t sentinel, int32_t *ids, int64_t cap)
 {
-    struct encoder e = {
-        .t = t, .scratch = {.mem = t->mem}, .out = {.ids = ids, .cap = cap}, .text_size = text.size};
-    if (text.size == 0) return 0;
-    if (mode == TOK_CHAT && sentinel) e.sentinel_size = utf8_write(sentinel, e.sentinel);
-    int status = mode == TOK_PLAIN ? encode_text(&e, text) : encode_specials(&e, text, mode);
-    mem_free(t->mem, e.cleaned);
-    bpe_scratch_free(&e.scratch);
-    return status ? status : e.out.n;
+    enum { ROOM = 2 * LONG_PIECE };
+    int32_t some[ROOM];
+    struct tok_run *r = tok_run_new(t, mode, sentinel);
+    int64_t n = 0;
+    if (!r) return ERR_MEM_LOAD;
+    int status = TOK_MORE;
+    while (status > TOK_DONE) {
+        struct tok_text in = {.bytes = text, .is_whole = true};
+        struct id_sink out = {.ids = some, .cap = ROOM};
+        status = tok_run_go_on(r, &in, true, INT64_MAX, &out);
+        text = behind(text, in.used);
+        if (n < cap && out.n) memcpy(ids + n, some, (size_t)(cap - n < out.n ? cap - n : out.n) * sizeof *ids);
+        n += out.n;
+    }
+    tok_run_free(r);
+    return status < 0 ? status : n;
 }
 
 /* --- streaming decode --------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #ifndef QUERN_TOKENIZER_H
 #define QUERN_TOKENIZER_H
 
-#include "base/arena.h"
+#include "text/bpe.h"
 
 /* Packed strings: each a uint64 little-endian length, then its bytes (GGUF's own encoding). */
 struct tok_source {
@@ -46,7 +46,26 @@ enum tok_mode {
     TOK_CHAT = 2   /* control and user-defined ones are; the sentinel is removed from the pieces between */
 };
 
-/* Text is any bytes. sentinel: a code point, 0 = none (only for TOK_CHAT). Writes at most cap ids and returns how many there
+/* A text on its way to tokens, which comes in parts, and of which a little is worked on at a time. sentinel: a code point, 0 = none (only for
+ * TOK_CHAT). NULL when memory is short. */
+struct tok_run *tok_run_new(const struct tokenizer *t, enum tok_mode mode, uint32_t sentinel);
+void tok_run_free(struct tok_run *r); /* accepts NULL */
+
+/* What there is of a text from the first byte on that has not become tokens. */
+struct tok_text {
+    struct bytes bytes;
+    bool is_whole; /* nothing follows */
+    size_t used;   /* out: bytes that have become tokens; the next call is given what stands behind them */
+};
+
+enum tok_state { TOK_DONE, TOK_MORE, TOK_WANTS_TEXT, TOK_LONG };
+
+/* Works for about so many steps, of some 10 ns, or until out has less room than 8192; out->cap is that at least. TOK_DONE; TOK_MORE: call
+ * again; TOK_WANTS_TEXT: with more of it (some bytes more than it has now); TOK_LONG: a piece of more than 8192 bytes, which takes 32 bytes of
+ * memory for each of its, is next, and begun only if may_be_long, or is being joined. A negative status only when memory is short (ERR_MEM_LOAD). */
+int tok_run_go_on(struct tok_run *r, struct tok_text *in, bool may_be_long, int64_t budget, struct id_sink *out);
+
+/* All of a text, which is any bytes. sentinel: as above. Writes at most cap ids and returns how many there
  * are, however large cap is; a negative status only when memory is short (ERR_MEM_LOAD). */
 int64_t tok_encode(const struct tokenizer *t, struct bytes text, enum tok_mode mode, uint32_t sentinel, int32_t *ids, int64_t cap);
 

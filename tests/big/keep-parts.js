@@ -128,7 +128,7 @@ async function restored({ glue, module, chunks, store, rest, token }, beside) {
   clocked(measured, { open: 'openMs' }, sums);
   const runner = new Runner(engine, rest);
   const fail = (error) => { throw error; };
-  const keeping = new Keeping(engine, runner, { store: measured, rest, tell: fail, fail });
+  const keeping = new Keeping(engine, runner, { store: measured, tell: fail, fail });
   const times = [];
   const job = lone();
   const writer = beside && runner.add(writing(Int32Array.from([5, 6, 7]), token, times), job);

@@ -285,6 +285,99 @@ static void long_words(void)
     CHECK_EQ(mem.used, used);
 }
 
+/* --- a little at a time ------------------------------------------------------------------------------- */
+
+enum { MIXED = 60000 };
+
+/* What splits, special tokens and long pieces are made of, in any order. */
+static size_t fill_mixed(uint8_t *out, uint64_t *state, size_t size, size_t longest)
+{
+    static const char *const parts[] = {
+        "word", " and", "  ", "\n", "\r\n", " \n \n", "'s", "'LL", "'\xC5\xBF", "'", "12", "\xC3\xA9", "\xE4\xBD\xA0\xE5\xA5\xBD", "\xF0\x9F\x98\x80",
+        "\xE2\x80\x83", "<|im_end|>", "<|im_", "<" S "|im_end|>", "'" S "s", "<think>", "!?", "\xE4\xBD", "\t", "<" S, "</think", S S, "x" S "y",
+    };
+    size_t n = 0;
+    while (n + longest + 32 < size) {
+        uint64_t draw = next_random(state);
+        const char *part = parts[draw % (sizeof parts / sizeof *parts)];
+        size_t length = strlen(part), times = draw >> 32 & 127 ? 1 : (draw >> 40) % (longest / length) + 1;
+        for (size_t i = 0; i < times; i++, n += length) memcpy(out + n, part, length);
+    }
+    return n;
+}
+
+/* The same ids as at once, whatever part of the text is there and however little is done at a time. @return how many */
+static int64_t encode_slowly(struct bytes text, enum tok_mode mode, uint64_t *state, int64_t budget, size_t part)
+{
+    static int32_t some[8192 + 1];
+    struct tok_run *run = tok_run_new(qwen, mode, SENTINEL);
+    size_t at = 0, end = 0;
+    int64_t n = 0;
+    for (int status = TOK_MORE; status != TOK_DONE;) {
+        struct tok_text in = {.bytes = {text.data + at, end - at}, .is_whole = end == text.size};
+        struct id_sink out = {.ids = some, .cap = 8192 + (int)(next_random(state) & 1)};
+        bool may_be_long = next_random(state) & 1;
+        status = tok_run_go_on(run, &in, may_be_long, budget, &out);
+        CHECK(status >= 0 && in.used <= in.bytes.size && (status != TOK_WANTS_TEXT || !in.is_whole));
+        if (n + out.n > CAP || memcmp(ids + n, some, (size_t)out.n * sizeof *ids)) break;
+        at += in.used;
+        n += out.n;
+        if (status == TOK_WANTS_TEXT) end += 1 + next_random(state) % part;
+        if (end > text.size) end = text.size;
+    }
+    tok_run_free(run);
+    return n;
+}
+
+static void resumed(void)
+{
+    static uint8_t text[MIXED];
+    uint64_t state = 11, used = mem.used;
+    static const int64_t budgets[] = {1, 7, 100, 5000, 1 << 20};
+    for (int i = 0; i < check_length(40, 2000); i++) {
+        size_t n = fill_mixed(text, &state, i % 4 ? 3000 : MIXED, i % 4 ? 100 : 20000);
+        enum tok_mode mode = (enum tok_mode)(i % 3);
+        int64_t whole = tok_encode(qwen, (struct bytes){text, n}, mode, SENTINEL, ids, CAP);
+        int64_t budget = budgets[i % 4 ? i % 5 : 2 + i % 3];
+        CHECK_EQ(encode_slowly((struct bytes){text, n}, mode, &state, budget, i % 2 ? 5 : 5000), whole);
+    }
+    CHECK_EQ(mem.used, used);
+}
+
+/* Pieces of a megabyte are worked on in calls of a few milliseconds each. */
+static void slices(void)
+{
+    static const struct {
+        const char *name;
+        void (*fill)(uint8_t *, size_t);
+    } shapes[] = {{"one letter", shape_letter}, {"letters", shape_random}, {"chinese", shape_chinese}, {"spaces", shape_spaces},
+                  {"punctuation", shape_punctuation}, {"base64", shape_base64}};
+    enum { BUDGET = 100000 };
+    static uint8_t text[1 << 20];
+    static int32_t some[16384];
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        shapes[i].fill(text, sizeof text);
+        struct tok_run *run = tok_run_new(qwen, TOK_CHAT, SENTINEL);
+        double longest = 0, all = 0;
+        int calls = 0;
+        size_t at = 0;
+        for (int status = TOK_MORE; status != TOK_DONE; calls++) {
+            struct tok_text in = {.bytes = {text + at, sizeof text - at}, .is_whole = true};
+            struct id_sink out = {.ids = some, .cap = 16384};
+            clock_t start = clock();
+            status = tok_run_go_on(run, &in, true, BUDGET, &out);
+            double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC;
+            at += in.used;
+            all += ms;
+            if (ms > longest) longest = ms;
+        }
+        tok_run_free(run);
+        printf("# %s: %.0f ms in %d calls, %.2f ms the longest\n", shapes[i].name, all, calls, longest);
+        CHECK(calls > 10);
+        CHECK(longest < 20 + all / 10);
+    }
+}
+
 /* --- streaming ---------------------------------------------------------------------------------------- */
 
 /* An independent check: whole characters only. */
@@ -388,7 +481,7 @@ int main(int argc, char **argv)
         {"byte_pairs", byte_pairs}, {"random_bytes", random_bytes}, {"every_code_point", every_code_point},
         {"small_inputs", small_inputs}, {"token_table", token_table}, {"special_modes", special_modes},
         {"typed_specials", typed_specials}, {"sentinel_removal", sentinel_removal}, {"ordinary_for_padding", ordinary_for_padding},
-        {"long_words", long_words},
+        {"long_words", long_words}, {"resumed", resumed}, {"slices", slices},
         {"streaming", streaming}, {"streaming_invalid", streaming_invalid}, {"short_memory", short_memory}, {"unload", unload},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -6,14 +6,20 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Tools } from '../../js/reply/tools.js';
-import { Chat, builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
+import { Chat, builtInChat, goOn, knowsThinking } from '../../js/reply/chat.js';
+import { protect as protectSteps } from '../../js/reply/guard.js';
+import { atOnce } from '../../js/shared/steps.js';
 import { render as renderInSlices } from '../../js/worker/template.js';
 import { checkMessages } from '../../js/page/messages.js';
 import { random } from '../fixtures/random.mjs';
 import { TEMPLATE, rejectsWith, render } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
+const protect = (/** @type {[any, string, any?]} */ ...given) => atOnce(protectSteps(...given));
+
 const THOUGHTS = JSON.parse(await readFile(new URL('../fixtures/tools/thoughts.json', import.meta.url), 'utf8'));
+
+const alone = { through: async (steps) => atOnce(steps) };
 
 const MARK = String.fromCodePoint(0xfdd0);
 
@@ -175,13 +181,13 @@ test('marks are looked up once for all replies', async () => {
   assert.deepEqual([before, engine.asked.length], [2, 5]);
 });
 
-test('a text to go on from has no channels, and is not empty', () => {
+test('a text to go on from has no channels, and is not empty', async () => {
   const { chat } = chatOf();
-  const { ids, ...prompt } = chat.plain('<think>');
+  const { ids, ...prompt } = await chat.plain('<think>');
   assert.deepEqual([ids.length, prompt.channels, prompt.inside, prompt.defaults.topP], [7, [], null, 0.8]);
-  assert.deepEqual([...chat.plain([5, 6]).ids], [5, 6]);
-  assert.throws(() => chat.plain(''), { code: 'use/empty' });
-  assert.throws(() => chat.plain('x'.repeat(8 * 4096)), { code: 'use/context' });
+  assert.deepEqual([...(await chat.plain([5, 6])).ids], [5, 6]);
+  await rejectsWith(chat.plain(''), 'use/empty');
+  await rejectsWith(chat.plain('x'.repeat(8 * 4096)), 'use/context');
 });
 
 test('whether a template knows thinking', () => {
@@ -199,14 +205,14 @@ test('hostile templates fail quickly', () => soon(1500, () => timed(() => {
 })));
 
 test('a template that never ends is ended by its steps, and lets others in meanwhile', () => soon(5000, async () => {
-  let rests = 0;
-  const rest = async () => { rests++; };
+  let steps = 0;
+  const share = { through: async (work) => atOnce({ next: () => { steps++; return work.next(); } }) };
   const endless = '{% for i in range(1000) %}{% for j in range(1000) %}{% for k in range(1000) %}{% endfor %}{% endfor %}{% endfor %}';
   return timed(async () => {
-    const error = await rejectsWith(renderInSlices(endless, '{}', rest), 'model/format', /too many steps/);
+    const error = await rejectsWith(renderInSlices(endless, '{}', share), 'model/format', /too many steps/);
     assert.equal(error.detail.rule, 'template');
-    assert.ok(rests > 50, `${rests} times`);
-    assert.equal(await renderInSlices('{{ a }}', '{"a": 1.0}', rest), '1.0');
+    assert.ok(steps > 250, `${steps} times`);
+    assert.equal(await renderInSlices('{{ a }}', '{"a": 1.0}', share), '1.0');
   });
 }));
 
@@ -217,10 +223,10 @@ test('the sentinel is found again in what a template shows as Python would', () 
 });
 
 test('what few templates use comes when it is used', async () => {
-  assert.equal(await renderInSlices("{{ '%05.1f' % x }}{{ [3, 1]|sort }}", '{"x": 1e-5}', () => {}), '000.0[1, 3]');
+  assert.equal(await renderInSlices("{{ '%05.1f' % x }}{{ [3, 1]|sort }}", '{"x": 1e-5}', alone), '000.0[1, 3]');
 });
 
 test('what a template says about itself is shown without control characters', async () => {
   const said = "{{ raise_exception('a\\x1b[31mb\\n') }}";
-  await rejectsWith(renderInSlices(said, '{}', () => {}), 'model/format', /^The model's chat template cannot be used: a \[31mb \.$/);
+  await rejectsWith(renderInSlices(said, '{}', alone), 'model/format', /^The model's chat template cannot be used: a \[31mb \.$/);
 });

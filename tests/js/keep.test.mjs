@@ -59,7 +59,7 @@ async function machine(store, { model = MODEL, keepMaxBytes, fail = (error) => {
   engine.sequence = (place) => watched(begin(place));
   const runner = new Runner(engine, turn);
   const told = [];
-  const keeping = new Keeping(engine, runner, { store, keepMaxBytes, rest: turn, tell: (text) => told.push(text), fail });
+  const keeping = new Keeping(engine, runner, { store, keepMaxBytes, tell: (text) => told.push(text), fail });
   const ask = async (name, ids, { job = lone(), ...more } = {}) => {
     const prompt = { ids: Int32Array.from(ids), channels: [], inside: null, defaults: NEUTRAL };
     const generation = new Generation(engine, prompt, { ...NEUTRAL, ...more }, () => {});
@@ -356,7 +356,7 @@ test('stopped while it is read: it ends at once, whatever the store does, and no
         return name === 'open' && value ? slow(value) : value;
       }),
     });
-    const stuck = new Keeping(engine, new Runner(engine, turn), { store: slow(store), rest: turn, tell: assert.fail, fail: assert.fail });
+    const stuck = new Keeping(engine, new Runner(engine, turn), { store: slow(store), tell: assert.fail, fail: assert.fail });
     const job = lone();
     const prompt = { ids: Int32Array.from(PROMPT), channels: [], inside: null, defaults: NEUTRAL };
     const reply = stuck.run('talk', new Generation(engine, prompt, NEUTRAL, () => {}), job);
@@ -374,7 +374,7 @@ test('stopped while it is read: it ends at once, whatever the store does, and no
   }
 });
 
-test('while others write: read and written beside them, a page at every second step at most', async () => {
+test('while others write: read and written beside them', async () => {
   const writes = [];
   const store = new MemoryStore(diskWith(file), { at: (_, name) => { if (name === 'write') writes.push(engine.work().steps); } });
   const { ask, engine, keeping } = await machine(store, { kvPositions: 1024 });
@@ -391,7 +391,7 @@ test('while others write: read and written beside them, a page at every second s
   over = true;
   const { ids } = await once(undefined, null, [1, 2, 3], { reply: talk });
   for (const other of (await others).flat()) assert.deepEqual(other, ids.slice(0, other.length));
-  assert.ok(writes.length === 3 && writes.slice(1).every((step, i) => step - writes[i] >= 2), writes.join());
+  assert.equal(writes.length, 3, writes.join());
   assert.equal((await keeping.kept())[0].tokens, 6 * PAGE);
 });
 

@@ -3,9 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RawJson, dense, jsonText, mapTexts, memberOf, partsOf, spaced } from '../../js/shared/raw-json.js';
+import { RawJson, dense, jsonText, mapSteps, memberOf, partsOf, spaced, unquoted } from '../../js/shared/raw-json.js';
+import { atOnce } from '../../js/shared/steps.js';
 import { random } from '../fixtures/random.mjs';
 import { soon, timed } from './soon.mjs';
+
+const mapTexts = (value, make) => atOnce(mapSteps(value, function* made(text) { return make(text); }));   // eslint-disable-line require-yield
 
 const NUMBERS = '{"10": 1.0, "2": 1e-5, "n": 9223372036854775807, "m": -0, "s": "\\u00e9\\/\\"<\\\\"}';
 
@@ -53,6 +56,18 @@ test('what random texts say stays, however they are written', () => {
     assert.equal(dense(text), JSON.stringify(one));
     assert.deepEqual(JSON.parse(mapTexts(new RawJson(text), (each) => each).text), one);
     if (Array.isArray(one)) assert.deepEqual(partsOf(text).map((part) => JSON.parse(part)), one);
+  }
+});
+
+test('long texts are read and written in parts, and stay what they are', () => {
+  const draw = random(5);
+  const bits = ['a', '"', '\\', '\n', 'é', '😀', '\ud800', '\u0001', 'xyzxyzxyz'];
+  for (let round = 0; round < 20; round++) {
+    const text = Array.from({ length: 20_000 }, () => bits[Math.floor(bits.length * draw())]).join('');
+    const json = JSON.stringify(text);
+    assert.equal(jsonText(text), json);
+    assert.equal(atOnce(unquoted(json)), text);
+    assert.equal(JSON.parse(mapTexts(new RawJson(`[${json}]`), (one) => `${one}!`).text)[0], `${text}!`);
   }
 });
 

@@ -8,7 +8,9 @@ import { load } from '../../dist/node.js';
 import { run } from '../../dist/run.js';
 import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions } from '../../js/page/options.js';
-import { Chat, protect } from '../../js/reply/chat.js';
+import { Chat } from '../../js/reply/chat.js';
+import { protect as protectSteps } from '../../js/reply/guard.js';
+import { atOnce } from '../../js/shared/steps.js';
 import { jsonText } from '../../js/shared/raw-json.js';
 import { ReplyText } from '../../js/reply/text.js';
 import { CallGuide } from '../../js/reply/call-guide.js';
@@ -18,6 +20,8 @@ import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { modelSpec } from '../fixtures/make-model.mjs';
 import { engineOver } from './engine-host.mjs';
 import { DEMO, TEMPLATE, rejectsWith, render } from './helper.mjs';
+
+const protect = (/** @type {[any, string, any?]} */ ...given) => atOnce(protectSteps(...given));
 
 const json = async (name) => JSON.parse(await readFile(new URL(`../fixtures/tools/${name}`, import.meta.url), 'utf8'));
 const { tools: TOOLS, conversations } = await json('conversations.json');

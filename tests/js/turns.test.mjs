@@ -87,16 +87,18 @@ test('nobody waits for ever for others who are always new', async () => {
   assert.ok(count(done, 'new') > 100);
 });
 
-test('while steps are made slices take a fifth of their time, and short steps get short slices', async () => {
-  for (const ms of [2, 20, 100]) {
-    const { clock, done, slice, steps } = played();
+test('while steps are made slices take a fifth of their time, but half a millisecond beside a short one', async () => {
+  for (const [ms, wanted] of [[1, 0.5], [10, 0.2], [20, 0.2], [100, 0.2]]) {
+    const { clock, turns, done, steps } = played();
     let longest = 0;
     let over = false;
     const busy = (async () => {
       while (!over) {
-        const began = clock.now;
-        await slice('work', owner(1));
-        longest = Math.max(longest, clock.now - began);
+        await turns.run(owner(1), (most) => {
+          done.push('work');
+          longest = Math.max(longest, most);
+          clock.now += most;
+        });
       }
     })();
     const began = clock.now;
@@ -104,8 +106,8 @@ test('while steps are made slices take a fifth of their time, and short steps ge
     const share = (clock.now - began - 500 * ms) / (500 * ms);
     over = true;
     await busy;
-    assert.ok(share > 0.19 && share < 0.21, `${share} of steps of ${ms} ms`);
-    assert.ok(done.length >= 500 * ms / 25);
+    assert.ok(Math.abs(share - wanted) < 0.01, `${share} of steps of ${ms} ms`);
+    assert.ok(longest <= 5 && done.length >= 500 * ms / 25);
   }
 });
 

@@ -7,7 +7,7 @@ import { heading, renderMarkdown } from './markdown.mjs';
 
 const PAGES = [
   { file: 'load', title: 'Loading', names: ['load', 'Source', 'Repository', 'LoadOptions', 'VisionOptions', 'Progress', 'Variant', 'Address', 'Quantize', 'support', 'Support'] },
-  { file: 'model', title: 'The model', names: ['Model', 'CallOptions', 'PromptOptions', 'EmbedOptions', 'Vectors', 'RankOptions', 'Rank', 'Look', 'Info', 'CacheChoice'] },
+  { file: 'model', title: 'The model', names: ['Model', 'CallOptions', 'TextOptions', 'PromptOptions', 'EmbedOptions', 'Vectors', 'RankOptions', 'Rank', 'Look', 'Info', 'CacheChoice'] },
   { file: 'reply', title: 'Replies', names: ['Message', 'Part', 'ImageSource', 'PixelSource', 'VideoSource', 'ChatOptions', 'CompleteOptions', 'Reply', 'ReplyEvent', 'Result'] },
   { file: 'models', title: 'Stored models', names: ['models', 'Models', 'StoredModel', 'CacheOptions', 'DownloadOptions', 'Kept', 'Usage'] },
   { file: 'store', title: 'Stores', names: ['Store', 'StoreFile'] },

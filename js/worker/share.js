@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What the work of one request is done with, a little at a time: the turns of whoever asked (turns.js), and the engine's tokenizer in them.
+
+import { ownerOf } from './turns.js';
+
+export class Share {
+  #engine;
+  #turns;
+  #signal;
+
+  /** Whose they are. @type {import('./turns.js').Owner} */
+  owner;
+
+  /**
+   * @param {import('../engine/engine.js').Engine} engine
+   * @param {import('./turns.js').Turns} turns
+   * @param {{cacheScope?: number, guest?: number}} options of the request
+   * @param {AbortSignal} [signal] after which nobody wants anything of it
+   */
+  constructor(engine, turns, options = {}, signal = undefined) {
+    this.#engine = engine;
+    this.#turns = turns;
+    this.#signal = signal;
+    this.owner = ownerOf(options);
+  }
+
+  /** Does a little work. @template T @param {() => T} work @returns {Promise<Awaited<T>>} */
+  run = (work) => this.#turns.run(this.owner, () => {
+    this.#signal?.throwIfAborted();
+    return work();
+  });
+
+  /** Takes all the steps of some work. @template T @param {Iterator<unknown, T, void>} steps @returns {Promise<T>} */
+  through = (steps) => this.#turns.through(this.owner, steps, this.#signal);
+
+  /**
+   * The tokens of a text. A word, or whatever the tokenizer takes as one, that is very long takes many times its memory, so these come one at a time.
+   * @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} [mode] @param {number} [sentinel]
+   */
+  tokens = async (text, mode, sentinel) => {
+    let run;
+    let leave = null;
+    const work = (ms) => {
+      this.#signal?.throwIfAborted();
+      run ??= this.#engine.tokenizing(text, mode, sentinel);
+      return run.work(ms, leave !== null);
+    };
+    try {
+      for (;;) {
+        const state = await this.#turns.run(this.owner, work);
+        if (state === 'done') return run.ids;
+        if (state === 'long') leave ??= await this.#turns.alone(this.owner);
+        else if (leave) leave = leave();
+      }
+    } finally {
+      leave?.();
+      if (!this.#turns.isDead) run?.end();
+    }
+  };
+}
