@@ -97,7 +97,7 @@ test('no slice takes long, whatever it is of: in processor time, since this mach
 }));
 
 test('ids of a text are those of its parts, whoever works beside it', async () => {
-  const parts = Array.from({ length: 400 }, (_, i) => `\nLine ${i} of a text that is <long>, and its “marks” too.`);
+  const parts = Array.from({ length: 400 }, (_, i) => ` Line ${i} of a text that is <long>, and its “marks” too.`);
   const alone = [];
   for (const part of parts) alone.push(...await model.tokenize(part));
   const both = await Promise.all([model.tokenize(parts.join('')), model.tokenize(TEXTS.prose), model.tokenize(parts.join(''))]);
