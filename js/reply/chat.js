@@ -74,14 +74,14 @@ export function channelsOf(engine, channels) {
  */
 
 /**
- * What somebody's work is done with, a little at a time beside that of others (worker/share.js).
- * @typedef {object} Share
+ * What somebody's work is done with, a little at a time beside that of others (worker/asker.js).
+ * @typedef {object} Asker
  * @property {<T>(work: () => T) => Promise<T>} run
  * @property {<T>(steps: Iterator<unknown, T, void>) => Promise<T>} through
  * @property {(text: string, mode?: 'plain' | 'text' | 'chat', sentinel?: number) => Promise<Int32Array>} tokens
  */
 
-/** Nobody else waits. @param {import('../engine/engine.js').Engine} engine @returns {Share} */
+/** Nobody else waits. @param {import('../engine/engine.js').Engine} engine @returns {Asker} */
 const alone = (engine) => ({
   run: async (work) => work(),
   through: async (steps) => atOnce(steps),
@@ -97,7 +97,7 @@ export class Chat {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {(template: string, json: string, share: Share) => Promise<string>} render variables as JSON: numbers and orders stay what they are
+   * @param {(template: string, json: string, asker: Asker) => Promise<string>} render variables as JSON: numbers and orders stay what they are
    */
   constructor(engine, render) {
     this.#engine = engine;
@@ -118,27 +118,27 @@ export class Chat {
    * `tools`: of a conversation that has some. Without `generationPrompt` no reply is begun.
    * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?: boolean,
    *   places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
-   * @param {Share} [share]
+   * @param {Asker} [asker]
    * @returns {Promise<Prompt>}
    */
-  async prompt(messages, options = {}, share = alone(this.#engine)) {
+  async prompt(messages, options = {}, asker = alone(this.#engine)) {
     const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, generationPrompt = true, places, tools } = options;
     const template = tools?.list ? this.#toolTemplate : this.#template;
-    const { sentinel, messages: guarded, tools: list } = await share.through(protect(tools?.messages ?? messages, template, tools?.list));
+    const { sentinel, messages: guarded, tools: list } = await asker.through(protect(tools?.messages ?? messages, template, tools?.list));
     const begun = goesOn ? guarded.pop() : null;
     const isBegun = Boolean(begun?.content || begun?.reasoning_content);
     const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking;
     const prompt = template
-      ? await this.#render(template, await share.through(jsonSteps({
+      ? await this.#render(template, await asker.through(jsonSteps({
         messages: guarded, tools: list ?? null, documents: null, add_generation_prompt: generationPrompt, enable_thinking: thinks,
         add_vision_id: numberImages, ...this.#engine.facts.specialTokens,
-      })), share)
+      })), asker)
       : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
-    const asTyped = (guardedText) => share.through(unguarded(guardedText, String.fromCodePoint(sentinel)));
+    const asTyped = (guardedText) => asker.through(unguarded(guardedText, String.fromCodePoint(sentinel)));
     if (mustFit && text.length >= this.#engine.contextSize) refuseHopeless(this.#engine, (await asTyped(text)).length);
-    const plain = await share.tokens(text, 'chat', sentinel);
+    const plain = await asker.tokens(text, 'chat', sentinel);
     const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
@@ -149,12 +149,12 @@ export class Chat {
 
   /**
    * Text or tokens to go on from, in which nothing is a mark.
-   * @param {string | Int32Array} given @param {Share} [share]
+   * @param {string | Int32Array} given @param {Asker} [asker]
    * @returns {Promise<Prompt>}
    */
-  async plain(given, share = alone(this.#engine)) {
+  async plain(given, asker = alone(this.#engine)) {
     if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
-    const ids = typeof given === 'string' ? around(await share.tokens(given), this.#engine.facts.added) : given;
+    const ids = typeof given === 'string' ? around(await asker.tokens(given), this.#engine.facts.added) : given;
     if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
     return { ids, channels: [], inside: null, defaults: defaultsOf(this.#engine.facts, false) };
   }

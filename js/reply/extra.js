@@ -154,11 +154,11 @@ export class Extra {
 
   /**
    * The prompt of a completion.
-   * @param {import('./chat.js').Chat} chat @param {string | Int32Array} given @param {import('./chat.js').Share} share
+   * @param {import('./chat.js').Chat} chat @param {string | Int32Array} given @param {import('./chat.js').Asker} asker
    */
-  async prompt(chat, given, share) {
+  async prompt(chat, given, asker) {
     this.#isPlain = true;
-    return this.#suffix === undefined ? chat.plain(given, share) : fillIn(this.#engine, chat, given, this.#suffix, share);
+    return this.#suffix === undefined ? chat.plain(given, asker) : fillIn(this.#engine, chat, given, this.#suffix, asker);
   }
 
   /**

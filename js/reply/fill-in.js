@@ -15,16 +15,16 @@ const ENDS = ['<|fim_pad|>', '<|repo_name|>', '<|file_sep|>', '<|endoftext|>', .
  * @param {import('./chat.js').Chat} chat
  * @param {string | Int32Array} given what stands before it
  * @param {string} suffix what stands behind it
- * @param {import('./chat.js').Share} share
+ * @param {import('./chat.js').Asker} asker
  * @returns {Promise<import('./chat.js').Prompt & {ends: Set<number>}>} ends: tokens that end the reply
  */
-export async function fillIn(engine, chat, given, suffix, share) {
+export async function fillIn(engine, chat, given, suffix, asker) {
   const idsOf = (mark) => engine.tokenize(mark, 'chat');
   const isThere = (mark) => idsOf(mark).length === 1;
   const missing = MARKS.find((mark) => !isThere(mark));
   if (missing) throw badParam('options.suffix', `needs a model whose vocabulary has ${MARKS.join(', ')}; this one has no ${missing}`);
   const most = engine.contextSize * engine.longestToken();      // letters; what is longer does not fit whatever its tokens are
-  const tokensOf = async (text) => (typeof text === 'string' ? share.tokens(text.slice(0, most)) : text);
+  const tokensOf = async (text) => (typeof text === 'string' ? asker.tokens(text.slice(0, most)) : text);
   const [before, behind, middle] = MARKS.flatMap((mark) => [...idsOf(mark)]);
   const first = around(await tokensOf(given), { before: [...engine.facts.added.before, before], after: [behind] });
   const ids = around(await tokensOf(suffix), { before: first, after: [middle] });

@@ -5,7 +5,7 @@
 
 import { asQuernError, isOf } from '../shared/errors.js';
 import { guarded } from '../store/guard.js';
-import { ownerOf } from './turns.js';
+import { ownerOf } from './shares.js';
 import { KeptFile, PAGE, forgetKept, holding, keepsAny, listKept, makeRoom, mostRecords, removeKept, sentenceOf, sizeOf } from '../store/kept.js';
 
 const KEEP_BYTES = 2 ** 31;

@@ -160,14 +160,14 @@ function progressOf(total, emit) {
  * @param {import('./runner.js').Runner} runner
  * @param {{texts: (string | Int32Array)[], query?: string,
  *   options: {instruction?: string, dimensions?: number, normalize?: boolean, cacheScope?: number, guest?: number}}} asked
- * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void, share: import('../reply/chat.js').Share}} caller
+ * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void, asker: import('../reply/chat.js').Asker}} caller
  * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other, or a score for each
  */
-export async function pool(engine, runner, { texts, query, options }, { job, emit, share }) {
+export async function pool(engine, runner, { texts, query, options }, { job, emit, asker }) {
   const { dim, parallel, vectors } = engine.facts;
   const { dimensions = dim, normalize = vectors.normalize, cacheScope, guest } = options;
   const score = query === undefined ? null : scorer(engine);
-  const promptOf = await promptsOf(engine, share, options, query);
+  const promptOf = await promptsOf(engine, asker, options, query);
   const size = score ? 1 : dimensions;
   const values = new Float32Array(texts.length * size);
   const truncated = [];

@@ -14,7 +14,7 @@ import {
 import { Job } from './job.js';
 import { Keeping } from './keeping.js';
 import { Runner } from './runner.js';
-import { Share } from './share.js';
+import { Asker } from './asker.js';
 import { startEngine, storeModel } from './start.js';
 
 /**
@@ -121,8 +121,8 @@ export class Service {
     [COMPLETE]: ({ prompt: given, options }, job, emit) => this.#withExtra(options, job, async (extra) => {
       const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
       const begun = async () => {
-        const share = this.#share(options, job);
-        const prompt = await (extra ? extra.prompt(this.#chat, given, share) : this.#chat.plain(given, share));
+        const asker = this.#asker(options, job);
+        const prompt = await (extra ? extra.prompt(this.#chat, given, asker) : this.#chat.plain(given, asker));
         const work = reply(prompt);
         await extra?.read(prompt, work, (scores) => this.#runner.add(scores, job), emit);
         return this.#runner.add(work, job);
@@ -137,12 +137,12 @@ export class Service {
     },
     [LOOK]: ({ media }, job) => this.#sight.look(media, job.signal),
     [VECTORS]: async (message, job, emit) => (await this.#host.pooling())
-      .pool(this.#engine, this.#runner, message, { job, emit, share: this.#share(message.options, job) }),
+      .pool(this.#engine, this.#runner, message, { job, emit, asker: this.#asker(message.options, job) }),
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
-    [TOKENIZE]: async ({ text, options }, job) => around(await this.#share(options, job).tokens(text), this.#engine.facts.added),
-    [DETOKENIZE]: ({ ids, bytes, options }, job) => this.#share(options, job).through((bytes ? bytesOf : textOf)(this.#engine, ids)),
+    [TOKENIZE]: async ({ text, options }, job) => around(await this.#asker(options, job).tokens(text), this.#engine.facts.added),
+    [DETOKENIZE]: ({ ids, bytes, options }, job) => this.#asker(options, job).through((bytes ? bytesOf : textOf)(this.#engine, ids)),
     [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, job)).ids,
   };
 
@@ -163,13 +163,13 @@ export class Service {
   }
 
   /** What a request's work is done with, by the turns of whoever asked. */
-  #share(options, { signal }) { return new Share(this.#engine, this.#runner.turns, options, signal); }
+  #asker(options, { signal }) { return new Asker(this.#engine, this.#runner.turns, options, signal); }
 
   /** Of a conversation with its images, as they are given. */
   async #promptOf(messages, media, options, job) {
     const tools = await this.#toolsOf(messages, options);
     const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, job.signal) : undefined;
-    return this.#chat.prompt(messages, { ...options, places, tools }, this.#share(options, job));
+    return this.#chat.prompt(messages, { ...options, places, tools }, this.#asker(options, job));
   }
 
   /**
@@ -231,7 +231,7 @@ export class Service {
   }
 
   #renderer() {
-    return async (template, json, share) => (await this.#host.template()).render(template, json, share);
+    return async (template, json, asker) => (await this.#host.template()).render(template, json, asker);
   }
 
   /** The engine's facts and what only this side knows. */

@@ -8,10 +8,10 @@ import { QuernError } from '../shared/errors.js';
 /** What the browser itself refuses is a template's doing too: a text or a number beyond any size. */
 const isTemplates = (error) => error instanceof TemplateError || error instanceof RangeError;
 
-/** @param {string} template @param {string} json its variables @param {import('../reply/chat.js').Share} share @returns {Promise<string>} */
-export async function render(template, json, share) {
+/** @param {string} template @param {string} json its variables @param {import('../reply/chat.js').Asker} asker @returns {Promise<string>} */
+export async function render(template, json, asker) {
   try {
-    return await renderText(template, json, share.through);
+    return await renderText(template, json, asker.through);
   } catch (error) {
     if (!isTemplates(error)) throw error;
     const problem = error.message.replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, 120);

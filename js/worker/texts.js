@@ -55,23 +55,23 @@ function refuseLong(found, limit, what) {
 
 /** @typedef {(text: string | Int32Array) => Promise<{ids: Int32Array, isCut: boolean}>} PromptOf */
 
-/** The tokens of plain text: of a short one at once. @param {import('../reply/chat.js').Share} share */
-async function plainTokens(engine, share, text) {
-  if (text.length <= PART) return share.run(() => engine.tokenize(atOnce(composed(text)), 'plain'));
-  return share.tokens(await share.through(composed(text)), 'plain');
+/** The tokens of plain text: of a short one at once. @param {import('../reply/chat.js').Asker} asker */
+async function plainTokens(engine, asker, text) {
+  if (text.length <= PART) return asker.run(() => engine.tokenize(atOnce(composed(text)), 'plain'));
+  return asker.tokens(await asker.through(composed(text)), 'plain');
 }
 
 /** @returns {Promise<PromptOf>} */
-async function vectorPrompts(engine, share, { instruction }) {
+async function vectorPrompts(engine, asker, { instruction }) {
   const { contextSize, facts: { added } } = engine;
   const after = endOf(engine);
   const words = instruction ? `Instruct: ${instruction}\nQuery:` : '';
-  const least = added.before.length + (await plainTokens(engine, share, words)).length + after.length;
+  const least = added.before.length + (await plainTokens(engine, asker, words)).length + after.length;
   if (least >= contextSize) refuseLong(least, contextSize, 'The instruction');
   return async (text) => {
     const isText = typeof text === 'string';
     const before = isText ? added.before : [];
-    const whole = isText ? await plainTokens(engine, share, words + head(engine, text, contextSize)) : text;
+    const whole = isText ? await plainTokens(engine, asker, words + head(engine, text, contextSize)) : text;
     const { ids, isCut } = cutTo(withoutEnd(whole, after), contextSize - before.length - after.length);
     const all = around(ids, { before, after });
     return { ids: all.length > 0 ? all : Int32Array.from(ownEnd(engine)), isCut };
@@ -104,23 +104,23 @@ function* filledIn(words, given, document) {
 }
 
 /** @returns {Promise<PromptOf>} */
-async function rankPrompts(engine, share, { instruction }, query) {
+async function rankPrompts(engine, asker, { instruction }, query) {
   const { contextSize } = engine;
   const { before: first, after: last } = addedInside(engine.facts);
   const [words, after] = templateOf(engine, instruction).split('{document}');
-  const given = { instruction: await share.through(composed(instruction ?? TASK)), query: await share.through(composed(query)) };
+  const given = { instruction: await asker.through(composed(instruction ?? TASK)), query: await asker.through(composed(query)) };
   const tail = around(engine.tokenize(after, 'chat'), { before: last });
   const cut = first.length && words.includes(USER) ? words.indexOf(USER) + USER.length : 0;
   const begin = around(engine.tokenize(words.slice(0, cut), 'chat'), { after: first });
   const limit = contextSize - tail.length;
   const tokensOf = async (document) => {
-    const { text, sentinel } = await share.through(filledIn(words.slice(cut), given, document));
-    return around(await share.tokens(text, 'chat', sentinel), { before: begin });
+    const { text, sentinel } = await asker.through(filledIn(words.slice(cut), given, document));
+    return around(await asker.tokens(text, 'chat', sentinel), { before: begin });
   };
   const least = (await tokensOf('')).length + tail.length;
   if (least >= contextSize) refuseLong(least, contextSize, 'The query');
   return async (document) => {
-    const { ids, isCut } = cutTo(await tokensOf(await share.through(composed(head(engine, document, contextSize)))), limit);
+    const { ids, isCut } = cutTo(await tokensOf(await asker.through(composed(head(engine, document, contextSize)))), limit);
     return { ids: around(ids, { after: tail }), isCut };
   };
 }
@@ -135,13 +135,13 @@ function refuseAnother({ vectors: { refused } }) {
 /**
  * How a text becomes tokens: for its vector, or for its rank where there is a query.
  * @param {import('../engine/engine.js').Engine} engine
- * @param {import('../reply/chat.js').Share} share
+ * @param {import('../reply/chat.js').Asker} asker
  * @param {{instruction?: string}} options
  * @param {string} [query]
  * @returns {Promise<PromptOf>}
  */
-export async function promptsOf(engine, share, options, query) {
-  if (query !== undefined) return rankPrompts(engine, share, options, query);
+export async function promptsOf(engine, asker, options, query) {
+  if (query !== undefined) return rankPrompts(engine, asker, options, query);
   refuseAnother(engine.facts);
-  return vectorPrompts(engine, share, options);
+  return vectorPrompts(engine, asker, options);
 }

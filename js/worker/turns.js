@@ -21,13 +21,7 @@ const PATIENCE = 1 / 5;
 const NOTHING_MS = 1;
 const SWEEP = 64;
 
-/**
- * Who asks: his cacheScope, and which of those who share it.
- * @typedef {{scope: number, guest: number}} Owner
- */
-
-/** @param {{cacheScope?: number, guest?: number}} options of what is asked @returns {Owner} */
-export const ownerOf = ({ cacheScope = 0, guest = 0 }) => ({ scope: cacheScope, guest });
+/** @typedef {import('./shares.js').Owner} Owner */
 
 /** Time that somebody has used, and those of his who wait. */
 class Account {

@@ -206,13 +206,13 @@ test('hostile templates fail quickly', () => soon(1500, () => timed(() => {
 
 test('a template that never ends is ended by its steps, and lets others in meanwhile', () => soon(5000, async () => {
   let steps = 0;
-  const share = { through: async (work) => atOnce({ next: () => { steps++; return work.next(); } }) };
+  const asker = { through: async (work) => atOnce({ next: () => { steps++; return work.next(); } }) };
   const endless = '{% for i in range(1000) %}{% for j in range(1000) %}{% for k in range(1000) %}{% endfor %}{% endfor %}{% endfor %}';
   return timed(async () => {
-    const error = await rejectsWith(renderInSlices(endless, '{}', share), 'model/format', /too many steps/);
+    const error = await rejectsWith(renderInSlices(endless, '{}', asker), 'model/format', /too many steps/);
     assert.equal(error.detail.rule, 'template');
     assert.ok(steps > 250, `${steps} times`);
-    assert.equal(await renderInSlices('{{ a }}', '{"a": 1.0}', share), '1.0');
+    assert.equal(await renderInSlices('{{ a }}', '{"a": 1.0}', asker), '1.0');
   });
 }));
 

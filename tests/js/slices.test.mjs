@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { load } from '../../dist/node.js';
 import { Chat } from '../../js/reply/chat.js';
-import { Share } from '../../js/worker/share.js';
+import { Asker } from '../../js/worker/asker.js';
 import { render } from '../../js/worker/template.js';
 import { Turns } from '../../js/worker/turns.js';
 import { opened, partOf, startOver, testHost } from './engine-host.mjs';
@@ -86,12 +86,12 @@ test('no slice takes long, whatever it is of: in processor time, since this mach
       });
     }
   }
-  const share = new Share(engine, new Watched(turn));
+  const asker = new Asker(engine, new Watched(turn));
   const chat = new Chat(engine, (...given) => render(...given));
   for (const text of Object.values(TEXTS)) {
-    await share.tokens(text);
-    await mute(chat.prompt([user(text)], {}, share));
-    await mute(chat.prompt([user('x'), { role: 'assistant', content: `</think>${text}` }, user('y')], { mustFit: true }, share));
+    await asker.tokens(text);
+    await mute(chat.prompt([user(text)], {}, asker));
+    await mute(chat.prompt([user('x'), { role: 'assistant', content: `</think>${text}` }, user('y')], { mustFit: true }, asker));
   }
   return longest;
 }));

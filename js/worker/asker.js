@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What the work of one request is done with, a little at a time: the turns of whoever asked (turns.js), and the engine's tokenizer in them.
+// Who asks for something, and what the work for him is done with, a little at a time: his turns (turns.js), and the engine's tokenizer in them.
 
-import { ownerOf } from './turns.js';
+import { ownerOf } from './shares.js';
 
-export class Share {
+export class Asker {
   #engine;
   #turns;
-  #signal;
 
-  /** Whose they are. @type {import('./turns.js').Owner} */
+  /** @type {import('./shares.js').Owner} */
   owner;
+
+  /** After which nobody wants anything of it. @type {AbortSignal | undefined} */
+  signal;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -20,18 +22,18 @@ export class Share {
   constructor(engine, turns, options = {}, signal = undefined) {
     this.#engine = engine;
     this.#turns = turns;
-    this.#signal = signal;
+    this.signal = signal;
     this.owner = ownerOf(options);
   }
 
   /** Does a little work. @template T @param {() => T} work @returns {Promise<Awaited<T>>} */
   run = (work) => this.#turns.run(this.owner, () => {
-    this.#signal?.throwIfAborted();
+    this.signal?.throwIfAborted();
     return work();
   });
 
   /** Takes all the steps of some work. @template T @param {Iterator<unknown, T, void>} steps @returns {Promise<T>} */
-  through = (steps) => this.#turns.through(this.owner, steps, this.#signal);
+  through = (steps) => this.#turns.through(this.owner, steps, this.signal);
 
   /**
    * The tokens of a text. A word, or whatever the tokenizer takes as one, that is very long takes many times its memory, so these come one at a time.
@@ -41,7 +43,7 @@ export class Share {
     let run;
     let leave = null;
     const work = (ms) => {
-      this.#signal?.throwIfAborted();
+      this.signal?.throwIfAborted();
       run ??= this.#engine.tokenizing(text, mode, sentinel);
       return run.work(ms, leave !== null);
     };
