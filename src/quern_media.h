@@ -32,8 +32,10 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
                      struct image_grid *out);
 
 /* Copies [height, width, 3] bytes of one image (frame1 NULL or the same) or two frames, by a grid of quern_media_plan(), and gives the medium's id.
- * It is held until quern_media_release() as many times, and by the sequences that have it. OK, ERR_PARAM, ERR_MEM_LOAD. */
-int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint64_t *id);
+ * It is held until quern_media_release() as many times, and by the sequences that have it. What another scope has shown is looked at anew, and
+ * known by another id; a sequence is given those of its own scope. OK, ERR_PARAM, ERR_MEM_LOAD. */
+int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint32_t scope,
+                    uint64_t *id);
 void quern_media_release(struct quern_engine *e, uint64_t id);
 
 /* As quern_sequence_set(). ids [n] with the pads expanded; media [n_media] in the order of their pads, which the sequence holds then until it is

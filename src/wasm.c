@@ -289,9 +289,10 @@ EXPORT int wasm_media_plan(address e, int kind, int width, int height, int frame
 }
 
 /* id: eight bytes, here and below. */
-EXPORT int wasm_media_add(address e, address grid, address frame0, address frame1, address id)
+EXPORT int wasm_media_add(address e, address grid, address frame0, address frame1, uint32_t scope, address id)
 {
-    return quern_media_add(ENGINE(e), TO(const struct image_grid, grid), TO(const uint8_t, frame0), TO(const uint8_t, frame1), TO(uint64_t, id));
+    const struct image_grid *g = TO(const struct image_grid, grid);
+    return quern_media_add(ENGINE(e), g, TO(const uint8_t, frame0), TO(const uint8_t, frame1), scope, TO(uint64_t, id));
 }
 
 EXPORT void wasm_media_release(address e, address id) { quern_media_release(ENGINE(e), *TO(uint64_t, id)); }

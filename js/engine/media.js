@@ -53,15 +53,16 @@ export class Media {
    * Takes an image, or a pair of a video's frames.
    * @param {Grid} grid
    * @param {Uint8Array[]} frames RGB, resized; one or two
+   * @param {number} [cacheScope] whose it is; the sequence that is given it has the same
    * @returns {Uint8Array} its id, to be released
    */
-  add({ height, width, rows, cols }, frames) {
+  add({ height, width, rows, cols }, frames, cacheScope = 0) {
     const size = 3 * height * width;
     return this.#heap.lend(size * frames.length, (address) => {
       frames.forEach((frame, i) => this.#heap.bytes(address + i * size, size).set(frame));
       this.#heap.int32(this.#out, GRID.length).set([height, width, frames.length, rows, cols]);
       const id = this.#out + 4 * GRID.length + 4;     // aligned
-      this.#check(this.#wasm._wasm_media_add(this.#engine, this.#out, address, frames.length > 1 ? address + size : 0, id));
+      this.#check(this.#wasm._wasm_media_add(this.#engine, this.#out, address, frames.length > 1 ? address + size : 0, cacheScope, id));
       return this.#heap.copy(id, ID_BYTES);
     });
   }

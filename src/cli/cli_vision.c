@@ -61,7 +61,7 @@ static int add_image(struct quern_engine *e, const struct image *p, double max_p
     status = 1;
     if (resized && scratch) {
         image_resize(p->rgb, p->width, p->height, resized, g->width, g->height, scratch);
-        status = quern_media_add(e, g, resized, NULL, id);
+        status = quern_media_add(e, g, resized, NULL, 0, id);
     }
     free(resized);
     free(scratch);

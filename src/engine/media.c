@@ -59,20 +59,29 @@ static uint8_t *copy_frame(struct media_store *s, const struct image_grid *grid,
     return copy;
 }
 
-static struct medium *new_medium(struct media_store *s, uint64_t id, const struct image_grid *grid)
+static uint64_t splitmix64(uint64_t x)
+{
+    uint64_t z = x + 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    return z ^ z >> 31;
+}
+
+static struct medium *new_medium(struct media_store *s, uint64_t id, uint64_t content, uint32_t scope, const struct image_grid *grid)
 {
     struct medium *m = mem_alloc(s->mem, sizeof *m);
     if (!m) return NULL;
-    *m = (struct medium){.id = id, .grid = *grid, .next = s->first};
+    *m = (struct medium){.id = id, .content = content, .scope = scope, .grid = *grid, .next = s->first};
     s->first = m;
     return m;
 }
 
-struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1)
+struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint32_t scope)
 {
-    uint64_t id = image_id(grid, (const uint8_t *const[]){frame0, frame1 ? frame1 : frame0});
+    uint64_t content = image_id(grid, (const uint8_t *const[]){frame0, frame1 ? frame1 : frame0});
+    uint64_t id = scope ? splitmix64(content ^ splitmix64(scope)) : content;
     struct medium *m = find_any(s, id);
-    if (!m) m = new_medium(s, id, grid);
+    if (!m) m = new_medium(s, id, content, scope, grid);
     if (!m) return NULL;
     if (!m->frames[0]) {
         m->frames[0] = copy_frame(s, grid, frame0);
@@ -111,12 +120,27 @@ static void give_up(struct media_store *s, struct medium *m)
     if (m->held == 0) remove_medium(s, m);
 }
 
-/* Of those that may go, the one that was wanted longest ago. */
-static struct medium *oldest(const struct media_store *s)
+/* Floats that a scope's media hold, those left out that may not go. */
+static uint64_t held_by(const struct media_store *s, uint32_t scope)
+{
+    uint64_t sum = 0;
+    for (const struct medium *m = s->first; m; m = m->next) sum += m->result && !m->kept && m->scope == scope ? size_of(s, m) : 0;
+    return sum;
+}
+
+/* Of those that may go, where `wants` is to have a place, the one that the scope with the most wanted longest ago: whoever shows much does not push
+ * out what others have shown. */
+static struct medium *oldest(const struct media_store *s, const struct medium *wants)
 {
     struct medium *found = NULL;
-    for (struct medium *m = s->first; m; m = m->next)
-        if (m->result && !m->kept && (!found || m->wanted < found->wanted)) found = m;
+    uint64_t most = 0;
+    for (struct medium *m = s->first; m; m = m->next) {
+        if (!m->result || m->kept) continue;
+        uint64_t held = held_by(s, m->scope) + (m->scope == wants->scope ? size_of(s, wants) : 0);
+        if (found && (held < most || (held == most && m->wanted > found->wanted))) continue;
+        found = m;
+        most = held;
+    }
     return found;
 }
 
@@ -142,7 +166,7 @@ void store_place(struct media_store *s, struct medium *m)
     uint64_t n = size_of(s, m), kept = 0;
     for (const struct medium *o = s->first; o; o = o->next) kept += o->result && o->kept ? size_of(s, o) : 0;
     if (n > s->room || kept > s->room - n) return;
-    while (filled(s) > s->room - n) give_up(s, oldest(s));
+    while (filled(s) > s->room - n) give_up(s, oldest(s, m));
     if (s->used > s->room - n) compact(s);
     m->result = s->pool + s->used;
     m->wanted = ++s->clock;
@@ -156,15 +180,7 @@ void store_abandon(struct media_store *s, struct medium *m)
 
 /* --- rows ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t splitmix64(uint64_t x)
-{
-    uint64_t z = x + 0x9E3779B97F4A7C15;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-    z = (z ^ z >> 27) * 0x94D049BB133111EB;
-    return z ^ z >> 31;
-}
-
-uint64_t media_row(uint64_t id, int i) { return (uint64_t)1 << 63 | splitmix64(id + (uint64_t)i) >> 1; }
+uint64_t media_row(uint64_t content, int i) { return (uint64_t)1 << 63 | splitmix64(content + (uint64_t)i) >> 1; }
 
 /* Behind it: its last row, and the position of the next one. */
 static int end_of(const struct placed *p) { return p->first + medium_tokens(p->medium); }

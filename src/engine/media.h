@@ -4,8 +4,8 @@
  * conversation.
  *
  * All results lie in one pool, taken when the model is loaded, so that encoding cannot fail. What is wanted next goes behind what is there; where
- * that is too much, what was wanted longest ago is given up and the rest moved together, which no step at hand may see: results change their
- * places only between steps.
+ * that is too much, the scope with the most gives up what it wanted longest ago and the rest is moved together, which no step at hand may see:
+ * results change their places only between steps.
  */
 #ifndef QUERN_MEDIA_STORE_H
 #define QUERN_MEDIA_STORE_H
@@ -18,6 +18,8 @@
 /* Lives while it is held or has a result. */
 struct medium {
     uint64_t id;
+    uint64_t content;         /* by which the cache knows its rows, of whatever scope they are */
+    uint32_t scope;           /* who may know that it was seen */
     struct image_grid grid;   /* of one image, or of two frames */
     int given, held;          /* by the caller; in all */
     uint8_t *frames[2];       /* while it is held; an image's are the same */
@@ -74,8 +76,9 @@ void store_close(struct media_store *s);
 
 /* NULL: it is not held. */
 struct medium *store_find(const struct media_store *s, uint64_t id);
-/* Copies frames [height, width, 3] (frame1 NULL: an image) unless it is held already; and holds it for the caller. NULL when memory is short. */
-struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1);
+/* Copies frames [height, width, 3] (frame1 NULL: an image) unless it is held already; and holds it for the caller. The same image is another medium
+ * to another scope. NULL when memory is short. */
+struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint32_t scope);
 void store_hold(struct medium *m);
 void store_let_go(struct media_store *s, struct medium *m);
 /* A place for its result, which nothing that is `kept` gives way to; m->result NULL when there is none. Results may move. */
@@ -87,7 +90,7 @@ void store_abandon(struct media_store *s, struct medium *m);
  * run does not suit its medium: *bad is its row, or n where media are left over. */
 int media_place(const int32_t *ids, int n, const int32_t pads[2], struct placed *out, int n_media, int *bad);
 /* The id of a row in the cache: of visual token i. */
-uint64_t media_row(uint64_t id, int i);
+uint64_t media_row(uint64_t content, int i);
 /* What row `at` of a conversation is: its three positions, and the medium's token whose result it takes: -1, and *in NULL, where it is text. */
 int media_at(const struct placed *media, int n_media, int at, int32_t position[3], const struct medium **in);
 /* Rows of a conversation that can be computed by now: up to the first medium behind row `from` that has no whole result, where that is *awaited;

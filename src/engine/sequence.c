@@ -56,7 +56,7 @@ static int take_media(struct quern_engine *e, const int32_t *ids, int n, const u
 static void set_rows(struct quern_sequence *s)
 {
     for (int i = 0; i < s->n_media; i++)
-        for (int j = 0; j < medium_tokens(s->media[i].medium); j++) s->ids[s->media[i].first + j] = media_row(s->media[i].medium->id, j);
+        for (int j = 0; j < medium_tokens(s->media[i].medium); j++) s->ids[s->media[i].first + j] = media_row(s->media[i].medium->content, j);
 }
 
 /* --- life ---------------------------------------------------------------------------------------------------- */

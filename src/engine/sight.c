@@ -245,14 +245,14 @@ static int check_grid(struct quern_engine *e, const struct image_grid *g, const 
     return fail(&e->error, ERR_PARAM, "media", 0, "An image of %d x %d pixels and %d x %d tokens is none.", g->width, g->height, g->cols, g->rows);
 }
 
-int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint64_t *id)
+int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint32_t scope, uint64_t *id)
 {
     int status = check_sees(e);
     if (!status) status = check_grid(e, grid, frame0);
     if (status) return status;
     struct image_grid one = *grid;
     one.frames = frame1 && grid->frames > 1 ? 2 : 1;
-    struct medium *m = store_add(&e->sight->store, &one, frame0, one.frames == 2 ? frame1 : NULL);
+    struct medium *m = store_add(&e->sight->store, &one, frame0, one.frames == 2 ? frame1 : NULL, scope);
     if (!m) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for an image of %d x %d pixels.", one.width, one.height);
     m->given++;
     *id = m->id;

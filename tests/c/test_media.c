@@ -350,7 +350,7 @@ static uint64_t negative_add(struct quern_engine *e, const struct source *s)
     struct image_grid g = {p.height, p.width, 1, p.height / 32, p.width / 32};
     uint64_t id;
     for (int i = 0; i < p.height * p.width * 3; i++) p.data[i] = (uint8_t)~p.data[i];
-    CHECK_EQ(quern_media_add(e, &g, p.data, NULL, &id), OK);
+    CHECK_EQ(quern_media_add(e, &g, p.data, NULL, 0, &id), OK);
     free(p.data);
     return id;
 }
@@ -714,7 +714,7 @@ static void hundreds_of_images(void)
         uint64_t id;
         for (size_t k = 0; k < sizeof rgb; k++) rgb[k] = (uint8_t)random_next(&state);
         struct quern_sequence *s = sequence_new(e);
-        CHECK_EQ(quern_media_add(e, &g, rgb, NULL, &id), OK);
+        CHECK_EQ(quern_media_add(e, &g, rgb, NULL, 0, &id), OK);
         CHECK(quern_sequence_set_media(s, ids, 7, &id, 1, QUERN_LAST) >= 0);
         quern_media_release(e, id);
         logits_last(e, s);
@@ -728,6 +728,79 @@ static void hundreds_of_images(void)
     int known = 0;
     for (const struct medium *m = e->sight->store.first; m; m = m->next) known++;
     CHECK(known <= (1 << 18) / (4 * 3 * 64 * 4));
+    quern_free(e);
+}
+
+/* The first image of a case in a new sequence of a scope, read to its end: how many parts of it were encoded. The last logits. */
+static int read_in_scope(struct quern_engine *e, const struct vision_case *c, uint32_t scope, float *logits)
+{
+    struct pixels p = frame_read(c->media, 0);
+    struct image_grid g = {p.height, p.width, 1, p.height / 32, p.width / 32};
+    struct quern_sequence *s = quern_sequence_new(e, scope, 0);
+    uint64_t id;
+    CHECK_EQ(quern_media_add(e, &g, p.data, NULL, scope, &id), OK);
+    CHECK(quern_sequence_set_media(s, c->ids, c->n, &id, 1, QUERN_LAST) >= 0);
+    quern_media_release(e, id);
+    int parts = count_parts(e, s);
+    memcpy(logits, logits_last(e, s), VOCAB * sizeof *logits);
+    quern_sequence_free(s);
+    free(p.data);
+    return parts;
+}
+
+/* What one scope has shown is looked at again for another one, and makes the same. */
+static void scopes_share_no_images(void)
+{
+    struct vision_set *v = vision_set("dense");
+    const struct vision_case *c = vision_case(v, "exact");
+    struct quern_engine *e = dense((struct quern_options){0});
+    float first[VOCAB], other[VOCAB];
+    CHECK_EQ(read_in_scope(e, c, 0, first), 12);
+    for (uint32_t scope = 1; scope < 3; scope++) {
+        CHECK_EQ(read_in_scope(e, c, scope, other), 12);
+        CHECK(same_bits(first, other, VOCAB));
+    }
+    for (uint32_t scope = 0; scope < 3; scope++) CHECK_EQ(read_in_scope(e, c, scope, other), 0);
+    quern_free(e);
+    free(v);
+}
+
+/* Shows an image of noise in a scope. */
+static void show_noise(struct quern_engine *e, uint32_t scope, uint64_t state)
+{
+    enum { SIDE = 64 };
+    static uint8_t rgb[SIDE * SIDE * 3];
+    const struct image_grid g = {SIDE, SIDE, 1, SIDE / 32, SIDE / 32};
+    uint64_t id;
+    int tokens, width;
+    const float *made;
+    for (size_t k = 0; k < sizeof rgb; k++) rgb[k] = (uint8_t)random_next(&state);
+    CHECK_EQ(quern_media_add(e, &g, rgb, NULL, scope, &id), OK);
+    CHECK_EQ(quern_media_look(e, id, 0, &made, &tokens, &width), OK);
+    quern_media_release(e, id);
+}
+
+static int shown_in(const struct quern_engine *e, uint32_t scope)
+{
+    int n = 0;
+    for (const struct medium *m = e->sight->store.first; m; m = m->next) n += m->scope == scope && m->whole;
+    return n;
+}
+
+/* Of what two scopes have shown, that of the one that shows on and on is given up: the other's stays, up to half of the room. */
+static void who_shows_much_gives_way(void)
+{
+    enum { ROOM = 8 };
+    struct quern_engine *e = dense((struct quern_options){.media_cache = ROOM * 4 * 3 * 64 * 4, .max_pixels = 4096});
+    for (uint64_t i = 0; i < 6; i++) show_noise(e, 1, 100 + i);
+    for (uint64_t i = 0; i < 20; i++) show_noise(e, 2, 200 + i);
+    CHECK_EQ(shown_in(e, 1), ROOM / 2);
+    CHECK_EQ(shown_in(e, 2), ROOM / 2);
+    for (uint64_t i = 0; i < 2; i++) show_noise(e, 3, 300 + i);
+    CHECK_EQ(shown_in(e, 3), 2);
+    for (uint64_t i = 0; i < 20; i++) show_noise(e, 2, 400 + i);
+    CHECK_EQ(shown_in(e, 3), 2);
+    CHECK_EQ(shown_in(e, 1), 3);
     quern_free(e);
 }
 
@@ -767,9 +840,9 @@ static void wrong_media(void)
     CHECK(g.height * g.width <= 20480 && g.frames == 20);
     CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 2000, 10, 1, 0, 0, &g), OK); /* a strip: more pixels than max_pixels, and room for them */
     g = (struct image_grid){4096, 4096, 1, 128, 128};
-    expect(e, quern_media_add(e, &g, (const uint8_t[1]){0}, NULL, &none), ERR_SIZE, "pixels");
+    expect(e, quern_media_add(e, &g, (const uint8_t[1]){0}, NULL, 0, &none), ERR_SIZE, "pixels");
     g = (struct image_grid){64, 64, 1, 2, 3};
-    expect(e, quern_media_add(e, &g, (const uint8_t[1]){0}, NULL, &none), ERR_PARAM, "media");
+    expect(e, quern_media_add(e, &g, (const uint8_t[1]){0}, NULL, 0, &none), ERR_PARAM, "media");
     CHECK_EQ(quern_sequence_set_media(s, c->ids, c->n, m, 2, QUERN_LAST), 0);
     logits_last(e, s);
     quern_media_release(e, none);
@@ -867,8 +940,8 @@ static void every_allocation_fails(void)
             struct pixels p = frame_read(&c->media[i], 0);
             const struct image_grid g = {p.height, p.width, 1, p.height / 32, p.width / 32};
             uint64_t id, media[2];
-            status = quern_media_add(e, &g, p.data, NULL, &id);
-            if (status) CHECK_EQ(status, ERR_MEM_LOAD), status = quern_media_add(e, &g, p.data, NULL, &id);
+            status = quern_media_add(e, &g, p.data, NULL, 0, &id);
+            if (status) CHECK_EQ(status, ERR_MEM_LOAD), status = quern_media_add(e, &g, p.data, NULL, 0, &id);
             CHECK_EQ(status, OK);
             free(p.data);
             if (!i) continue;
@@ -923,6 +996,8 @@ int main(int argc, char **argv)
         {"text_is_what_it_was", text_is_what_it_was},
         {"profile_counts_images", profile_counts_images},
         {"hundreds_of_images", hundreds_of_images},
+        {"scopes_share_no_images", scopes_share_no_images},
+        {"who_shows_much_gives_way", who_shows_much_gives_way},
         {"wrong_media", wrong_media},
         {"wrong_pairs", wrong_pairs},
         {"refused_at_the_first_header", refused_at_the_first_header},

@@ -213,7 +213,7 @@ static inline uint64_t source_add(struct quern_engine *e, const struct source *s
     if (s->video) two = frame_read(s, 2 * at + 1);
     struct image_grid of = *grid;
     if (s->video) of.frames = 2;
-    CHECK_EQ(quern_media_add(e, &of, one.data, two.data, &id), OK);
+    CHECK_EQ(quern_media_add(e, &of, one.data, two.data, 0, &id), OK);
     free(one.data);
     free(two.data);
     return id;
