@@ -186,8 +186,17 @@ export interface VisionOptions {
   minVideoPixels?: number | undefined;
   /** Frames that are taken of a video at most, 2 to 768. Default 16. */
   maxFrames?: number | undefined;
-  /** Memory for what was looked at, for when its place in the context was needed for others. Default 64 MiB. */
+  /**
+   * Memory for what was looked at, for when its place in the context was needed for others. Default 64 MiB. What one `cacheScope` has shown is looked
+   * at anew for another one; where there is no more room, the scope with the most gives up its oldest.
+   */
   mediaCacheBytes?: number | undefined;
+  /** Most pixels of an image as it comes, before it is reduced, and of a frame. Default 100,000,000, which is what can be read at all. */
+  maxImagePixels?: number | undefined;
+  /** Most images of a conversation, where each frame that is looked at counts. Default: as many as may be in messages. */
+  maxImages?: number | undefined;
+  /** Memory for all images that are decoded at a time: others wait, one that needs more alone is refused (`image/size`). Default 2 GiB. */
+  imageMemoryBytes?: number | undefined;
 }
 
 /**

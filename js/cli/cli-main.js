@@ -40,9 +40,10 @@ function storeOf({ store, 'no-store': none }) {
 }
 
 /** Limits of images and videos. */
-const visionOf = (number) => ({
+const visionOf = (number, bytes) => ({
   minPixels: number('min-pixels'), maxPixels: number('max-pixels'),
   minVideoPixels: number('min-video-pixels'), maxVideoPixels: number('max-video-pixels'), maxFrames: number('max-frames'),
+  maxImagePixels: number('max-image-pixels'), maxImages: number('max-images'), imageMemoryBytes: bytes('image-memory'),
 });
 
 /** Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the library. */
@@ -55,7 +56,7 @@ function parse(command, args) {
     threads: number('threads'), variant: values.variant, kv: values.kv, quantize: quantizeOf(values.quantize, '--quantize'),
     contextSize: number('context'), chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'),
     profile: values.profile, store: storeOf(values), parallel: number('parallel'), kvPositions: number('kv-positions'),
-    vision: values.vision, visionOptions: visionOf(number),
+    vision: values.vision, visionOptions: visionOf(number, (name) => bytesOf(values[name], `--${name}`)),
     headers: COMMANDS[command].options.includes('header') ? headersFor([model, values.vision], values.header) : undefined, signal: interrupted,
   };
   const reply = {

@@ -37,6 +37,9 @@ export const OPTIONS = {
   'min-video-pixels': { value: 'N', text: "of all frames of a video together (the model's own, 4096)" },
   'max-video-pixels': { value: 'N', text: 'of all frames of a video together (524288)' },
   'max-frames': { value: 'N', text: 'frames that are taken of a video (16)' },
+  'max-image-pixels': { value: 'N', text: 'of an image as it comes, before it is reduced (16777216)' },
+  'max-images': { value: 'N', text: 'images of a request (32)' },
+  'image-memory': { value: 'BYTES', text: 'memory for images that are decoded, together (640MiB)' },
   prompt: { value: 'N', text: 'tokens that are read (128)' },
   generate: { value: 'N', text: 'tokens that are written (32)' },
   profile: { value: '', text: 'shows what each operation costs' },
@@ -67,6 +70,7 @@ export const OPTIONS = {
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
 const LIMITS = ['schema', 'grammar', 'regex', 'json-reply'];
 const VISION = ['vision', 'min-pixels', 'max-pixels', 'min-video-pixels', 'max-video-pixels', 'max-frames'];
+const SERVED_VISION = ['max-image-pixels', 'max-images', 'image-memory'];
 const FETCH = ['store', 'no-store', 'header'];
 const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
 
@@ -85,7 +89,8 @@ export const COMMANDS = {
   serve: {
     words: ['MODEL'],
     options: [
-      'host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'slots', 'grace', ...VISION, ...LOAD,
+      'host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'slots', 'grace',
+      ...VISION, ...SERVED_VISION, ...LOAD,
     ],
     text: 'answers requests of the OpenAI API, Anthropic\'s and Ollama\'s over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'

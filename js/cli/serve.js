@@ -28,6 +28,9 @@ const QUEUE = 512;
 const MOST_QUEUE = 8192;
 const BESIDE = 512;
 
+/** Of images in requests, where nothing is said: those of telephones, and what decoding one of them takes. */
+const IMAGES = { maxImagePixels: 2 ** 24, maxImages: 32, imageMemoryBytes: 640 * 2 ** 20 };
+
 /** One core is left to HTTP where there are enough: a thread that waits for a core holds up all others. */
 function threadsFor(cores) {
   return cores <= 2 ? undefined : Math.min(8, cores - 1);
@@ -88,7 +91,9 @@ const untilInterrupted = () => new Promise((resolve) => {
 export async function serve({ model, values, load: options }) {
   const { host, port, graceMs, queue, ...rules } = readFlags(values, process.env);
   const { threads = threadsFor(availableParallelism()), parallel = PARALLEL } = options;
-  const how = checkOptions('load', { ...options, threads, parallel });
+  const said = Object.entries(options.visionOptions).filter(([, value]) => value !== undefined);
+  const visionOptions = { ...IMAGES, ...Object.fromEntries(said) };
+  const how = checkOptions('load', { ...options, threads, parallel, visionOptions });
   const metrics = new Metrics();
   const loadIt = () => load(model, { ...how, onProgress: downloadProgress() }).finally(() => showStatus(''));
   const served = new ServedModel({ load: loadIt, metrics, say, queue: { most: queue } });

@@ -22,6 +22,14 @@ const LABEL = 32;
 const refusal = (status, [, width, height]) => (status === DECODE
   ? new QuernError('image/decode', `The file is no image that can be read: ${KINDS.join(', ')} can, whole ones.`) : oversized({ width, height }));
 
+/** Copies columns of RGB, from x on, between images that are so many columns wide. */
+function copyColumns(to, toWidth, toX, from, fromWidth, fromX, { columns, rows }) {
+  for (let y = 0; y < rows; y++) {
+    const at = 3 * (y * fromWidth + fromX);
+    to.set(from.subarray(at, at + 3 * columns), 3 * (y * toWidth + toX));
+  }
+}
+
 export class Images {
   #wasm;
   #heap;
@@ -56,22 +64,38 @@ export class Images {
   }
 
   /**
-   * The image in another size; what is transparent becomes white first.
+   * The image in another size; what is transparent becomes white first. In steps of some milliseconds.
    * @param {Uint8Array | Uint8ClampedArray} data RGB or RGBA, by its length
    * @param {{width: number, height: number}} from
    * @param {{width: number, height: number}} to
-   * @returns {Uint8Array} RGB
+   * @returns {Generator<void, Uint8Array>} RGB
    */
-  resize(data, from, to) {
+  * resizing(data, from, to) {
     const channels = data.length / (from.width * from.height);
     const between = new Uint8Array(from.height * to.width * 3);
-    const rows = Math.max(1, Math.floor(STRIP / (channels * from.width)));
+    const rows = Math.max(1, Math.floor(STRIP / (channels * Math.max(from.width, to.width))));
     for (let y = 0; y < from.height; y += rows) {
       const n = Math.min(rows, from.height - y);
       const strip = data.subarray(y * from.width * channels, (y + n) * from.width * channels);
       between.set(this.#resizeAtOnce(strip, { width: from.width, height: n }, { width: to.width, height: n }), y * to.width * 3);
+      yield;
     }
-    return this.#resizeAtOnce(between, { width: to.width, height: from.height }, to);
+    return yield* this.#resizeColumns(between, { width: to.width, height: from.height }, to);
+  }
+
+  * #resizeColumns(data, from, to) {
+    const columns = Math.max(1, Math.floor(STRIP / (3 * Math.max(from.height, to.height))));
+    if (columns >= to.width || from.height === to.height) return this.#resizeAtOnce(data, from, to);
+    const out = new Uint8Array(3 * to.width * to.height);
+    for (let x = 0; x < to.width; x += columns) {
+      const n = Math.min(columns, to.width - x);
+      const strip = new Uint8Array(3 * n * from.height);
+      copyColumns(strip, n, 0, data, to.width, x, { columns: n, rows: from.height });
+      const resized = this.#resizeAtOnce(strip, { width: n, height: from.height }, { width: n, height: to.height });
+      copyColumns(out, to.width, x, resized, n, 0, { columns: n, rows: to.height });
+      yield;
+    }
+    return out;
   }
 
   #resizeAtOnce(data, from, to) {

@@ -27,49 +27,98 @@ function headOf(view) {
   return { start, size, width, height: Math.abs(height), isDown: height < 0, bits, packing, entry: 4, colors, hasAlpha };
 }
 
-/** Red, green, blue and alpha of a pixel by its number. @returns {(value: number) => number[]} */
-function byMasks(view, { size, bits, packing }) {
+/** Numbers from which a table is cheaper than dividing. */
+const MOST_KNOWN = 2 ** 16;
+
+/** @typedef {(values: Uint32Array, out: Uint8Array, to: number) => void} Writer of a row's pixels, which are numbers, from `to` on */
+
+/**
+ * One colour of each pixel, cut out by a mask and made a byte.
+ * @returns {(values: Uint32Array, out: Uint8Array, to: number, channels: number) => void}
+ */
+function byMask(mask) {
+  const shift = mask ? 31 - Math.clz32(mask & -mask) : 0;
+  const most = mask >>> shift;
+  const byte = (value) => (most ? Math.round(value * 255 / most) : 0);
+  const table = most < MOST_KNOWN ? Uint8Array.from({ length: most + 1 }, (_, value) => byte(value)) : null;
+  return (values, out, to, channels) => {
+    for (let i = 0; i < values.length; i++, to += channels) {
+      const value = (values[i] & mask) >>> shift;
+      out[to] = table ? table[value] : byte(value);
+    }
+  };
+}
+
+function opaque(values, out, to, channels) {
+  for (let i = 0; i < values.length; i++, to += channels) out[to] = 255;
+}
+
+/** @returns {Writer} */
+function byMasks(view, { size, bits, packing }, channels) {
   const isSaid = MASKED.includes(packing);
   const n = size > INFO + 12 || packing === 6 ? 4 : 3;
   const masks = isSaid ? Array.from({ length: n }, (_, i) => view.getUint32(AT + INFO + 4 * i, true)) : MASKS[bits];
-  const shifts = masks.map((mask) => (mask ? 31 - Math.clz32(mask & -mask) : 0));
-  const most = masks.map((mask, i) => mask >>> shifts[i]);
-  const sample = (value, i) => (most[i] ? Math.round(((value & masks[i]) >>> shifts[i]) * 255 / most[i]) : 0);
-  return (value) => [sample(value, 0), sample(value, 1), sample(value, 2), masks[3] ? sample(value, 3) : 255];
+  const writers = masks.slice(0, channels).map((mask, c) => (mask || c < 3 ? byMask(mask) : opaque));
+  return (values, out, to) => writers.forEach((write, c) => write(values, out, to + c, channels));
 }
 
+/** @returns {Writer} */
 function byPalette(view, { start, size, bits, packing, entry, colors }) {
   const from = AT + size + (size === INFO && MASKED.includes(packing) ? 12 : 0);
   const n = Math.min(colors || 2 ** bits, 2 ** bits, Math.floor((start - from) / entry));
-  const palette = Array.from({ length: Math.max(0, n) }, (_, i) => [2, 1, 0].map((c) => view.getUint8(from + entry * i + c)));
-  return (value) => palette[value] ?? [0, 0, 0];
+  const palette = new Uint8Array(3 * 2 ** bits);      // what is missing is black
+  for (let i = 0; i < n; i++) for (let c = 0; c < 3; c++) palette[3 * i + c] = view.getUint8(from + entry * i + 2 - c);
+  return (values, out, to) => {
+    for (let i = 0; i < values.length; i++, to += 3) {
+      out[to] = palette[3 * values[i]];
+      out[to + 1] = palette[3 * values[i] + 1];
+      out[to + 2] = palette[3 * values[i] + 2];
+    }
+  };
 }
 
-/** Numbers of a row's pixels. @returns {(row: number, x: number) => number} */
-function pixelOf(view, bits) {
-  if (bits === 32) return (row, x) => view.getUint32(row + 4 * x, true);
-  if (bits === 24) return (row, x) => view.getUint16(row + 3 * x, true) | view.getUint8(row + 3 * x + 2) << 16;
-  if (bits === 16) return (row, x) => view.getUint16(row + 2 * x, true);
-  return (row, x) => (view.getUint8(row + (x * bits >> 3)) >> (8 - bits - (x * bits & 7))) & ((1 << bits) - 1);
+/** Reads the numbers of a row's pixels. @returns {(row: number, values: Uint32Array) => void} */
+function readerOf(view, bits) {
+  if (bits === 32) return (row, values) => { for (let i = 0; i < values.length; i++) values[i] = view.getUint32(row + 4 * i, true); };
+  if (bits === 24) {
+    return (row, values) => {
+      for (let i = 0, at = row; i < values.length; i++, at += 3) values[i] = view.getUint16(at, true) | view.getUint8(at + 2) << 16;
+    };
+  }
+  if (bits === 16) return (row, values) => { for (let i = 0; i < values.length; i++) values[i] = view.getUint16(row + 2 * i, true); };
+  const mask = (1 << bits) - 1;
+  return (row, values) => {
+    for (let i = 0, bit = 0; i < values.length; i++, bit += bits) values[i] = (view.getUint8(row + (bit >> 3)) >> (8 - bits - (bit & 7))) & mask;
+  };
 }
 
-/** @param {Uint8Array} bytes a file whose header is in order @returns {{data: Uint8Array, width: number, height: number}} RGB or RGBA */
-export function readBmp(bytes) {
+/** Pixels of a slice. */
+const PART = 2 ** 17;
+
+/**
+ * @param {Uint8Array} bytes a file whose header is in order
+ * @param {import('./limits.js').Slice} slice
+ * @returns {Promise<{data: Uint8Array, width: number, height: number}>} RGB or RGBA
+ */
+export async function readBmp(bytes, slice) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const head = headOf(view);
   const { start, width, height, bits, packing } = head;
   if (packing !== PLAIN && !(MASKED.includes(packing) && bits >= 16)) throw undecoded('Compressed BMP files are not read in Node: save it as PNG.');
   const stride = Math.ceil(width * bits / 32) * 4;
   if (start + stride * height > bytes.length) throw undecoded('The BMP file ends too early.');
-  const colorOf = bits < 16 ? byPalette(view, head) : byMasks(view, bits === 24 ? { ...head, bits: 32, packing: PLAIN } : head);
-  const [pixel, channels] = [pixelOf(view, bits), head.hasAlpha ? 4 : 3];
+  const channels = head.hasAlpha ? 4 : 3;
+  const write = bits < 16 ? byPalette(view, head) : byMasks(view, bits === 24 ? { ...head, bits: 32, packing: PLAIN } : head, channels);
+  const [read, values] = [readerOf(view, bits), new Uint32Array(width)];
   const data = new Uint8Array(channels * width * height);
-  for (let y = 0, to = 0; y < height; y++) {
-    const row = start + stride * (head.isDown ? y : height - 1 - y);
-    for (let x = 0; x < width; x++, to += channels) {
-      const color = colorOf(pixel(row, x));
-      for (let c = 0; c < channels; c++) data[to + c] = color[c];
-    }
+  const rows = Math.ceil(PART / width);
+  for (let first = 0; first < height; first += rows) {
+    await slice(() => {
+      for (let y = first; y < Math.min(first + rows, height); y++) {
+        read(start + stride * (head.isDown ? y : height - 1 - y), values);
+        write(values, data, channels * width * y);
+      }
+    });
   }
   return { data, width, height };
 }

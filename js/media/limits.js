@@ -6,12 +6,12 @@ import { QuernError } from '../shared/errors.js';
 import { oversized } from '../shared/image.js';
 
 const SIDE_MOST = 16_384;
-const PIXELS_MOST = 100_000_000;
+export const PIXELS_MOST = 100_000_000;
 
 /** Pixels above which an image is made smaller while it is decoded; no canvas of Safari has more. */
-const LARGE = 2 ** 24;
+export const LARGE = 2 ** 24;
 
-const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 30_000;
 
 export const undecoded = (message, cause) => new QuernError('image/decode', message, { cause });
 
@@ -51,13 +51,32 @@ export function reducedSize({ width, height }, target) {
   return { width: Math.min(width, 2 * target.width), height: Math.min(height, 2 * target.height) };
 }
 
-/** What a decoder promises, but not forever. @param {{signal?: AbortSignal, clock?: typeof systemClock}} how */
-export async function withPatience(promise, { signal, clock = systemClock }) {
+/**
+ * Does a part of some work, of a millisecond or two, when it may; throws when nobody waits for it any more.
+ * @typedef {(part: () => void) => void | Promise<void>} Slice
+ */
+
+/** At once. @type {Slice} */
+const now = (part) => part();
+
+/**
+ * What a decoder promises, but not forever.
+ * @template T
+ * @param {(slice: Slice) => Promise<T>} work
+ * @param {{signal?: AbortSignal, clock?: typeof systemClock, slice?: Slice}} how
+ * @returns {Promise<T>}
+ */
+export async function withPatience(work, { signal, clock = systemClock, slice = now }) {
   const late = new AbortController();
   const cancel = deadline(PATIENCE_MS, () => late.abort(undecoded(`The decoder has not answered within ${PATIENCE_MS / 1000} seconds.`)), clock);
+  const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
   try {
-    return await abortable(promise, signal ? AbortSignal.any([signal, late.signal]) : late.signal);
+    return await abortable(work(async (part) => {
+      over.throwIfAborted();
+      await slice(part);
+    }), over);
   } finally {
     cancel();
+    late.abort();       // what still works ends
   }
 }

@@ -6,7 +6,7 @@
 // first; where it comes back altered, or there is no canvas, bitmaps are read through WebCodecs' frames, if those tell the truth.
 
 import { QuernError } from '../shared/errors.js';
-import { checkPromise, checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
+import { LARGE, checkPromise, checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
 import { turned } from './turn.js';
 import { isWhole } from './whole.js';
 
@@ -18,14 +18,25 @@ const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await
 
 // --- from a bitmap to bytes ---
 
-/** @param {ImageBitmap} bitmap @returns {Uint8Array} RGBA, drawn on white */
-function readCanvas(bitmap) {
+/** Pixels that are drawn and read back at once: some milliseconds. */
+const STRIP = 2 ** 20;
+
+/** In strips, between which others go on. @param {ImageBitmap} bitmap @returns {Promise<Uint8Array>} RGBA, drawn on white */
+async function readCanvas(bitmap, slice) {
   const { width, height } = bitmap;
-  const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+  const rows = Math.max(1, Math.min(height, Math.floor(STRIP / width)));
+  const context = new OffscreenCanvas(width, rows).getContext('2d', { willReadFrequently: true });
   context.fillStyle = '#fff';
-  context.fillRect(0, 0, width, height);
-  context.drawImage(bitmap, 0, 0);
-  return new Uint8Array(context.getImageData(0, 0, width, height).data.buffer);
+  const data = new Uint8Array(4 * width * height);
+  for (let y = 0; y < height; y += rows) {
+    await slice(() => {
+      const n = Math.min(rows, height - y);
+      context.fillRect(0, 0, width, n);
+      context.drawImage(bitmap, 0, y, width, n, 0, 0, width, n);
+      data.set(context.getImageData(0, 0, width, n).data, 4 * width * y);
+    });
+  }
+  return data;
 }
 
 /** @param {ImageBitmap} bitmap whose colours are not multiplied by their alpha @returns {Promise<Uint8Array>} RGBA */
@@ -58,7 +69,7 @@ async function chooseReader() {
   const drawn = pattern();
   const bitmap = await createImageBitmap(drawn);
   for (const read of [readCanvas, readFrame]) {
-    const found = await (async () => read(bitmap))().catch(() => []);
+    const found = await (async () => read(bitmap, (part) => part()))().catch(() => []);
     if (found.length === drawn.data.length && drawn.data.every((value, i) => value === found[i])) return read;
   }
   throw new QuernError('env/canvas', 'This browser alters what is read from a canvas, or has none that a worker could draw on.');
@@ -71,11 +82,11 @@ let reader;     // promise; asked for where time is limited
 const resized = (size) => size && { resizeWidth: size.width, resizeHeight: size.height, resizeQuality: 'high' };
 
 /** @param {ImageBitmap} bitmap which is closed then */
-async function read(bitmap, from, reduced) {
+async function read(bitmap, from, reduced, slice) {
   try {
     const { width, height } = checkedSize(bitmap);
     reader ??= chooseReader();
-    return { data: await (await reader)(bitmap), width, height, ...reduced && { reduced: { width: from.width, height: from.height } } };
+    return { data: await (await reader)(bitmap, slice), width, height, ...reduced && { reduced: { width: from.width, height: from.height } } };
   } finally {
     bitmap.close();
   }
@@ -105,28 +116,31 @@ function withoutExif(bytes, { kind, orientation }) {
   const [mark, step] = EXIF[kind] ?? [];
   if (!mark) return null;
   const letters = Array.from(mark, (letter) => letter.charCodeAt(0));
-  let at = step > 0 ? 0 : bytes.length - letters.length;
-  while (at >= 0 && at < bytes.length && !letters.every((code, i) => bytes[at + i] === code)) at += step;
+  const next = (from) => (step > 0 ? bytes.indexOf(letters[0], from) : bytes.lastIndexOf(letters[0], from));
+  let at = next(step > 0 ? 0 : bytes.length - letters.length);
+  while (at > 0 && !letters.every((code, i) => bytes[at + i] === code)) at = next(at + step);
   const copy = bytes.slice();
   copy[at] = 0x78;
   return copy;
 }
 
-async function decodeFile(bytes, found, reduced) {
+async function decodeFile(bytes, found, reduced, slice) {
   const { kind, orientation } = found;
   const plain = withoutExif(bytes, found);
   const stored = plain && orientation > 4 && reduced ? { width: reduced.height, height: reduced.width } : reduced;
   const options = { imageOrientation: 'from-image', premultiplyAlpha: 'none', ...resized(stored) };
-  const pixels = await read(await createImageBitmap(new Blob([plain ?? bytes], { type: MIME[kind] }), options), found, reduced);
-  return plain ? { ...pixels, ...turned(pixels, orientation) } : pixels;
+  const pixels = await read(await createImageBitmap(new Blob([plain ?? bytes], { type: MIME[kind] }), options), found, reduced, slice);
+  return plain ? { ...pixels, ...await turned(pixels, orientation, slice) } : pixels;
 }
 
 async function filePixels(bytes, how) {
   const found = how.header(bytes);
   checkPromise(found, bytes);
-  if (!isWhole(bytes, found.kind)) throw undecoded(`The ${found.kind} file ends too early.`);
   try {
-    return await withPatience(decodeFile(bytes, found, reducedSize(found, how.target)), how);
+    return await withPatience(async (slice) => {
+      if (!await isWhole(bytes, found.kind, slice)) throw undecoded(`The ${found.kind} file ends too early.`);
+      return decodeFile(bytes, found, reducedSize(found, how.target), slice);
+    }, how);
   } catch (error) {
     if (error instanceof QuernError || how.signal?.aborted) throw error;
     throw undecoded(`The browser cannot decode this ${found.kind} file (${error.message}).`, error);
@@ -138,27 +152,35 @@ async function bitmapPixels(bitmap, how) {
   const size = checkedSize(bitmap);
   const reduced = reducedSize(size, how.target);
   const copy = createImageBitmap(bitmap, { premultiplyAlpha: 'none', ...resized(reduced) });
-  return withPatience(copy.then((own) => read(own, size, reduced)), how);
+  return withPatience(async (slice) => read(await copy, size, reduced, slice), how);
 }
 
 // --- what is asked for ---
 
+/** Bytes of memory for each pixel while a bitmap is decoded, and while it is read; more than that many are made smaller first. */
+const [DECODED, READ] = [4, 12];
+
+const costOf = ({ width, height }, length) => length + width * height * DECODED + Math.min(width * height, LARGE) * READ;
+
 /**
- * How large an image is as it is seen; of a file the header is read only.
+ * How large an image is as it is seen, and what decoding it takes; of a file the header is read only.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
  * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the engine's
- * @returns {Promise<{width: number, height: number}>}
+ * @returns {Promise<{width: number, height: number, bytes: number}>}
  */
 export async function sizeOf(source, header) {
-  if (isRaw(source)) return checkedSize(rawPixels(source));
-  const { width, height } = isBitmap(source) ? checkedSize(source) : header(await bytesOf(source));
-  return { width, height };
+  if (isRaw(source)) return { ...checkedSize(rawPixels(source)), bytes: 0 };
+  if (isBitmap(source)) return { ...checkedSize(source), bytes: costOf(source, 0) };
+  const file = await bytesOf(source);
+  const { width, height } = header(file);
+  return { width, height, bytes: costOf({ width, height }, file.length) };
 }
 
 /**
  * RGB, or RGBA with the white still to be laid behind it.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
- * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any}} how target: what the model will see
+ * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any, slice?: import('./limits.js').Slice}} how
+ *   target: what the model will see
  * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} reduced: from what size
  */
 export async function pixelsOf(source, how) {

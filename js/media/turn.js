@@ -7,21 +7,31 @@ const TURNS = [
   [true, false, false], [true, false, true], [true, true, true], [true, true, false],
 ];
 
-/** @param {{data: Uint8Array, width: number, height: number}} image RGB or RGBA @param {number} orientation 1 to 8 */
-export function turned(image, orientation) {
+/** Pixels of a slice. */
+const PART = 2 ** 18;
+
+/**
+ * @param {{data: Uint8Array, width: number, height: number}} image RGB or RGBA
+ * @param {number} orientation 1 to 8
+ * @param {import('./limits.js').Slice} slice
+ */
+export async function turned(image, orientation, slice) {
   if (orientation === 1) return image;
   const { data, width, height } = image;
   const [swapped, left, up] = TURNS[orientation];
   const channels = data.length / (width * height);
   const out = new Uint8Array(data.length);
   const [w, h] = swapped ? [height, width] : [width, height];
-  let to = 0;
-  for (let y = 0; y < h; y++) {
-    for (let x = 0; x < w; x++) {
-      const [column, row] = swapped ? [y, x] : [x, y];
-      let from = channels * ((up ? height - 1 - row : row) * width + (left ? width - 1 - column : column));
-      for (let c = 0; c < channels; c++) out[to++] = data[from++];
-    }
+  const [column, row] = [left ? -channels : channels, (up ? -channels : channels) * width];
+  const [dx, dy] = swapped ? [row, column] : [column, row];
+  const start = channels * ((up ? (height - 1) * width : 0) + (left ? width - 1 : 0));
+  const rows = Math.ceil(PART / w);
+  for (let first = 0; first < h; first += rows) {
+    await slice(() => {
+      for (let y = first, to = channels * first * w; y < Math.min(first + rows, h); y++) {
+        for (let x = 0, from = start + y * dy; x < w; x++, from += dx) for (let c = 0; c < channels; c++) out[to++] = data[from + c];
+      }
+    });
   }
   return { data: out, width: w, height: h };
 }

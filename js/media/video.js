@@ -44,7 +44,7 @@ function heard(player, name, signal) {
     player.addEventListener(name, resolve, { signal: over.signal, once: true });
     player.addEventListener('error', () => reject(failure(player)), { signal: over.signal, once: true });
   });
-  return withPatience(event, { signal }).finally(() => over.abort());
+  return withPatience(() => event, { signal }).finally(() => over.abort());
 }
 
 /** The image of a time may come after the news that it is reached. */
@@ -77,7 +77,7 @@ async function goTo(player, seconds, signal) {
     const arrived = heard(player, 'seeked', signal);
     player.currentTime = seconds;
     await arrived;
-    await withPatience(shown(player), { signal });
+    await withPatience(() => shown(player), { signal });
     await drawnInTime(image, over.signal);
   } finally {
     over.abort();

@@ -4,16 +4,21 @@
 
 const u16 = (view, at) => view.getUint16(at);
 
-/** Parts of length, type, data and checksum; the last is IEND. */
-function png(view) {
+/** Lengths that are followed in a slice. */
+const PART = 2 ** 15;
+
+/** @typedef {Generator<void, number>} End where a file ends, after steps of which each follows a length */
+
+/** Parts of length, type, data and checksum; the last is IEND. @returns {End} */
+function* png(view) {
   let at = 8;
-  while (view.getUint32(at + 4) !== 0x49454E44) at += 12 + view.getUint32(at);
+  for (; view.getUint32(at + 4) !== 0x49454E44; at += 12 + view.getUint32(at)) yield;
   return at + 12;
 }
 
-/** Segments up to the end's mark; pixels follow those of a scan, in which 0xFF stands before 0 or a restart only. */
-function jpeg(view, bytes) {
-  for (let at = 2; ;) {
+/** Segments up to the end's mark; pixels follow those of a scan, in which 0xFF stands before 0 or a restart only. @returns {End} */
+function* jpeg(view, bytes) {
+  for (let at = 2; ; yield) {
     at = bytes.indexOf(0xFF, at);
     if (at < 0) return Infinity;
     const marker = view.getUint8(at + 1);
@@ -25,13 +30,13 @@ function jpeg(view, bytes) {
 
 const colors = (flags) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0);
 
-/** Blocks up to the end of the first image. */
-function gif(view) {
+/** Blocks up to the end of the first image. @returns {End} */
+function* gif(view) {
   let at = 13 + colors(view.getUint8(10));
   for (;;) {
     const isImage = view.getUint8(at) === 0x2C;
     at += isImage ? 11 + colors(view.getUint8(at + 9)) : 2;
-    while (view.getUint8(at)) at += 1 + view.getUint8(at);
+    for (; view.getUint8(at); at += 1 + view.getUint8(at)) yield;
     at++;
     if (isImage) return at;
   }
@@ -50,14 +55,32 @@ function bmp(view) {
 
 const webp = (view) => 8 + view.getUint32(4, true);
 
-const ENDS = { PNG: png, JPEG: jpeg, GIF: gif, BMP: bmp, WebP: webp };
+/** Those whose lengths are followed one after the other, and those that say where they end. */
+const WALKS = { PNG: png, JPEG: jpeg, GIF: gif };
+const ENDS = { BMP: bmp, WebP: webp };
 
-/** @param {Uint8Array} bytes whose header is in order @param {string} kind the engine's word for it */
-export function isWhole(bytes, kind) {
+async function endOf(kind, view, bytes, slice) {
+  if (!WALKS[kind]) return ENDS[kind]?.(view) ?? 0;
+  const walk = WALKS[kind](view, bytes);
+  for (let step; ;) {
+    await slice(() => {
+      for (let n = 0; n < PART && !step?.done; n++) step = walk.next();
+    });
+    if (step.done) return step.value;
+  }
+}
+
+/**
+ * @param {Uint8Array} bytes whose header is in order
+ * @param {string} kind the engine's word for it
+ * @param {import('./limits.js').Slice} slice
+ */
+export async function isWhole(bytes, kind, slice) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
-    return !ENDS[kind] || ENDS[kind](view, bytes) <= bytes.length;
-  } catch {
-    return false;       // a length leads out of it
+    return await endOf(kind, view, bytes, slice) <= bytes.length;
+  } catch (error) {
+    if (error instanceof RangeError) return false;      // a length leads out of it
+    throw error;
   }
 }

@@ -110,6 +110,7 @@ function sha256(value) {
 const VISION = {
   minPixels: PIXELS, maxPixels: PIXELS, minVideoPixels: PIXELS, maxVideoPixels: PIXELS,
   maxFrames: integer(2, 768), mediaCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
+  maxImagePixels: integer(1, 100_000_000), maxImages: integer(1, 65_536), imageMemoryBytes: integer(1, Number.MAX_SAFE_INTEGER),
 };
 
 function visionOptions(value) {

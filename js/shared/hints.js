@@ -48,7 +48,7 @@ export const HINTS = {
   'engine/disposed': 'Load the model again.',
   'image/decode': inNode ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads others too; or pass pixels '
     + '(data, width, height).' : 'Choose another image.',
-  'image/size': 'Make the image smaller, or cut it.',
+  'image/size': 'Make the image smaller, or cut it, or show fewer.',
   'use/busy': 'Try again when a reply has ended.',
   'use/schema': 'Leave out what the message names, or say it otherwise.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',

@@ -17,7 +17,7 @@ export class Asker {
    * @param {import('../engine/engine.js').Engine} engine
    * @param {import('./turns.js').Turns} turns
    * @param {{cacheScope?: number, guest?: number}} options of the request
-   * @param {AbortSignal} [signal] after which nobody wants anything of it
+   * @param {AbortSignal} [signal]
    */
   constructor(engine, turns, options = {}, signal = undefined) {
     this.#engine = engine;

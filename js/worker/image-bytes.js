@@ -9,18 +9,68 @@ import { piecesOf } from '../shared/stream.js';
 
 const PATIENCE_MS = 60_000;
 
-/** `data:TYPE;base64,…`, or with the letters themselves. */
-function bytesOfData(url) {
+/** Letters of an address that are read at once: about a millisecond. */
+const PIECE = 2 ** 16;
+
+/** How far from there a place is looked for where no letter is cut in two: the bytes of one are written as `%C3%A9`. */
+const NEAR = 32;
+
+const isCut = (url, at) => (url[at] === '%' ? !/[89ab]/i.test(url[at + 1] ?? '') : url[at - 1] !== '%' && url[at - 2] !== '%');
+
+/** Where the next piece ends. */
+function endOf(url, from) {
+  if (from + PIECE >= url.length) return url.length;
+  for (let at = from + PIECE; at > from + PIECE - NEAR; at--) if (isCut(url, at)) return at;
+  return from + PIECE;
+}
+
+/** The letters of an address from `from` on, in pieces. */
+function* lettersOf(url, from) {
+  for (let at = from, end; at < url.length; at = end) {
+    end = endOf(url, at);
+    const piece = url.slice(at, end);
+    yield piece.includes('%') ? decodeURIComponent(piece) : piece;
+  }
+}
+
+/** What base64 stands for, in pieces. */
+function* unpacked(pieces) {
+  let rest = '';
+  let isOver = false;
+  for (const piece of pieces) {
+    const letters = rest + piece.replace(/[\t\n\f\r ]+/g, '');
+    const whole = letters.length - letters.length % 4;
+    rest = letters.slice(whole);
+    if (isOver && letters) throw new Error('letters behind the end');
+    isOver = letters[whole - 1] === '=';
+    yield atob(letters.slice(0, whole));
+  }
+  if (isOver && rest) throw new Error('letters behind the end');
+  yield atob(rest);
+}
+
+/**
+ * `data:TYPE;base64,…`, or with the letters themselves.
+ * @returns {Generator<void, Uint8Array>}
+ */
+export function* bytesOfData(url) {
   const comma = url.indexOf(',');
   const bad = () => new QuernError('image/decode', 'An image\'s data: address is broken.', { detail: { rule: 'data' } });
   if (comma < 0) throw bad();
   if (url.length > 1.5 * MOST_BYTES) throw tooLarge(Math.floor(0.75 * url.length));
+  const isPacked = /;\s*base64\s*$/i.test(url.slice(0, comma));
+  const letters = lettersOf(url, comma + 1);
+  const bytes = new Uint8Array(Math.ceil((url.length - comma) * (isPacked ? 0.75 : 1)) + 3);
+  let n = 0;
   try {
-    const body = decodeURIComponent(url.slice(comma + 1));
-    return Uint8Array.from(/;\s*base64\s*$/i.test(url.slice(0, comma)) ? atob(body) : body, (letter) => letter.charCodeAt(0));
+    for (const piece of isPacked ? unpacked(letters) : letters) {
+      for (let i = 0; i < piece.length; i++) bytes[n++] = piece.charCodeAt(i);
+      yield;
+    }
   } catch {
     throw bad();
   }
+  return bytes.slice(0, n);
 }
 
 const shortened = (url) => (url.length > 80 ? `${url.slice(0, 79)}…` : url);
@@ -65,11 +115,12 @@ async function fetched(url, { fetch, signal, clock = systemClock }) {
 
 /**
  * @param {{url?: string, path?: string, bytes?: Uint8Array, blob?: Blob, bitmap?: ImageBitmap, pixels?: object}} frame as it came from the page
- * @param {{fetch: typeof fetch, readImage?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?: typeof systemClock}} how
+ * @param {{fetch: typeof fetch, readImage?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?: typeof systemClock,
+ *   through?: (steps: Iterator<void, Uint8Array>) => Promise<Uint8Array>}} how through: takes all steps of a millisecond or so
  * @returns {Promise<Uint8Array | Blob | ImageBitmap | object>} as js/media takes it
  */
 export async function imageSource({ url, path, bytes, blob, bitmap, pixels }, how) {
-  if (url !== undefined) return /^data:/i.test(url) ? bytesOfData(url) : fetched(url, how);
+  if (url !== undefined) return /^data:/i.test(url) ? how.through(bytesOfData(url)) : fetched(url, how);
   if (path !== undefined) return how.readImage(path);
   if ((bytes?.length ?? blob?.size ?? 0) > MOST_BYTES) throw tooLarge(bytes?.length ?? blob.size);
   return bytes ?? blob ?? bitmap ?? pixels;

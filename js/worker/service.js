@@ -135,7 +135,7 @@ export class Service {
       if (messages) return this.#converse({ messages, media, options }, job, scores);
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
-    [LOOK]: ({ media }, job) => this.#sight.look(media, job.signal),
+    [LOOK]: ({ media }, job) => this.#sight.look(media, this.#asker({}, job)),
     [VECTORS]: async (message, job, emit) => (await this.#host.pooling())
       .pool(this.#engine, this.#runner, message, { job, emit, asker: this.#asker(message.options, job) }),
     [KEPT]: () => this.#keeping.kept(),
@@ -168,8 +168,9 @@ export class Service {
   /** Of a conversation with its images, as they are given. */
   async #promptOf(messages, media, options, job) {
     const tools = await this.#toolsOf(messages, options);
-    const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, job.signal) : undefined;
-    return this.#chat.prompt(messages, { ...options, places, tools }, this.#asker(options, job));
+    const asker = this.#asker(options, job);
+    const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, asker) : undefined;
+    return this.#chat.prompt(messages, { ...options, places, tools }, asker);
   }
 
   /**
@@ -187,7 +188,7 @@ export class Service {
       prompt = await promptOf(messages, media, mustFit && !mayDrop);
       if (mayDrop) prompt = await this.#shortened(prompt, { messages, media, options }, promptOf);
       const work = workOf(prompt);
-      if (prompt.places) prompt.media = await this.#sight.take(prompt.places.order, job.signal);
+      if (prompt.places) prompt.media = await this.#sight.take(prompt.places.order, this.#asker(options, job));
       if (keep !== undefined) return await this.#keeping.run(keep, work, job, release);
       const result = await this.#runner.add(work, job);
       release();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A conversation's images and videos in the worker. First they are measured, by their headers alone, which is all that counting tokens needs; then,
-// if the prompt fits, decoded, resized and handed to the engine, which looks at them when their turn comes, unless it knows them.
+// if the prompt fits, decoded, resized and handed to the engine, which looks at them when their turn comes, unless it knows them. All this goes on
+// in slices by turns (turns.js) or beside the engine, and within a bound of memory (room.js); what was seen is known to the same scope alone.
 
 import { abortable } from '../shared/clock.js';
 import { Decoded } from './decoded.js';
@@ -9,10 +10,14 @@ import { Media } from '../engine/media.js';
 import { imageSource } from './image-bytes.js';
 import { Places } from '../reply/placeholders.js';
 import { QuernError } from '../shared/errors.js';
+import { Room } from './room.js';
 
 /** Pixels of an image by how closely it is looked at, and of all frames of a video, where nobody says otherwise. */
 const IMAGE = { low: 65_536, auto: 262_144, high: 1_048_576 };
 const VIDEO = 524_288;
+
+/** Bytes of memory for images that are decoded, together, where nobody says otherwise: the largest that can be read has room. */
+const MEMORY = 2 ** 31;
 
 /** Milliseconds of looking between two looks at the messages. */
 const BUDGET_MS = 50;
@@ -30,7 +35,7 @@ const FPS = 24;
  * What comes with the first model that sees (vision.js, vision-node.js).
  * @typedef {object} Vision
  * @property {typeof Sight} Sight
- * @property {(source: any, header: Function) => Promise<{width: number, height: number}>} sizeOf
+ * @property {(source: any, header: Function) => Promise<{width: number, height: number, bytes: number}>} sizeOf bytes: that decoding takes at most
  * @property {(source: any, how: object) => Promise<{data: Uint8Array, width: number, height: number, reduced?: object}>} pixelsOf
  * @property {(path: string) => Promise<Uint8Array>} [readImage] the file at a path
  */
@@ -42,6 +47,7 @@ export class Sight {
   #vision;
   #host;
   #options;
+  #room;
   #decoded = new Decoded();
   #reduced = new WeakMap();     // pixels -> the size from which decoding made them smaller
 
@@ -58,23 +64,34 @@ export class Sight {
     this.#vision = vision;
     this.#host = host;
     this.#options = options;
+    this.#room = new Room(options.imageMemoryBytes ?? MEMORY);
   }
 
-  /** @param {import('../shared/protocol.js').Medium[]} media @param {AbortSignal} signal @returns {Promise<Places>} of what was Measured */
-  async measure(media, signal) {
+  /**
+   * @param {import('../shared/protocol.js').Medium[]} media
+   * @param {import('./asker.js').Asker} asker
+   * @returns {Promise<Places>} of what was Measured
+   */
+  async measure(media, asker) {
+    this.#refuseMany(media);
     const measured = [];
     for (const [i, medium] of media.entries()) {
-      signal.throwIfAborted();
-      measured.push(await named(i, abortable(this.#measureOne(medium, signal), signal)));
+      asker.signal.throwIfAborted();
+      measured.push(await named(i, abortable(this.#measureOne(medium, asker), asker.signal)));
     }
     return new Places(measured, { image: this.#media.pad('image'), video: this.#media.pad('video') });
   }
 
-  /** Decodes them and hands them over. @param {Measured[]} order as the prompt has them @returns {Promise<Uint8Array[]>} ids, to be released */
-  async take(order, signal) {
+  /**
+   * Decodes them and hands them over.
+   * @param {Measured[]} order as the prompt has them
+   * @param {import('./asker.js').Asker} asker
+   * @returns {Promise<Uint8Array[]>} ids, to be released
+   */
+  async take(order, asker) {
     const ids = [];
     try {
-      for (const [i, medium] of order.entries()) await named(i, this.#takeOne(medium, ids, signal));
+      for (const [i, medium] of order.entries()) await named(i, this.#takeOne(medium, ids, asker));
       return ids;
     } catch (error) {
       this.release(ids);
@@ -86,10 +103,11 @@ export class Sight {
     for (const id of ids) this.#media.release(id);
   }
 
-  /** What the encoder makes of an image, once it is done. @param {import('../shared/protocol.js').Medium[]} media one image */
-  async look(media, signal) {
-    const { order } = await this.measure(media, signal);
-    const ids = await this.take(order, signal);
+  /** What the encoder makes of an image, once it is done. @param {import('../shared/protocol.js').Medium[]} media one image @param {import('./asker.js').Asker} asker */
+  async look(media, asker) {
+    const { signal } = asker;
+    const { order } = await this.measure(media, asker);
+    const ids = await this.take(order, asker);
     const [{ grid, reduced = null }] = order;
     for (;;) {
       const found = this.#media.look(ids[0], BUDGET_MS);
@@ -103,18 +121,36 @@ export class Sight {
 
   #header = (bytes) => this.#images.header(bytes);
 
-  async #measureOne({ kind, frames, ...medium }, signal) {
+  /** A video counts as so many images as are looked at of it. */
+  #refuseMany(media) {
+    const { maxImages = Infinity } = this.#options;
+    const found = media.reduce((sum, { frames, ...medium }) => sum + this.#chosen(frames.length, medium).length, 0);
+    if (found <= maxImages) return;
+    throw new QuernError('image/size', `The messages have ${found} images, frames of videos among them, at most ${maxImages} are allowed here.`,
+      { detail: { found, limit: maxImages } });
+  }
+
+  /** What an image says of its size, and what decoding it takes. */
+  async #sizeOf(source) {
+    const { width, height, bytes } = await this.#vision.sizeOf(source, this.#header);
+    const { maxImagePixels = Infinity } = this.#options;
+    if (width * height <= maxImagePixels) return { width, height, bytes };
+    throw new QuernError('image/size', `An image of ${width} x ${height} is larger than is allowed here, which is ${maxImagePixels} pixels.`,
+      { detail: { width, height, limit: maxImagePixels } });
+  }
+
+  async #measureOne({ kind, frames, ...medium }, asker) {
     const indices = this.#chosen(frames.length, medium);
-    const first = await this.#source(frames[indices[0]], signal);
-    const size = await this.#vision.sizeOf(first, this.#header);
+    const first = await this.#source(frames[indices[0]], asker);
+    const size = await this.#sizeOf(first);
     const grid = this.#media.plan(kind, { ...size, frames: indices.length }, this.#limits(kind, medium));
-    const sources = Array.from(indices, (index, i) => async () => (i === 0 ? first : this.#source(frames[index], signal)));
+    const sources = Array.from(indices, (index, i) => async () => (i === 0 ? first : this.#source(frames[index], asker)));
     const labels = kind === 'video' ? this.#labels(indices, grid.frames, medium) : [];
     return { kind, tokens: grid.rows * grid.cols, labels, grid, size, sources };
   }
 
-  #source(frame, signal) {
-    return imageSource(frame, { fetch: this.#host.fetch, readImage: this.#vision.readImage, signal });
+  #source(frame, { signal, through }) {
+    return imageSource(frame, { fetch: this.#host.fetch, readImage: this.#vision.readImage, signal, through });
   }
 
   /** Which frames of a video are looked at. */
@@ -142,40 +178,55 @@ export class Sight {
     return Array.from({ length: count / 2 }, (_, pair) => this.#images.label((time(2 * pair) + time(2 * pair + 1)) / 2));
   }
 
-  async #takeOne(medium, ids, signal) {
+  async #takeOne(medium, ids, asker) {
     const { kind, grid, size, sources } = medium;
     if (kind === 'image') {
-      const pixels = await this.#pixels(sources[0], size, grid, signal);
+      const pixels = await this.#pixels(sources[0], size, grid, asker);
       medium.reduced = this.#reduced.get(pixels);
-      ids.push(this.#media.add(grid, [pixels]));
+      ids.push(await this.#add(grid, [pixels], asker));
       return;
     }
     for (let i = 0; i < grid.frames; i += 2) {
       const [one, other] = [i, i + 1].map((at) => sources[Math.min(at, sources.length - 1)]);
-      const frame = await this.#pixels(one, size, grid, signal);
-      ids.push(this.#media.add(grid, [frame, other === one ? frame : await this.#pixels(other, size, grid, signal)]));
+      const frame = await this.#pixels(one, size, grid, asker);
+      ids.push(await this.#add(grid, [frame, other === one ? frame : await this.#pixels(other, size, grid, asker)], asker));
     }
   }
 
-  /** An image as the encoder wants it. Between two of them messages come in. */
-  async #pixels(source, size, { width, height }, signal) {
-    await this.#host.rest();
+  #add(grid, frames, { run, owner }) {
+    return run(() => this.#media.add(grid, frames, owner.scope));
+  }
+
+  /** An image as the encoder wants it. */
+  async #pixels(source, size, { width, height }, asker) {
+    const { signal, owner: { scope } } = asker;
     signal.throwIfAborted();
-    const target = { width, height };
     const how = [size.width, size.height, width, height].join();
-    return abortable(this.#decoded.pixels(await source(), how, (given) => this.#decode(given, size, target, signal)), signal);
+    const make = (given) => this.#decode(given, size, { width, height }, asker);
+    return abortable(this.#decoded.pixels(await source(), { how, scope }, make), signal);
   }
 
-  async #decode(source, size, target, signal) {
-    const found = await abortable(this.#vision.pixelsOf(source, { header: this.#header, target, signal }), signal);
-    if (!found.reduced && (found.width !== size.width || found.height !== size.height)) {
-      const [is, was] = [found, size].map((one) => `${one.width} x ${one.height}`);
-      throw new QuernError('image/size', `An image has ${is} pixels, but ${was} were expected of it.`);
+  /** Within the room there is, which it leaves when its work has ended, whoever still waits for it. */
+  async #decode(source, size, target, { owner, signal, run, through }) {
+    const { bytes, ...said } = await this.#sizeOf(source);
+    checkSame(said, size);
+    const leave = await this.#room.enter(owner, bytes + 3 * target.width * (said.height + target.height), signal);
+    try {
+      const found = await this.#vision.pixelsOf(source, { header: this.#header, target, signal, slice: run, owner, host: this.#host });
+      if (!found.reduced) checkSame(found, size);
+      const pixels = await through(this.#images.resizing(found.data, found, target));
+      if (found.reduced) this.#reduced.set(pixels, found.reduced);
+      return pixels;
+    } finally {
+      leave();
     }
-    const pixels = this.#images.resize(found.data, found, target);
-    if (found.reduced) this.#reduced.set(pixels, found.reduced);
-    return pixels;
   }
+}
+
+function checkSame(found, size) {
+  if (found.width === size.width && found.height === size.height) return;
+  const [is, was] = [found, size].map(({ width, height }) => `${width} x ${height}`);
+  throw new QuernError('image/size', `An image has ${is} pixels, but ${was} were expected of it.`);
 }
 
 /** What goes wrong with one of several says which it is, from 0 on. */

@@ -9,10 +9,13 @@ import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-node.js';
 import { Decoded } from '../../js/worker/decoded.js';
 import { Sight } from '../../js/worker/sight.js';
+import { Asker } from '../../js/worker/asker.js';
+import { Turns } from '../../js/worker/turns.js';
 import { imagesOf } from '../fixtures/images-of.mjs';
 import { imagePath } from '../fixtures/vision/golden.mjs';
 import { compile, glue } from './engine-host.mjs';
 
+const WHERE = { how: '', scope: 0 };
 const NEVER = new AbortController().signal;
 const [ODD, TALL] = ['odd.png', 'tall.png'].map((name) => readFileSync(imagePath(name)));
 
@@ -29,13 +32,15 @@ function playedSight() {
   const engine = { part: (Part) => (Part === Images ? images : media), facts: { vision: { minPixels: 4096, maxPixels: 4096, minVideoPixels: 4096, maxVideoPixels: 4096 } } };
   const vision = { Sight, sizeOf, readImage: async (path) => readFileSync(path), pixelsOf: (source, how) => { decoded.push(source); return pixelsOf(source, how); } };
   const sight = new Sight(/** @type {any} */ (engine), vision, { fetch, rest() {} });
-  const turn = async (...images) => {
-    const { order } = await sight.measure(images.map((one) => ({ kind: 'image', frames: [one], ...(Array.isArray(one) && { kind: 'video', frames: one }) })), NEVER);
+  const turns = new Turns(() => {});
+  const turnOf = (scope) => async (...images) => {
+    const asker = new Asker(/** @type {any} */ (engine), turns, { cacheScope: scope }, NEVER);
+    const { order } = await sight.measure(images.map((one) => ({ kind: 'image', frames: [one], ...(Array.isArray(one) && { kind: 'video', frames: one }) })), asker);
     decoded.length = given.length = 0;
-    await sight.take(order, NEVER);
+    await sight.take(order, asker);
     return { decoded: decoded.length, given: [...given] };
   };
-  return turn;
+  return Object.assign(turnOf(0), { of: turnOf });
 }
 
 test('a second turn decodes nothing of what was seen, whatever form it has now; other bytes and other sizes are decoded', async () => {
@@ -66,19 +71,40 @@ test('pixels and bitmaps are taken as they are, what fails is not kept', async (
   for (let i = 0; i < 2; i++) await assert.rejects(turn(cut), { code: 'image/decode' });
 });
 
+test('what another scope has seen is decoded again, and what the own one has is not', async () => {
+  const turn = playedSight();
+  for (const scope of [0, 1, 2]) assert.equal((await turn.of(scope)({ bytes: ODD })).decoded, 1, `scope ${scope} first`);
+  for (const scope of [0, 1, 2]) assert.equal((await turn.of(scope)({ bytes: ODD })).decoded, 0, `scope ${scope} again`);
+});
+
+test('who shows much pushes out his own', async () => {
+  const decoded = new Decoded(800);
+  const ask = async (scope, ...names) => {
+    const made = [];
+    for (const name of names) await decoded.pixels(Uint8Array.of(name), { how: '', scope }, async ([which]) => { made.push(which); return new Uint8Array(100); });
+    return made;
+  };
+  await ask(1, 1, 2, 3);
+  await ask(2, ...Array.from({ length: 50 }, (_, i) => i));
+  assert.deepEqual(await ask(1, 1, 2, 3), []);
+  await ask(1, 4, 5);
+  assert.deepEqual(await ask(2, 46, 47, 48, 49), []);
+  assert.deepEqual(await ask(2, 45), [45], 'each has half of the room');
+});
+
 test('not more is kept than the memory allows, what was used last the longest; nothing where there is no hash', async (t) => {
   const decoded = new Decoded(250);
   const made = [];
   const ask = async (...names) => {
     made.length = 0;
-    for (const name of names) await decoded.pixels(Uint8Array.of(name), '', async ([which]) => { made.push(which); return new Uint8Array(100); });
+    for (const name of names) await decoded.pixels(Uint8Array.of(name), WHERE, async ([which]) => { made.push(which); return new Uint8Array(100); });
     return [...made];
   };
   assert.deepEqual(await ask(1, 2, 1, 2), [1, 2]);
   assert.deepEqual(await ask(1, 3), [3], 'and 2 goes');
   assert.deepEqual(await ask(1, 3, 2), [2]);      // and 1 goes
   const large = async () => new Uint8Array(300);
-  await decoded.pixels(Uint8Array.of(9), '', large);
+  await decoded.pixels(Uint8Array.of(9), WHERE, large);
   assert.deepEqual(await ask(1, 2), [1], 'one that is larger than all of it takes nobody\'s place');
   t.mock.getter(globalThis, 'crypto', () => undefined);
   assert.deepEqual(await ask(2, 2), [2, 2]);

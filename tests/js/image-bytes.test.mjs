@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { imageSource } from '../../js/worker/image-bytes.js';
+import { bytesOfData, imageSource } from '../../js/worker/image-bytes.js';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
 import { rejectsWith } from './helper.mjs';
@@ -63,6 +63,33 @@ test('who asked gives up: the reason, at once', async () => {
   controller.abort(new Error('enough'));
   const { outcome, seconds, fetch } = await pending;
   assert.deepEqual([outcome.message, seconds < 1, fetch.open], ['enough', true, 0]);
+});
+
+/** All at once. */
+function dataBytes(url) {
+  const steps = bytesOfData(url);
+  for (let n = 1; ; n++) {
+    const { done, value } = steps.next();
+    if (done) return { bytes: Buffer.from(value), steps: n };
+  }
+}
+
+test('a data: address is read in steps, wherever it is cut', () => {
+  const file = Buffer.from(Uint8Array.from({ length: 1_000_003 }, (_, i) => Math.imul(i, 2654435761) >>> 24));
+  const text = file.toString('base64');
+  const escaped = (letters) => letters.replace(/[+/=]/g, (letter) => encodeURIComponent(letter));
+  const lines = text.replace(/.{76}/g, '$&\r\n');
+  for (const [what, body] of Object.entries({ text, escaped: escaped(text), lines, 'lines, escaped': escaped(lines).replace(/\r\n/g, '%0D%0A'), unpadded: text.replace(/=+$/, '') })) {
+    const { bytes, steps } = dataBytes(`data:image/png;base64,${body}`);
+    assert.ok(bytes.equals(file), what);
+    assert.ok(steps > 5, `${what}: ${steps}`);
+  }
+  const letters = 'aé€'.repeat(70_000);
+  assert.ok(dataBytes(`data:,${encodeURIComponent(letters)}`).bytes.equals(Uint8Array.from(letters, (letter) => letter.charCodeAt(0))));
+  for (const body of ['*', 'YQ=', 'YQ==YQ==', 'Y', '%', '%zz', `${'A'.repeat(2 ** 16)}=`, `${'A'.repeat(2 ** 16 - 2)}==${'A'.repeat(8)}`]) {
+    assert.throws(() => dataBytes(`data:image/png;base64,${body}`), { code: 'image/decode', detail: { rule: 'data' } }, body.slice(-20));
+  }
+  assert.equal(dataBytes('data:image/png;base64,').bytes.length, 0);
 });
 
 test('the same over real connections', async () => {

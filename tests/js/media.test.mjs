@@ -33,13 +33,31 @@ const INSTALLED = {
   nothing: async () => null,
 };
 
+let instance;
 let images;
 const header = (bytes) => images.header(bytes);
+/** The size that a file says. */
+const sizeOfFile = async (source) => {
+  const { width, height } = await sizeOf(source, header);
+  return { width, height };
+};
 const decode = (source, find) => pixelsOf(source, { header, target: TARGET, find });
 
 before(async () => {
-  images = imagesOf(await instantiate(glue[32], await compile('simd'), 1, 32));
+  instance = await instantiate(glue[32], await compile('simd'), 1, 32);
+  images = imagesOf(instance);
 });
+
+/** The image in another size, at once. @param {Uint8Array} rgb */
+function resizedAtOnce(rgb, from, to) {
+  const { wasm, memory } = instance;
+  const [scratch, pixels, out] = [wasm._wasm_image_resize_cost(from.width, from.height, to.width, to.height), rgb.length, 3 * to.width * to.height].map((n) => wasm._wasm_alloc(n));
+  new Uint8Array(memory.buffer, pixels, rgb.length).set(rgb);
+  wasm._wasm_image_resize(pixels, from.width, from.height, out, to.width, to.height, scratch);
+  const made = new Uint8Array(memory.buffer, out, 3 * to.width * to.height).slice();
+  for (const address of [scratch, pixels, out]) wasm._wasm_release(address);
+  return made;
+}
 
 /** The largest difference of two images of one size. */
 function distance(one, other) {
@@ -64,7 +82,7 @@ test('the golden images and frames: decoded and resized to the byte', async () =
     const bytes = bytesOf(path);
     const pixels = await decode(bytes);
     const expected = readPng(Buffer.from(bytes));
-    assert.deepEqual(await sizeOf(bytes, header), { width: expected.width, height: expected.height });
+    assert.deepEqual(await sizeOfFile(bytes), { width: expected.width, height: expected.height });
     assert.ok(expected.data.equals(pixels.data), name);
     const { width, height, sha256: hash } = resized[name];
     assert.equal(sha256(images.resize(pixels.data, pixels, { width, height })), hash, name);
@@ -83,6 +101,9 @@ test('an image that goes through the memory in strips is the same', async () => 
     }
   }
   assert.deepEqual(images.resize(white, { width: w, height: h }, { width: 320, height: 224 }), whole);
+  for (const to of [{ width: 320, height: 224 }, { width: 1600, height: 64 }, { width: 33, height: 3000 }]) {
+    assert.deepEqual(images.resize(white, { width: w, height: h }, to), resizedAtOnce(white, { width: w, height: h }, to));
+  }
   assert.deepEqual(images.resize(white, { width: w, height: h }, { width: w, height: h }), white);
   assert.deepEqual(images.resize(rgba, { width: w, height: h }, { width: w, height: h }), white);
 });
@@ -233,7 +254,7 @@ test('a file of every kind, by sharp where no reader of ours does it: its size, 
   const scene = await decode(bytesOf('files/scene.png'));
   for (const [name, expected] of Object.entries(FILES)) {
     const bytes = bytesOf(`files/${name}`);
-    assert.deepEqual(await sizeOf(new Blob([bytes]), header), { width: expected.width, height: expected.height }, name);
+    assert.deepEqual(await sizeOfFile(new Blob([bytes])), { width: expected.width, height: expected.height }, name);
     if (name === 'animated.avif') continue;    // which sharp does not know
     const pixels = await decode(bytes);
     assert.deepEqual([pixels.width, pixels.height], [expected.width, expected.height], name);
@@ -257,7 +278,7 @@ test('JPEG by sharp and by jpeg-js: the same but for some levels, in all eight o
 test('pixels that the caller has are taken as they are, if they can be', async () => {
   const raw = { data: new Uint8ClampedArray(24), width: 4, height: 2 };
   assert.deepEqual(await decode(raw), raw);
-  assert.deepEqual(await sizeOf(raw, header), { width: 4, height: 2 });
+  assert.deepEqual(await sizeOfFile(raw), { width: 4, height: 2 });
   await assert.rejects(decode({ ...raw, width: 5 }), { code: 'use/param', message: /30 bytes of RGB or 40 of RGBA, not 24/ });
   await assert.rejects(decode({ ...raw, width: 0 }), { code: 'image/decode' });
   await assert.rejects(sizeOf({ ...raw, width: 16385 }, header), { code: 'image/size' });

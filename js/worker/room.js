@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Memory for images that are decoded. What one takes is known before it begins; who finds no room waits. One image of a guest is at work at a time,
+// and whose image was let in longest ago comes first: among the scopes (keys), then among a scope's guests (connections). Nobody overtakes whose turn
+// it is, so that a large image does not wait for ever behind small ones.
+
+import { abortable } from '../shared/clock.js';
+import { QuernError } from '../shared/errors.js';
+
+const guestOf = ({ scope, guest }) => `${scope} ${guest}`;
+
+const tooMuch = (bytes, most) => new QuernError('image/size',
+  `Decoding this image takes up to ${bytes} bytes of memory, at most ${most} are possible at a time.`, { detail: { found: bytes, limit: most } });
+
+export class Room {
+  #most;
+  #held = 0;
+  #waiting = [];            // {owner, bytes, admit}, in the order of their arrival
+  #working = new Set();     // guests
+  #last = new Map();        // scope or guest of those who wait or work -> when it was let in last
+  #turns = 0;
+
+  /** @param {number} most bytes of all images at work */
+  constructor(most) {
+    this.#most = most;
+  }
+
+  /** Bytes of the images at work. */
+  get held() { return this.#held; }
+
+  /**
+   * Waits for room. Throws where there never is enough.
+   * @param {import('./turns.js').Owner} owner
+   * @param {number} bytes
+   * @param {AbortSignal} signal
+   * @returns {Promise<() => void>} leaves it
+   */
+  async enter(owner, bytes, signal) {
+    if (bytes > this.#most) throw tooMuch(bytes, this.#most);
+    const waiting = { owner, bytes, admit: () => {} };
+    const admitted = new Promise((resolve) => { waiting.admit = () => resolve(undefined); });
+    this.#waiting.push(waiting);
+    this.#letIn();
+    try {
+      await abortable(admitted, signal);
+    } catch (error) {
+      if (this.#waiting.includes(waiting)) this.#remove(waiting);
+      else this.#leave(waiting);
+      throw error;
+    }
+    return () => this.#leave(waiting);
+  }
+
+  #remove(waiting) {
+    this.#waiting = this.#waiting.filter((other) => other !== waiting);
+    this.#letIn();
+  }
+
+  #leave({ owner, bytes }) {
+    this.#held -= bytes;
+    this.#working.delete(guestOf(owner));
+    this.#letIn();
+    if (this.#working.size === 0 && this.#waiting.length === 0) this.#last.clear();
+  }
+
+  #letIn() {
+    for (let next; (next = this.#next()) && this.#held + next.bytes <= this.#most;) {
+      this.#waiting = this.#waiting.filter((other) => other !== next);
+      this.#held += next.bytes;
+      this.#working.add(guestOf(next.owner));
+      this.#turns++;
+      for (const key of [next.owner.scope, guestOf(next.owner)]) this.#last.set(key, this.#turns);
+      next.admit();
+    }
+  }
+
+  /** Whose turn it is. */
+  #next() {
+    const lastOf = ({ owner }) => [owner.scope, guestOf(owner)].map((key) => this.#last.get(key) ?? 0);
+    let [best, its] = [null, [0, 0]];
+    for (const one of this.#waiting) {
+      if (this.#working.has(guestOf(one.owner))) continue;
+      const last = lastOf(one);
+      if (!best || last[0] < its[0] || (last[0] === its[0] && last[1] < its[1])) [best, its] = [one, last];
+    }
+    return best;
+  }
+}
