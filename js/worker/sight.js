@@ -103,7 +103,11 @@ export class Sight {
     for (const id of ids) this.#media.release(id);
   }
 
-  /** What the encoder makes of an image, once it is done. @param {import('../shared/protocol.js').Medium[]} media one image @param {import('./asker.js').Asker} asker */
+  /**
+   * What the encoder makes of an image, once it is done.
+   * @param {import('../shared/protocol.js').Medium[]} media one image
+   * @param {import('./asker.js').Asker} asker
+   */
   async look(media, asker) {
     const { signal } = asker;
     const { order } = await this.measure(media, asker);

@@ -8,6 +8,7 @@ import { allowRelaxed } from '../shared/node-flags.js';
 import { END } from '../shared/protocol.js';
 import { Service } from './service.js';
 import { sharedWord } from '../shared/shared-word.js';
+import { DECODE } from './side-decode-node.js';
 import { COMPILE } from './side-kinds.js';
 import { beSideWorker } from './side-worker.js';
 
@@ -70,7 +71,7 @@ const host = {
 
 parentPort.on('messageerror', (error) => { throw error; });
 if (workerData === ASIDE) {
-  beSideWorker({ post, listen: (receive) => listen(receive, () => process.exit()) }, [COMPILE]);
+  beSideWorker({ post, listen: (receive) => listen(receive, () => process.exit()) }, [COMPILE, DECODE]);
 } else {
   allowRelaxed();
   new Service(host);
