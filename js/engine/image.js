@@ -8,9 +8,32 @@ import { oversized } from '../shared/image.js';
 /** Bytes of pixels that are in the wasm memory at once, about. */
 const STRIP = 2 ** 20;
 
-/** Bytes that a header mostly fits into, and those that are looked at of a file whose header does not; WebP has parts of it behind the pixels. */
-const HEADS = { webp: [2 ** 16, Infinity], other: [2 ** 16, 2 ** 22] };
+/** Bytes that a header mostly fits into, and those that are looked at of a file whose header does not. */
+const HEAD = 2 ** 16;
+const MOST_HEAD = 2 ** 22;
+
 const isRiff = (bytes) => bytes[0] === 0x52;
+const EXIF = 0x45584946;
+
+/** Chunks of a WebP file that are passed over in search of one. */
+const MOST_CHUNKS = 2 ** 16;
+
+/** A WebP file without its pixels: what stands before them, and EXIF, which stands behind them. @param {Uint8Array} bytes longer than a head */
+function withoutPixels(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const behind = (at) => at + 8 + view.getUint32(at + 4, true) + (view.getUint32(at + 4, true) & 1);
+  const head = bytes.subarray(0, Math.min(behind(12), HEAD));
+  let at = behind(12);
+  for (let n = 0; n < MOST_CHUNKS && at + 8 <= bytes.length && view.getUint32(at) !== EXIF; n++) at = behind(at);
+  const isThere = at + 8 <= bytes.length && view.getUint32(at) === EXIF;
+  const exif = bytes.subarray(at, isThere ? Math.min(behind(at), at + MOST_HEAD) : at);
+  const rest = new Uint8Array(head.length + exif.length);
+  rest.set(head);
+  rest.set(exif, head.length);
+  const isWhole = at >= 8 + view.getUint32(4, true);
+  if (isWhole) new DataView(rest.buffer).setUint32(4, rest.length - 8, true);
+  return rest;
+}
 
 /** By the numbers of enum image_kind. */
 const KINDS = ['PNG', 'JPEG', 'WebP', 'GIF', 'BMP', 'AVIF'];
@@ -47,9 +70,10 @@ export class Images {
    * @returns {{kind: string, width: number, height: number, orientation: number}}
    */
   header(bytes) {
-    const [first, then] = isRiff(bytes) ? HEADS.webp : HEADS.other;
-    let { status, numbers } = this.#header(bytes.subarray(0, first));
-    if (status === DECODE && bytes.length > first) ({ status, numbers } = this.#header(bytes.subarray(0, then)));
+    let { status, numbers } = this.#header(bytes.subarray(0, HEAD));
+    if (status === DECODE && bytes.length > HEAD) {
+      ({ status, numbers } = this.#header(isRiff(bytes) ? withoutPixels(bytes) : bytes.subarray(0, MOST_HEAD)));
+    }
     if (status) throw refusal(status, numbers);
     const [kind, width, height, orientation] = numbers;
     return { kind: KINDS[kind], width, height, orientation };

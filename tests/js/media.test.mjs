@@ -263,6 +263,28 @@ test('a file of every kind, by sharp where no reader of ours does it: its size, 
   }
 });
 
+/** A WebP file as it says itself, with chunks between what stands before the pixels and EXIF. @param {Buffer[]} chunks */
+function longWebp(exif, chunks) {
+  const part = (name, data) => Buffer.concat([Buffer.from(name), Uint8Array.of(data.length, data.length >> 8, data.length >> 16, data.length >> 24), data, Buffer.alloc(data.length & 1)]);
+  const flags = Buffer.from([8, 0, 0, 0, 19, 0, 0, 9, 0, 0]);
+  const file = Buffer.concat([Buffer.from('RIFF....WEBP'), part('VP8X', flags), ...chunks, ...exif ? [part('EXIF', exif)] : []]);
+  file.writeUInt32LE(file.length - 8, 4);
+  return new Uint8Array(file);
+}
+
+test('EXIF behind the pixels of a large WebP file is found; chunks without an end are refused soon', async () => {
+  const turned = Buffer.from('4d4d002a00000008000101120003000000010006000000000000', 'hex');
+  const pixels = Buffer.concat([Buffer.from('ALPH'), Uint8Array.of(1, 0, 16, 0), Buffer.alloc((1 << 20) + 2)]);
+  const sizeOfWebp = (exif, chunks = [pixels]) => { const { width, height, orientation } = header(longWebp(exif, chunks)); return [width, height, orientation]; };
+  assert.deepEqual(sizeOfWebp(turned), [10, 20, 6]);
+  assert.deepEqual(sizeOfWebp(turned, []), [10, 20, 6], 'and of a small one');
+  assert.deepEqual(sizeOfWebp(null), [20, 10, 1], 'announced, but not there');
+  const cut = longWebp(turned, [pixels]).subarray(0, -30);
+  assert.throws(() => header(cut), { code: 'image/decode' });
+  const many = longWebp(turned, [Buffer.alloc(32 << 20)]);
+  await soon(50, () => timed(async () => { assert.throws(() => header(many), { code: 'image/decode' }); }));
+});
+
 test('JPEG by sharp and by jpeg-js: the same but for some levels, in all eight orientations', async () => {
   const expected = readPng(readFileSync(join(FOLDER, 'images/turned.expected.png')));
   for (const find of [INSTALLED.sharp, INSTALLED['jpeg-js']]) assert.ok(distance(await decode(bytesOf('images/turned.jpg'), find), expected) <= 3);
