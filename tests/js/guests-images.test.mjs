@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
 import { createDeflate } from 'node:zlib';
@@ -11,7 +12,8 @@ import { load } from '../../dist/node.js';
 import { length } from '../fixtures/lengths.mjs';
 import { LIMITS, PAIR, imagePath } from '../fixtures/vision/golden.mjs';
 import { chunk, file, header } from '../fixtures/png.mjs';
-import { rejectsWith } from './helper.mjs';
+import { rejectsWith, until } from './helper.mjs';
+import { start } from './program.mjs';
 
 const SIDE = 9999;
 const IMAGES = length(2, 4);
@@ -124,4 +126,35 @@ test('bounds of who runs it: pixels, images, frames and memory are refused by th
   await rejectsWith(tight.look(new Blob([huge])), 'image/size', /takes up to \d+ bytes of memory, at most 10485760/);
   assert.ok((await tight.look(imagePath('exact.png'))).tokens > 0);
   await tight.dispose();
+});
+
+test('quern serve: what is too large or too many is refused by its name; what is allowed, four at once, delays no other key', { timeout: 300_000 }, async (t) => {
+  const args = ['serve', PAIR.source, '--vision', PAIR.options.vision, '--port', '0', '--threads', '1', '--context', '256', '--api-key', 'a', '--api-key', 'b'];
+  const { child, got } = start([...args, '--max-pixels', String(LIMITS.maxPixels), '--min-pixels', String(LIMITS.minPixels)]);
+  t.after(() => child.kill('SIGKILL'));
+  await until(() => /served at http/.test(got.err) || child.exitCode !== null);
+  const [, url] = /served at (http:\S+)$/m.exec(got.err) ?? assert.fail(got.err);
+  const ask = async (key, content) => {
+    const body = JSON.stringify({ messages: [{ role: 'user', content }], max_tokens: 2, temperature: 0 });
+    const begun = performance.now();
+    const answer = await fetch(`${url}/chat/completions`, { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }, body });
+    return { status: answer.status, ...await answer.json(), ms: performance.now() - begun };
+  };
+  const image = (bytes) => ({ type: 'image_url', image_url: { url: `data:image/png;base64,${bytes.toString('base64')}` } });
+  const tooLarge = await ask('a', [image(huge)]);
+  assert.deepEqual([tooLarge.status, tooLarge.error.code], [400, 'invalid_image']);
+  assert.match(tooLarge.error.message, /9999 x 9999 is larger than is allowed here, which is 16777216 pixels/);
+  const tooMany = await ask('a', Array.from({ length: 33 }, () => image(readFileSync(imagePath('tiny.png')))));
+  assert.deepEqual([tooMany.status, tooMany.error.code], [400, 'invalid_image']);
+  const large = await hugePng(4096);
+  let isOver = false;
+  const guest = Promise.all([1, 2, 3, 4].map((i) => ask('a', [image(Buffer.concat([large, Buffer.from([i])]))]))).finally(() => { isOver = true; });
+  const times = [];
+  while (!isOver) {
+    const { status, ms } = await ask('b', `Hi ${times.length}`);
+    assert.equal(status, 200);
+    times.push(ms);
+  }
+  assert.deepEqual((await guest).map(({ status }) => status), [200, 200, 200, 200]);
+  assert.ok(quantile(times, 0.9) <= 500, `90 % of ${times.length} within ${quantile(times, 0.9)} ms`);
 });
