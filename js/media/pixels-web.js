@@ -19,7 +19,7 @@ const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await
 // --- from a bitmap to bytes ---
 
 /** Pixels that are drawn and read back at once: some milliseconds. */
-const STRIP = 2 ** 20;
+const STRIP = 2 ** 18;
 
 /** In strips, between which others go on. @param {ImageBitmap} bitmap @returns {Promise<Uint8Array>} RGBA, drawn on white */
 async function readCanvas(bitmap, slice) {

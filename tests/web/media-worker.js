@@ -27,9 +27,9 @@ async function decode(source, { target = { width: 64, height: 64 }, signal } = {
   try {
     const bytes = typeof source === 'string' ? new Uint8Array(await (await fetch(source)).arrayBuffer()) : source;
     const header = (file) => images.header(file);
-    const size = await sizeOf(bytes, header);
+    const { width: w, height: h } = await sizeOf(bytes, header);
     const { data, width, height, reduced } = await pixelsOf(bytes, { header, target, signal });
-    return { size, width, height, reduced, rgb: images.resize(data, { width, height }, { width, height }) };
+    return { size: { width: w, height: h }, width, height, reduced, rgb: images.resize(data, { width, height }, { width, height }) };
   } catch (error) {
     return { code: error instanceof DOMException ? error.name : error.code, message: error.message, ms: performance.now() - start };
   }
@@ -58,6 +58,32 @@ const CALLS = {
   bytes: (text) => decode(fromText(text)),
   blob: (text) => decode(new Blob([fromText(text)])),
   raw: (image) => decode({ ...image, data: fromText(image.data) }),
+  /** How long this worker does not answer, and a slice takes, at most, while a file is decoded and resized: milliseconds. */
+  async stretch(text) {
+    const [{ port1, port2 }, waiting] = [new MessageChannel(), []];
+    port2.onmessage = () => waiting.shift()();
+    const parts = [];
+    const task = (part) => new Promise((done) => { waiting.push(done); port1.postMessage(0); }).then(() => {
+      const start = performance.now();
+      part();
+      parts.push(performance.now() - start);
+    });
+    let [longest, isOver, last] = [0, false, performance.now()];
+    const watch = async () => {
+      for (; !isOver; last = performance.now()) {
+        await task(() => {});
+        longest = Math.max(longest, performance.now() - last);
+      }
+    };
+    const watched = watch();
+    const { data, width, height } = await pixelsOf(fromText(text), { header: (file) => images.header(file), target: { width: 512, height: 512 }, slice: task });
+    const steps = images.resizing(data, { width, height }, { width: 512, height: 512 });
+    for (let step; !step?.done;) await task(() => { step = steps.next(); });
+    isOver = true;
+    await watched;
+    port1.close();
+    return { longest, width, height, part: Math.max(...parts) };
+  },
   aborted: (url) => decode(url, { signal: AbortSignal.timeout(200) }),
 };
 

@@ -94,6 +94,15 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     };
     const decode = (path, prepare) => call('ask', 'decode', AT + path, prepare);
 
+    test('16 megapixels are decoded, read and resized in slices, between which the worker answers', async () => {
+      const [width, height] = [4096, 4096];
+      const bytes = writePng({ width, height, data: Buffer.alloc(height * (3 * width + 1)) });
+      let found;
+      for (let attempt = 0; attempt < 4 && !(found?.longest <= 100); attempt++) found = await asked('ask', 'stretch', asText(bytes));
+      assert.deepEqual([found.width, found.height], [width, height], JSON.stringify(found));
+      assert.ok(found.part <= 100 && found.longest <= 250, JSON.stringify(found));     // others may run beside this
+    });
+
     test('the golden images are equal, those with alpha within 1, 16 bits within 1; and so is what is resized of them', async () => {
       const resized = json('resized.json');
       for (const golden of ['exact', 'odd', 'palette', 'tall', 'tiny', 'wide', 'alpha', 'grey16']) {
