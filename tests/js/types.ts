@@ -121,7 +121,7 @@ const seen: Part[] = [
   { type: 'video', video: shown.video, fps: 1 }, { type: 'video', video: { frames: ['a.png', new URL('https://a/b')], fps: 4 }, maxFrames: 8 },
 ];
 model.chat([{ role: 'user', content: seen }], { numberImages: true, onPrefill: ({ phase }) => phase satisfies 'vision' | 'text' });
-await load('x', { vision: 'y', visionOptions: { maxPixels: 65_536, mediaCacheBytes: 0 }, sha256: ['00', '11'] });
+await load('x', { vision: 'y', visionOptions: { maxPixels: 65_536, mediaCacheBytes: 0, maxImagePixels: 2 ** 24, maxImages: 8, imageMemoryBytes: 2 ** 29 }, sha256: ['00', '11'] });
 await load('x/', { vision: false });
 (await models.has('x', { vision: 'y' })) satisfies boolean;
 (await models.list())[0].vision satisfies string | undefined;
