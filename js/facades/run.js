@@ -6,7 +6,7 @@ import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
 import { Reply } from '../page/reply.js';
 import { judged } from '../page/standard.js';
-import { integer, isRecord, read } from '../page/values.js';
+import { integer, isFields, isRecord, read } from '../page/values.js';
 
 const MOST_STEPS = 100;
 const STEPS = 8;
@@ -58,7 +58,7 @@ function toolsOf(tools) {
 
 /** @returns {any} a copy of the options, of which the signal is looked at here as well */
 function optionsOf(given) {
-  if (given != null && !isRecord(given)) throw badParam('options', 'must be an object');
+  if (given != null && !isFields(given)) throw badParam('options', 'must be an object');
   const options = fieldsOf(given ?? {}, 'options');
   const isSignal = (signal) => typeof signal.addEventListener === 'function' && typeof signal.aborted === 'boolean';
   if (options.signal && !isSignal(options.signal)) throw badParam('options.signal', 'must be an AbortSignal');

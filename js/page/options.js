@@ -5,7 +5,7 @@
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { schemaOf, toolOf } from './standard.js';
-import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isRecord, ofType, oneOf, read } from './values.js';
+import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
@@ -20,7 +20,7 @@ const signal = (value) => (typeof value === 'object' && typeof value?.addEventLi
   ? null : 'must be an AbortSignal');
 
 function isStrings(value) {
-  if (!isRecord(value)) return 'must be an object of strings, or Headers';
+  if (!isFields(value)) return 'must be an object of strings, or Headers';
   const bad = Object.entries(value).find(([, text]) => typeof text !== 'string');
   return bad ? `must be an object of strings, but '${bad[0].slice(0, 64)}' is not one` : null;
 }
@@ -40,7 +40,7 @@ function stops(value) {
 }
 
 function bias(value) {
-  if (!isRecord(value)) return 'must be an object from token ids to numbers';
+  if (!isFields(value)) return 'must be an object from token ids to numbers';
   for (const [id, amount] of Object.entries(value)) {
     if (!/^\d{1,9}$/.test(id)) return `has the key '${id.slice(0, 64)}', which is not a token id`;
     if (amount !== -Infinity && between(-MAX_BIAS, MAX_BIAS)(amount)) {
@@ -57,7 +57,7 @@ const EACH = ['weights', 'embeddings'];
 /** A word for all, or one each for those of layers and the embeddings. */
 function quantize(value) {
   if (value === 'auto' || !quantized(value)) return null;
-  if (!isRecord(value)) return "must be one of 'none', 'q8', 'q4', 'auto', or an object { weights, embeddings } of the first three";
+  if (!isFields(value)) return "must be one of 'none', 'q8', 'q4', 'auto', or an object { weights, embeddings } of the first three";
   for (const key of Object.keys(value)) {
     const path = `options.quantize.${key.slice(0, 64)}`;
     if (!EACH.includes(key)) throw unknownName(path, EACH);
@@ -114,7 +114,7 @@ const VISION = {
 };
 
 function visionOptions(value) {
-  if (!isRecord(value)) return 'must be an object';
+  if (!isFields(value)) return 'must be an object';
   for (const key of Object.keys(value)) {
     const path = `options.visionOptions.${key.slice(0, 64)}`;
     if (!Object.hasOwn(VISION, key)) throw unknownName(path, Object.keys(VISION));
@@ -191,7 +191,7 @@ const TABLES = {
 /** A checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */
 export function checkOptions(kind, given) {
   const options = given ?? {};
-  if (!isRecord(options)) throw badParam('options', 'must be an object');
+  if (!isFields(options)) throw badParam('options', 'must be an object');
   return checkFields(options, TABLES[kind], 'options');
 }
 
@@ -214,15 +214,16 @@ export function checkName(name) {
 
 /** A checked copy of token ids. */
 export function checkTokens(tokens, nTokens, path = 'tokens') {
-  if (!isRecord(tokens) && !Array.isArray(tokens)) throw badParam(path, 'must be an array of token ids');
+  if (typeof tokens !== 'object' || typeof tokens?.length !== 'number') throw badParam(path, 'must be an array of token ids');
   if (tokens.length > MAX_TOKENS) throw badParam(path, `has more than ${MAX_TOKENS} token ids`);
-  const ids = Array.from(tokens);
+  const ids = read([tokens], 0, path, Array.from);
   const at = ids.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= nTokens);
   if (at >= 0) throw badParam(`${path}[${at}]`, `must be a token id from 0 to ${nTokens - 1}`);
   return Int32Array.from(ids);
 }
 
 export function checkText(text, path = 'text') {
-  if (typeof text === 'string' || text instanceof Uint8Array) return text;
+  if (typeof text === 'string') return text;
+  if (text instanceof Uint8Array) return read([text], 0, path, (bytes) => bytes.subarray());
   throw badParam(path, 'must be a string');
 }

@@ -23,6 +23,9 @@ export const PIXELS = integer(1024, 2 ** 26);
 /** Letters and values of what is said as JSON, where parts that objects share count each time. */
 const MOST_SAID = 2 ** 22;
 
+/** Whether all that a value says stands in its fields. A Map, a date or a promise has none, as if nothing were said. */
+export const isFields = (value) => /^\[object (?:Object|Module)\]$/.test(Object.prototype.toString.call(value));
+
 /** Not a Map, nor anything else whose fields JSON would silently pass over. */
 function isPlain(value) {
   const parent = Object.getPrototypeOf(value);

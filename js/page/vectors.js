@@ -4,7 +4,7 @@
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkOptions, checkTokens } from './options.js';
-import { checkFields, integer, isRecord, ofType } from './values.js';
+import { checkFields, integer, isFields, ofType } from './values.js';
 
 /** Texts of one call: a list of results that a page can hold. */
 const MOST_TEXTS = 2 ** 20;
@@ -17,7 +17,7 @@ const EMBED = { ...RANK, dimensions: integer(1, 2 ** 20), normalize: ofType('boo
 
 /** @returns {{options: any, how: {signal?: AbortSignal, onEvent?: (event: any) => any}}} a checked copy, and apart what is not sent */
 function optionsOf(given, table) {
-  if (given != null && !isRecord(given)) throw badParam('options', 'must be an object');
+  if (given != null && !isFields(given)) throw badParam('options', 'must be an object');
   const { signal, onProgress, ...options } = checkFields(given ?? {}, { ...table, signal: () => null }, 'options');
   const onEvent = onProgress && (({ done, total }) => onProgress({ done, total }));
   return { how: { signal: checkOptions('call', { signal }).signal, onEvent }, options };

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkMessages } from '../../js/page/messages.js';
-import { checkOptions, checkTokens, sampling } from '../../js/page/options.js';
+import { checkOptions, checkText, checkTokens, sampling } from '../../js/page/options.js';
 import { checkPart } from '../../js/page/parts.js';
 import { Reply } from '../../js/page/reply.js';
 import { SYNONYMS, oursFor } from '../../js/shared/ours.js';
@@ -98,6 +98,34 @@ test('logit bias', () => {
   fails(() => sampling({ logitBias: { 10: 1 } }, 10), 'options.logitBias');
   fails(() => sampling({ logitBias: { 0: -Infinity, 1: -Infinity } }, 2), 'options.logitBias');
   assert.deepEqual(sampling({ logitBias: { 9: 1 }, stop: 'x', topK: 5, onPrefill() {} }, 10), { topK: 5, bias: [[9, 1]], stops: ['x'] });
+});
+
+test('objects whose fields say nothing are refused, not passed over', () => {
+  const silent = [new Map([[5, -100]]), new Set([5]), new WeakMap(), new Date(), Promise.resolve({ 5: 1 }), /5/, new URLSearchParams('5=1'), new Int8Array(9)];
+  class Own { temperature = 1; }
+  for (const one of silent) {
+    for (const kind of ['load', 'chat', 'complete', 'tokens', 'detokenize', 'call']) fails(() => checkOptions(kind, one), 'options');
+    fails(() => checkOptions('chat', { logitBias: one }), 'options.logitBias');
+    for (const name of ['quantize', 'visionOptions']) fails(() => checkOptions('load', { [name]: one }), `options.${name}`);
+  }
+  for (const headers of [new Date(), Promise.resolve({}), /x/]) fails(() => checkOptions('load', { headers }), 'options.headers');
+  assert.deepEqual(checkOptions('load', { headers: new Map([['A', 'b']]) }), { headers: { A: 'b' } });
+  for (const same of [new Own(), Object.assign(Object.create(null), { temperature: 1 })]) assert.deepEqual(checkOptions('chat', same), { temperature: 1 });
+});
+
+test('token ids', () => {
+  for (const ids of [[1, 2], Int32Array.of(1, 2), Uint8Array.of(1, 2), { length: 2, 0: 1, 1: 2 }]) assert.deepEqual(checkTokens(ids, 9), Int32Array.of(1, 2));
+  for (const bad of [undefined, null, 5, 'x', {}, new Map(), new Set([1]), Promise.resolve([1]), { length: '2' }, () => {}, new ArrayBuffer(8)]) fails(() => checkTokens(bad, 9), 'tokens');
+  for (const bad of [[, 1], ['1'], [1n], [9], [-1], [0.5], [{}], { length: 1 }, BigInt64Array.of(1n), Float32Array.of(NaN)]) fails(() => checkTokens(bad, 9), 'tokens[0]');
+  fails(() => checkTokens({ length: 1e9 }, 9), 'tokens');
+  fails(() => checkTokens({ length: 2, get 0() { throw new Error('no'); } }, 9), 'tokens');
+  for (const given of [Int32Array.of(1), Uint8Array.of(1), Float64Array.of(1)]) {
+    structuredClone(given, { transfer: [given.buffer] });
+    fails(() => checkTokens(given, 9, 'prompt'), 'prompt');
+  }
+  const bytes = Uint8Array.of(65);
+  structuredClone(bytes, { transfer: [bytes.buffer] });
+  fails(() => checkText(bytes), 'text');
 });
 
 test('messages', () => {

@@ -3,7 +3,7 @@
 // again and again while it grows. While one tab writes in a conversation it holds the lock of its name, and no other does.
 import { models } from 'quern';
 import { codeOf } from '../shell/failure.js';
-import { checkEntry, checkMessage, folded, keptId, keptName, titleOf } from './record.js';
+import { checkEntry, checkMessage, checkText, folded, keptId, keptName, titleOf } from './record.js';
 import { writeDraft } from './drafts.js';
 import { Mirror } from './mirror.js';
 import { fromPortable, toPortable } from './portable.js';
@@ -38,7 +38,7 @@ export class Archive {
     const archive = new Archive();
     archive.#forget = forget;
     archive.#tables = await openTables();
-    archive.#channel?.addEventListener('message', ({ data }) => archive.#tell(String(data), true));
+    archive.#channel?.addEventListener('message', ({ data }) => { if (checkText(data)) archive.#tell(data, true); });
     await archive.#takeOver().catch(ignore);
     await archive.#sweep().catch(ignore);
     setTimeout(() => archive.#forgetStrays().catch(ignore), UNDO_MS);
@@ -72,7 +72,7 @@ export class Archive {
   async search(words) {
     const wanted = folded(words).split(/\s+/).filter(Boolean);
     const texts = await this.#texts.read();
-    return new Set([...texts].filter(([, text]) => wanted.every((word) => text.includes(word))).map(([id]) => id));
+    return new Set([...texts].filter(([, text]) => wanted.every((word) => checkText(text)?.includes(word))).map(([id]) => id));
   }
 
   /**
@@ -170,7 +170,7 @@ export class Archive {
   }
 
   async #change(id, change) {
-    const entry = await this.#tables.change(id, change);
+    const entry = await this.#tables.change(id, (old, text) => change(old, checkText(text) ?? ''));
     this.#tell(id, false);
     this.#channel?.postMessage(id);
     return entry;
@@ -183,7 +183,7 @@ export class Archive {
   }
 
   async #sweep() {
-    const gone = [...(await this.#entries.read()).values()].filter(({ deleted }) => deleted && deleted < Date.now() - UNDO_MS);
+    const gone = [...(await this.#entries.read()).values()].map(checkEntry).filter((entry) => entry?.deleted && entry.deleted < Date.now() - UNDO_MS);
     for (const { id } of gone) {
       if (!await this.#forgotten(keptName(id))) continue;
       const left = await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));

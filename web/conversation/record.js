@@ -56,6 +56,9 @@ export function checkEntry(value) {
   };
 }
 
+/** A text as it is; undefined: it is none. */
+export const checkText = (value) => (typeof value === 'string' ? value : undefined);
+
 /** The name under which models keep what they have computed of a conversation; and of which one such a name is, '' if it is none of this page's. */
 export const keptName = (id) => KEPT + id;
 export const keptId = (name) => (name.startsWith(KEPT) ? name.slice(KEPT.length) : '');

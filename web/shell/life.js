@@ -12,7 +12,7 @@ const nothing = () => {};
 /** The mark of a page that was ended, or null. */
 function readMark() {
   const { name, times, heavy } = read(KEY, 'sessionStorage') ?? {};
-  return name === undefined ? null : { name: String(name), times: Number(times) || 0, heavy: heavy === true };
+  return typeof name === 'string' ? { name, times: Number.isSafeInteger(times) ? times : 0, heavy: heavy === true } : null;
 }
 
 /** Asks for the lock and keeps it while the page lives. @returns {Promise<boolean>} whether it was free */
