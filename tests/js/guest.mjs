@@ -3,11 +3,12 @@
 // other, of some kinds of hostile.mjs. It yields to every other program here, and its line carries so many bytes a second: what no server could read
 // is no matter of shares.
 //
-// It is sent {begin: {port, key, kinds, seed}} and {end: true}, and says {ended: counts of answers by kind and status}.
+// It says {ready: true} once it has all that it sends; it is sent {begin: {port, key, kinds, seed}} and {end: true}, and says {ended: counts of answers
+// by kind and status}.
 
 import { connect } from 'node:net';
 import { setPriority } from 'node:os';
-import { AT_ONCE, KINDS } from '../fixtures/hostile.mjs';
+import { AT_ONCE, KINDS, eachHostile } from '../fixtures/hostile.mjs';
 import { random as seeded } from '../fixtures/random.mjs';
 
 const BYTES_A_SECOND = 40e6;
@@ -98,6 +99,8 @@ async function end() {
   process.send({ ended: counts });
 }
 
-setPriority(19);
+for (const request of eachHostile()) request.body.fill(0);
+setPriority(10);
+process.send({ ready: true });
 process.on('message', ({ begin: how }) => (how ? begin(how) : end()));
 process.on('disconnect', () => process.exit());

@@ -35,6 +35,7 @@ const MOST_MEMORY = 1.5e9;
 
 /** Until nothing that the guest has asked for goes on. */
 const SETTLE_MS = 30_000;
+const MOST_SETTLE_MS = 120_000;
 
 const KEYS = Array.from({ length: CLIENTS + 1 }, (_, i) => `key-${i}`);
 const GUEST = KEYS.at(-1);
@@ -55,6 +56,7 @@ async function open(t) {
   const { child, got, port } = await serving(t, files, { keys: KEYS, flags: ['--context', '2048', '--kv-positions', '16384', '--parallel', '16'] });
   const guest = fork(fileURLToPath(new URL('guest.mjs', import.meta.url)));
   t.after(() => guest.kill('SIGKILL'));
+  await once(guest, 'message');
   const memory = { most: 0 };
   const timer = setInterval(() => { memory.most = Math.max(memory.most, child.exitCode === null ? processMemory(child.pid).now : 0); }, 100);
   t.after(() => clearInterval(timer));
@@ -66,7 +68,7 @@ async function settled(port) {
   const begun = performance.now();
   for (; ; await sleep(100)) {
     if (await metric(port, 'requests_running', GUEST) + await metric(port, 'requests_waiting', GUEST) === 0) return performance.now() - begun;
-    if (performance.now() - begun > SETTLE_MS) return Infinity;
+    if (performance.now() - begun > MOST_SETTLE_MS) return Infinity;
   }
 }
 
@@ -105,7 +107,7 @@ function judge(pairs, { restarts, memory }) {
     errors.length > 0 && `${errors.length} honest requests failed, such as: ${errors[0]}`,
     restarts !== 0 && `the engine was loaded again ${restarts} times`,
     memory > MOST_MEMORY && `${Math.round(memory / 1e6)} MB beside the model`,
-    settle === Infinity && `work of the guest went on for ${SETTLE_MS / 1000} s after it had gone`,
+    settle > SETTLE_MS && `work of the guest went on for ${Math.round(settle / 1000)} s after it had gone`,
   ].filter(Boolean);
   return { ratios, problems };
 }
@@ -134,7 +136,7 @@ async function play(t, kinds) {
   assert.deepEqual(problems, [], `${kinds}: ${problems.join('; ')}${server.got.err.split('\n').slice(1).join(' ')}`);
 }
 
-const timeout = 120_000 + PAIRS * (2 * STRETCH_MS + SETTLE_MS + 90_000);
+const timeout = 120_000 + PAIRS * (2 * STRETCH_MS + MOST_SETTLE_MS + 90_000);
 
 if (alone.length === 0) test('eight honest clients and a guest who sends everything', { timeout }, (t) => play(t, Object.keys(KINDS)));
 for (const kind of alone) test(`eight honest clients and a guest: ${kind}`, { timeout }, (t) => play(t, [kind]));
