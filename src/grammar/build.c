@@ -18,6 +18,7 @@ struct grammar *grammar_new(struct mem *m)
     g->mem = m;
     g->work = BUILD_WORK;
     g->pace = BUILD_WORK - PACE_WORK;
+    g->slice.until = INT64_MIN;
     g->n_nodes = 1;
     g->n_classes = 1;
     g->memo = mem_array(m, MEMO, sizeof *g->memo);

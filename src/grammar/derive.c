@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SEARCH_MOST = 1 << 15 /* expressions that a search may see */, FIRST_DEPTH = 40 };
+enum { SEARCH_MOST = 1 << 15 /* expressions that a search may see */, FIRST_DEPTH = 40, FIRST_MOST = 1 << 16 };
 
 /* --- derivatives ------------------------------------------------------------------------------------------------------- */
 
@@ -90,6 +90,15 @@ gr_expr derive(struct grammar *g, gr_expr a, uint8_t byte)
     return d;
 }
 
+gr_expr derive_unit(struct grammar *g, gr_expr a, uint8_t byte)
+{
+    int64_t before = g->floor;
+    if (g->work - UNIT_WORK > before) g->floor = g->work - UNIT_WORK;
+    gr_expr d = derive(g, a, byte);
+    g->floor = before;
+    return d;
+}
+
 /* --- first bytes ------------------------------------------------------------------------------------------------------- */
 
 static void add_set(uint32_t *set, const uint32_t *more)
@@ -97,50 +106,60 @@ static void add_set(uint32_t *set, const uint32_t *more)
     for (int i = 0; i < 8; i++) set[i] |= more[i];
 }
 
-static void add_first(struct grammar *g, gr_expr a, uint32_t set[8], int depth);
+/* Bytes found so far, and how many expressions may still be looked at for more: parts may be shared, so that there are many ways to each. */
+struct first {
+    uint32_t *set;
+    int left;
+};
+
+static void add_first(struct grammar *g, gr_expr a, struct first *f, int depth);
 
 /* What each of them begins with. */
-static void add_common(struct grammar *g, const struct node *n, uint32_t set[8], int depth)
+static void add_common(struct grammar *g, const struct node *n, struct first *f, int depth)
 {
     uint32_t all[8];
     memset(all, 0xFF, sizeof all);
     for (uint32_t i = 0; i < n->b; i++) {
         uint32_t one[8] = {0};
-        add_first(g, g->lists[n->a + i], one, depth);
+        struct first part = {one, f->left};
+        add_first(g, g->lists[n->a + i], &part, depth);
+        f->left = part.left;
         for (int w = 0; w < 8; w++) all[w] &= one[w];
     }
-    add_set(set, all);
+    add_set(f->set, all);
 }
 
-/* A sequence is a loop, as for derivatives; what is nested too deeply may begin with anything. */
-static void add_first(struct grammar *g, gr_expr a, uint32_t set[8], int depth)
+/* A sequence is a loop, as for derivatives; what is nested too deeply, or is too much, may begin with anything. */
+static void add_first(struct grammar *g, gr_expr a, struct first *f, int depth)
 {
     static const uint32_t digits[8] = {0, 0x03FF0000};
-    uint32_t any[8];
     struct node n = *node_of(g, a);
-    for (g->work--; n.kind == NODE_CAT && depth < FIRST_DEPTH; n = *node_of(g, n.b), g->work--) {
-        add_first(g, n.a, set, depth + 1);
+    for (f->left--; n.kind == NODE_CAT && depth < FIRST_DEPTH && f->left > 0; n = *node_of(g, n.b), f->left--) {
+        add_first(g, n.a, f, depth + 1);
         if (!is_nullable(g, n.a)) return;
     }
-    switch (depth < FIRST_DEPTH ? (enum gr_kind)n.kind : NODE_NOT) {
+    switch (depth < FIRST_DEPTH && f->left > 0 ? (enum gr_kind)n.kind : NODE_NOT) {
     case NODE_NEVER:
     case NODE_EMPTY: return;
-    case NODE_SET: return add_set(set, g->lists + n.a);
+    case NODE_SET: return add_set(f->set, g->lists + n.a);
     case NODE_OR:
-        for (uint32_t i = 0; i < n.b; i++) add_first(g, g->lists[n.a + i], set, depth + 1);
+        for (uint32_t i = 0; i < n.b && f->left > 0; i++) add_first(g, g->lists[n.a + i], f, depth + 1);
         return;
-    case NODE_AND: return add_common(g, &n, set, depth + 1);
-    case NODE_REPEAT: return add_first(g, n.a, set, depth + 1);
-    case NODE_MULTIPLE: return add_set(set, digits);
-    case NODE_RULE: return add_first(g, g->rules[n.a].body, set, depth + 1);
-    default: memset(any, 0xFF, sizeof any); return add_set(set, any);
+    case NODE_AND: return add_common(g, &n, f, depth + 1);
+    case NODE_REPEAT: return add_first(g, n.a, f, depth + 1);
+    case NODE_MULTIPLE: return add_set(f->set, digits);
+    case NODE_RULE: return add_first(g, g->rules[n.a].body, f, depth + 1);
+    default: memset(f->set, 0xFF, 8 * sizeof *f->set);
     }
 }
 
 void derive_first(struct grammar *g, gr_expr a, uint32_t set[8])
 {
+    struct first f = {set, FIRST_MOST};
     memset(set, 0, 8 * sizeof *set);
-    add_first(g, a, set, 0);
+    add_first(g, a, &f, 0);
+    g->work -= FIRST_MOST - f.left;
+    if (f.left <= 0) memset(set, 0xFF, 8 * sizeof *set);
 }
 
 /* --- classes of bytes -------------------------------------------------------------------------------------------------- */
@@ -192,29 +211,41 @@ static enum gr_answer found(struct grammar *g, uint32_t item)
     }
 }
 
-/* Breadth first for an expression that may end; those on the way are live, and all are dead where there is none. */
+/* One of the expressions that follow the search's item at hand. GR_NO: on with the next. */
+static enum gr_answer search_one(struct grammar *g, struct search *s)
+{
+    gr_expr d = derive_unit(g, g->queue[s->at * 2], g->byte_of[s->byte_class]);
+    if (!d) return GR_UNKNOWN;
+    if (g->nodes[d].flags & (NULLABLE | LIVE)) {
+        g->nodes[d].flags |= LIVE;
+        return found(g, s->at);
+    }
+    if (g->nodes[d].flags & DEAD || g->nodes[d].mark == g->stamp) return GR_NO;
+    return s->n < SEARCH_MOST && enqueue(g, &s->n, d, s->at) ? GR_NO : GR_UNKNOWN;
+}
+
+/* Breadth first for an expression that may end; those on the way are live, and all are dead where there is none. One that paused goes on. */
 static enum gr_answer search(struct grammar *g, gr_expr start)
 {
-    uint32_t n = 0;
-    g->stamp++;
-    if (!enqueue(g, &n, start, 0)) return GR_UNKNOWN;
-    for (uint32_t i = 0; i < n; i++) {
+    struct search *s = &g->search;
+    enum gr_answer answer = GR_NO;
+    if (s->start != start) {
+        *s = (struct search){.start = start};
+        g->stamp++;
+        if (!enqueue(g, &s->n, start, 0)) answer = GR_UNKNOWN;
+    }
+    for (; s->at < s->n && answer == GR_NO; s->at++, s->byte_class = 0) {
         uint32_t first[8];
-        derive_first(g, g->queue[i * 2], first);
-        for (uint32_t c = 0; c < g->n_classes; c++) {
-            if (!set_has(first, g->byte_of[c])) continue;
-            gr_expr d = derive(g, g->queue[i * 2], g->byte_of[c]);
-            if (!d) return GR_UNKNOWN;
-            if (g->nodes[d].flags & (NULLABLE | LIVE)) {
-                g->nodes[d].flags |= LIVE;
-                return found(g, i);
-            }
-            if (g->nodes[d].flags & DEAD || g->nodes[d].mark == g->stamp) continue;
-            if (n >= SEARCH_MOST || !enqueue(g, &n, d, i)) return GR_UNKNOWN;
+        derive_first(g, g->queue[s->at * 2], first);
+        for (; s->byte_class < g->n_classes && answer == GR_NO; s->byte_class++) {
+            if (!set_has(first, g->byte_of[s->byte_class])) continue;
+            if (node_pauses(g)) return GR_UNKNOWN;
+            answer = search_one(g, s);
         }
     }
-    for (uint32_t i = 0; i < n; i++) g->nodes[g->queue[i * 2]].flags |= DEAD;
-    return GR_NO;
+    for (uint32_t i = 0; i < s->n && answer == GR_NO; i++) g->nodes[g->queue[i * 2]].flags |= DEAD;
+    s->start = 0;
+    return answer;
 }
 
 /* Parts first: only AND and NOT have to be searched. */

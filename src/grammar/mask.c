@@ -44,18 +44,23 @@ static struct masks *open_masks(struct grammar *g, const struct vocabulary *v)
     return NULL;
 }
 
+void masks_clear(struct masks *m)
+{
+    if (!m->at) memset(m->bits, 0, m->vocabulary->n_words * sizeof *m->bits);
+}
+
 bool masks_walk(struct grammar *g, struct masks *m, uint32_t begin, uint32_t end, gr_state from)
 {
     const struct trie_node *nodes = m->vocabulary->all.nodes;
     const uint32_t *next = g->next;
     uint32_t n_classes = g->n_classes, *bits = m->bits;
     if (begin < end) m->states[nodes[begin].depth - 1] = from;
-    for (uint32_t i = begin; i < end;) {
+    for (uint32_t i = begin < m->at ? m->at : begin; i < end;) {
         const struct trie_node *node = &nodes[i];
         uint32_t class = g->class_of[node->byte], to = next[(size_t)m->states[node->depth - 1] * n_classes + class];
         if (!to) {
             to = state_next(g, m->states[node->depth - 1], class);
-            if (!to) return false;
+            if (!to) return m->at = i, false;
             next = g->next;
         }
         if (to == NEXT_DEAD) {
@@ -92,6 +97,7 @@ uint32_t masks_keep(struct grammar *g, struct masks *m, uint32_t row)
 {
     const uint32_t *from = row_of(m, row), *bits = m->bits;
     uint32_t n_words = m->vocabulary->n_words, n = 0, place = m->n_kept;
+    m->at = 0;
     if (!room_for(g, m, n_words + 2)) return 0;
     uint32_t *out = m->kept + place + 2;
     for (uint32_t w = 0; w < n_words && row != KEPT_WHOLE; w++) {
@@ -129,11 +135,12 @@ void masks_add(struct masks *m, uint32_t place)
         for (uint32_t i = 0; i < n; i++) bit_set(m->bits, kept[2 + i]);
 }
 
-/* One that was kept becomes the bits at hand. Returns its row. */
+/* One that was kept becomes the bits at hand, unless a walk goes on that had begun with them. Returns its row. */
 static uint32_t restore(struct masks *m, uint32_t place)
 {
     const uint32_t *kept = m->kept + place, row = kept[0], n = kept[1];
     bool whole = row == KEPT_WHOLE;
+    if (m->at) return whole ? 0 : row;
     memcpy(m->bits, whole ? kept + 2 : row_of(m, row), m->vocabulary->n_words * sizeof *m->bits);
     for (uint32_t i = 0; i < n && !whole; i++) m->bits[kept[2 + i] >> 5] ^= 1u << (kept[2 + i] & 31);
     return whole ? 0 : row;
@@ -141,13 +148,14 @@ static uint32_t restore(struct masks *m, uint32_t place)
 
 /* --- states that are nearly another one ------------------------------------------------------------------------------------------- */
 
-/* Where most tokens lead by their first byte, if they stay there with the next such byte; else 0. Failing shows later too. */
+/* Where most tokens lead by their first byte, if they stay there with the next such byte; else 0. Failing shows later too, and pausing in g. */
 static gr_state likely(struct grammar *g, const struct masks *m, gr_state state)
 {
     uint32_t found = 0, total = 0, sum = 0, most = 0, heaviest = 0;
     uint64_t lead = 0;
     for (uint32_t c = 0; c < g->n_classes; c++) { /* a vote that a majority wins */
         uint32_t to = masks_next(g, state, g->byte_of[c]), weight = m->weight[c];
+        if (g->slice.over) return 0;
         total += weight;
         if (to == found) lead += weight;
         else if (lead >= weight) lead -= weight;
@@ -175,12 +183,12 @@ static bool differ(struct grammar *g, struct masks *m, gr_state state, gr_state 
     const struct trie *t = &m->vocabulary->all;
     m->states[0] = state;
     m->others[0] = other;
-    for (uint32_t i = 0; i < t->n;) {
+    for (uint32_t i = m->at; i < t->n;) {
         const struct trie_node *node = &t->nodes[i];
         gr_state before = m->others[node->depth - 1];
         uint32_t to = masks_next(g, m->states[node->depth - 1], node->byte);
-        uint32_t beside = before == NEXT_DEAD ? NEXT_DEAD : masks_next(g, before, node->byte);
-        if (!to || !beside) return false;
+        uint32_t beside = before == NEXT_DEAD ? NEXT_DEAD : !to ? 0 : masks_next(g, before, node->byte);
+        if (!to || !beside) return m->at = i, false;
         if (to == NEXT_DEAD && beside != NEXT_DEAD) clear_below(m, i);
         i = to == beside || to == NEXT_DEAD ? node->skip : i + 1;
         if (to == beside || to == NEXT_DEAD) continue;
@@ -202,7 +210,7 @@ static bool find_others(struct grammar *g, struct masks *m, gr_state state)
         enum head_answer answer = masks_by_head(g, m, head, rest);
         if (answer != HEAD_UNFIT) return answer == HEAD_FOUND;
     }
-    memset(m->bits, 0, m->vocabulary->n_words * sizeof *m->bits);
+    masks_clear(m);
     return masks_walk(g, m, 0, m->vocabulary->all.n, state);
 }
 
@@ -220,30 +228,85 @@ static bool find(struct grammar *g, struct masks *m, gr_state state, bool other,
     gr_state from = 0;
     if (masks_is_inside(g, m, state, &in)) good = masks_inside(g, m, &in, row);
     else if (other && (from = likely(g, m, state)) != 0) good = find(g, m, from, false, row) && differ(g, m, state, from);
-    else good = find_others(g, m, state);
+    else good = !g->slice.over && find_others(g, m, state);
     if (good) g->states[state].mask = masks_keep(g, m, *row);
     return good;
 }
 
+static bool is_at_hand(const struct grammar *g, gr_state state, uint32_t token) { return g->job.state == state && g->job.token == token; }
+
+/* Begins a job, or goes on with it. */
+static void enter(struct grammar *g, gr_state state, uint32_t token)
+{
+    if (!is_at_hand(g, state, token)) {
+        g->job = (struct job){state, token, CALL_WORK};
+        g->n_scratch = 0;
+        if (g->masks && g->masks->n_kept > KEPT_MOST) forget(g, g->masks);
+    }
+    g->work = g->job.work;
+    g->slice.until = g->slice.steps ? g->work - g->slice.steps : INT64_MIN;
+    g->err = (struct error){0};
+    g->slice.fresh = true;
+    g->slice.over = false;
+}
+
+/* Where it has not paused it is over, and nothing goes on with what it left. */
+static void leave(struct grammar *g)
+{
+    g->job.work = g->work;
+    if (g->slice.over) return;
+    g->job.state = g->search.start = g->pending.from = 0;
+    if (g->masks) g->masks->at = 0;
+}
+
+static bool do_mask(struct grammar *g, const struct vocabulary *v, gr_state state)
+{
+    uint32_t row;
+    enter(g, state, NO_TOKEN);
+    struct masks *m = open_masks(g, v);
+    bool good = m && find(g, m, state, true, &row);
+    leave(g);
+    return good;
+}
+
+static gr_state do_take(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t id)
+{
+    enter(g, state, id);
+    gr_state to = state_after(g, state, (struct bytes){v->bytes + v->at[id], v->at[id + 1] - v->at[id]});
+    leave(g);
+    return to;
+}
+
+/* What another call has left half done comes first: so much at a time is under way that none throws away what the others have found. */
+static bool is_free_for(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t token)
+{
+    struct job other = g->job;
+    if (!other.state || is_at_hand(g, state, token)) return true;
+    if (other.token == NO_TOKEN) do_mask(g, v, other.state);
+    else do_take(g, v, other.state, other.token);
+    return !g->slice.over;
+}
+
+void grammar_slice(struct grammar *g, int64_t steps) { g->slice.steps = steps; }
+
+bool grammar_paused(const struct grammar *g) { return g->slice.over; }
+
 const uint32_t *grammar_mask(struct grammar *g, const struct vocabulary *v, gr_state state)
 {
+    g->slice.over = false;
     if (!g->ready || state == GR_DEAD || state >= g->n_states) return NULL;
-    uint32_t row;
-    g->work = CALL_WORK;
-    g->err = (struct error){0};
-    struct masks *m = open_masks(g, v);
-    if (!m) return NULL;
-    if (m->n_kept > KEPT_MOST) forget(g, m);
-    if (!find(g, m, state, true, &row)) return NULL;
+    if (!is_free_for(g, v, state, NO_TOKEN) || !do_mask(g, v, state)) return NULL;
+    uint32_t *bits = g->masks->bits;
     if (grammar_accepts(g, state))
-        for (uint32_t w = 0; w < v->n_words; w++) m->bits[w] |= v->ends[w];
-    return m->bits;
+        for (uint32_t w = 0; w < v->n_words; w++) bits[w] |= v->ends[w];
+    return bits;
 }
 
 gr_state grammar_take(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t id)
 {
+    g->slice.over = false;
     if (id >= v->n || state == GR_DEAD || state >= g->n_states) return GR_DEAD;
     if (v->kinds[id] == TOKEN_END) return grammar_accepts(g, state) ? state : GR_DEAD;
     if (v->kinds[id] == TOKEN_NEVER || v->at[id] == v->at[id + 1]) return GR_DEAD;
-    return grammar_step(g, state, (struct bytes){v->bytes + v->at[id], v->at[id + 1] - v->at[id]});
+    return is_free_for(g, v, state, id) ? do_take(g, v, state, id) : GR_DEAD;
 }

@@ -18,14 +18,15 @@ static bool walk_head(struct grammar *g, struct masks *m, struct head *h, gr_sta
 {
     const struct trie *t = &m->vocabulary->all;
     m->states[0] = from;
-    for (uint32_t i = 0; i < t->n;) {
+    for (uint32_t i = m->at; i < t->n;) {
         const struct trie_node *node = &t->nodes[i];
         gr_state before = m->states[node->depth - 1];
         uint32_t to = masks_next(g, before, node->byte);
-        if (!to) return false;
+        if (!to) return m->at = i, false;
         if (set_has(h->leaves, node->byte) && is_nullable_state(g, before)) {
             if (to != NEXT_DEAD) bit_set(h->goes_on, node->byte);
             else if (!node_push(g, i + 1)) return false;
+            else h->n_exits++;
         }
         i = to == NEXT_DEAD ? node->skip : i + 1;
         if (to == NEXT_DEAD) continue;
@@ -42,26 +43,31 @@ static bool covers(const uint32_t *set, const uint32_t *part)
     return !more;
 }
 
+static void begin_head(struct head *h, const struct head *known, gr_expr expr, const uint32_t leaves[8])
+{
+    *h = (struct head){.expr = expr};
+    for (int i = 0; i < 8; i++) h->leaves[i] = leaves[i] | (known->expr == expr ? known->leaves[i] : 0);
+    for (const char *c = usual; *c; c++) bit_set(h->leaves, (uint8_t)*c);
+}
+
 /* What is known of a head, with exits for at least these bytes. NULL: failed. */
 static const struct head *head_of(struct grammar *g, struct masks *m, gr_expr expr, const uint32_t leaves[8])
 {
-    struct head *known = &m->heads[(expr * 0x9E3779B1u) >> 16 & (HEADS - 1)], h = {.expr = expr};
+    struct head *known = &m->heads[(expr * 0x9E3779B1u) >> 16 & (HEADS - 1)], *h = &m->part;
     if (known->expr == expr && covers(known->leaves, leaves)) return known;
-    uint32_t base = g->n_scratch;
-    for (int i = 0; i < 8; i++) h.leaves[i] = leaves[i] | (known->expr == expr ? known->leaves[i] : 0);
-    for (const char *c = usual; *c; c++) bit_set(h.leaves, (uint8_t)*c);
+    if (!m->at) begin_head(h, known, expr, leaves);
+    masks_clear(m);
     gr_state from = state_of(g, expr);
-    memset(m->bits, 0, m->vocabulary->n_words * sizeof *m->bits);
-    if (!from || !walk_head(g, m, &h, from)) {
-        g->n_scratch = base;
-        return NULL;
+    bool good = from && walk_head(g, m, h, from);
+    if (g->slice.over) return NULL;
+    if (good) {
+        h->within = masks_keep(g, m, 0);
+        h->exits = masks_keep_list(g, m, h->n_exits);
+        good = (h->within && h->exits) || node_memory(g);
     }
-    h.n_exits = g->n_scratch - base;
-    h.within = masks_keep(g, m, 0);
-    h.exits = masks_keep_list(g, m, h.n_exits);
-    g->n_scratch = base;
-    if (!h.within || !h.exits) return node_memory(g), NULL;
-    *known = h;
+    g->n_scratch -= h->n_exits;
+    if (!good) return NULL;
+    *known = *h;
     return known;
 }
 
@@ -85,12 +91,13 @@ enum head_answer masks_by_head(struct grammar *g, struct masks *m, gr_expr expr,
     if (!behind || !first_bytes(g, behind, first)) return HEAD_FAILED;
     const struct head *h = head_of(g, m, expr, first);
     if (!h) return HEAD_FAILED;
-    memset(m->bits, 0, m->vocabulary->n_words * sizeof *m->bits);
     for (int i = 0; i < 8; i++)
         if (first[i] & h->goes_on[i]) return HEAD_UNFIT;
+    masks_clear(m);
     masks_add(m, h->within);
     for (uint32_t i = 0; i < h->n_exits; i++) {
         uint32_t at = m->kept[h->exits + i] - 1;
+        if (t->nodes[at].skip <= m->at) continue;
         if (set_has(first, t->nodes[at].byte) && !masks_walk(g, m, at, t->nodes[at].skip, behind)) return HEAD_FAILED;
     }
     return HEAD_FOUND;

@@ -28,6 +28,7 @@ static uint32_t take_inside(struct masks *m, uint32_t most)
 {
     const struct vocabulary *v = m->vocabulary;
     uint32_t row = most < SLICE_COUNTS ? most : SLICE_COUNTS;
+    if (m->at) return row;
     memcpy(m->bits, v->inside + (size_t)row * v->n_words, v->n_words * sizeof *m->bits);
     for (uint32_t i = 0; i < v->n_long && most >= SLICE_COUNTS; i++)
         if (v->long_ones[i * 2 + 1] > most) bit_clear(m->bits, v->long_ones[i * 2]);
@@ -41,10 +42,10 @@ bool masks_inside(struct grammar *g, struct masks *m, const struct inside *in, u
     *row = take_inside(m, in->most);
     m->states[0] = state_of(g, in->rest);
     if (!m->states[0]) return false;
-    for (uint32_t i = 0; i < v->tails.n;) {
+    for (uint32_t i = m->at; i < v->tails.n;) {
         const struct trie_node *node = &v->tails.nodes[i];
         uint32_t to = masks_next(g, m->states[node->depth - 1], node->byte);
-        if (!to) return false;
+        if (!to) return m->at = i, false;
         i = to == NEXT_DEAD ? node->skip : i + 1;
         if (to == NEXT_DEAD) continue;
         m->states[node->depth] = to;

@@ -5,6 +5,9 @@
  * Three ways, all exact. A state inside a JSON string (mask_string.c) has the slice. Where a regular expression stands before whatever follows
  * it (mask_head.c), what tokens do in it is found once, for all places of the grammar where it stands. And a state that nearly every token
  * leads where it leads from another one (the beginning of a key that is none of those named) differs from that one's mask in little (mask.c).
+ *
+ * A call may pause at any transition that is not known yet. The next one comes to the same place by what is known by then (transitions, heads, other
+ * masks), and the walk goes on where it was.
  */
 #ifndef QUERN_GRAMMAR_MASKS_H
 #define QUERN_GRAMMAR_MASKS_H
@@ -24,6 +27,8 @@ struct head {
 
 struct masks {
     const struct vocabulary *vocabulary;
+    uint32_t at;               /* the tree's node where a walk goes on that failed or paused, with the states and bits that it has; 0: begins */
+    struct head part;          /* the head that it walks; its exits so far are the last on the scratch */
     gr_state *states, *others; /* [longest + 1]: of a walk, by depth; of the state that it is compared with */
     uint32_t *bits;            /* [n_words]: the mask at hand */
     uint32_t *kept;            /* [room_kept]: masks and lists of exits; place 0 is none */
@@ -45,7 +50,9 @@ static inline void bit_clear(uint32_t *bits, uint32_t i) { bits[i >> 5] &= ~(1u 
 
 /* mask.c: sets the bits of the tree's tokens from node `begin` to `end`, which follow one place, that may come after a state there. false: failed. */
 bool masks_walk(struct grammar *g, struct masks *m, uint32_t begin, uint32_t end, gr_state from);
-/* Keeps the bits at hand, as what differs from a row of the slice (0: from nothing). Returns their place, 0: no memory. */
+/* None, where a walk begins. */
+void masks_clear(struct masks *m);
+/* Ends a walk: keeps the bits at hand, as what differs from a row of the slice (0: from nothing). Returns their place, 0: no memory. */
 uint32_t masks_keep(struct grammar *g, struct masks *m, uint32_t row);
 /* Keeps the last n numbers on the scratch. */
 uint32_t masks_keep_list(struct grammar *g, struct masks *m, uint32_t n);

@@ -43,6 +43,15 @@ bool node_work(struct grammar *g, int64_t n)
     return g->work >= g->floor || node_limit(g, "it takes too many steps");
 }
 
+/* Never before the first unit, so that each call gets on; what has led there, as it did before the pause, counts once. */
+bool node_pauses(struct grammar *g)
+{
+    if (g->slice.fresh) g->work = g->job.work;
+    g->slice.over = !g->slice.fresh && g->work <= g->slice.until;
+    g->slice.fresh = false;
+    return g->slice.over;
+}
+
 bool node_room(struct grammar *g, void **array, uint32_t *room, uint64_t needed, size_t size)
 {
     if (needed <= *room) return true;

@@ -10,7 +10,7 @@
 #ifndef QUERN_GRAMMAR_NODES_H
 #define QUERN_GRAMMAR_NODES_H
 
-#include "grammar/grammar.h"
+#include "grammar/paused.h"
 
 enum gr_kind { NODE_NEVER, NODE_EMPTY, NODE_SET, NODE_CAT, NODE_OR, NODE_AND, NODE_NOT, NODE_REPEAT, NODE_MULTIPLE, NODE_RULE };
 
@@ -77,6 +77,10 @@ struct grammar {
     int64_t work, floor;     /* steps that the call at hand may still do, and that it has to leave to whoever asked it */
     int64_t pace;            /* what is left of them when others are let in next */
     bool stopped;            /* since nobody waits for it */
+    struct slice slice;      /* of a call that may pause */
+    struct job job;
+    struct search search;
+    struct pending pending;
     int depth;               /* of derivatives and alternatives being made */
     bool ready;
     uint64_t begun;          /* bytes that it took when it was ready */
@@ -122,7 +126,7 @@ static inline bool set_has(const uint32_t *set, uint8_t byte) { return (set[byte
 gr_expr derive(struct grammar *g, gr_expr a, uint8_t byte);
 /* The bytes that its texts may begin with, and perhaps some more. */
 void derive_first(struct grammar *g, gr_expr a, uint32_t set[8]);
-/* Whether some text is in it: GR_YES, GR_NO, GR_UNKNOWN after too much work. */
+/* Whether some text is in it: GR_YES, GR_NO, GR_UNKNOWN after too much work, or where the call pauses. */
 enum gr_answer derive_live(struct grammar *g, gr_expr a);
 /* Brings class_of up to date with the sets there are. */
 void derive_classes(struct grammar *g);
@@ -133,8 +137,10 @@ size_t class_order(struct grammar *g, struct gr_range *ranges, size_t n);
 bool ready_check(struct grammar *g, gr_expr start);
 /* state.c: an expression's number; 0: failed. */
 gr_state state_of(struct grammar *g, gr_expr a);
-/* A transition by class, made if it is not known yet. NEXT_DEAD, a state, or 0 (failed). */
+/* A transition by class, made if it is not known yet. NEXT_DEAD, a state, or 0 (failed, or paused). */
 uint32_t state_next(struct grammar *g, gr_state state, uint32_t byte_class);
+/* The state behind a text; GR_DEAD: none, or failed, or paused. */
+gr_state state_after(struct grammar *g, gr_state state, struct bytes text);
 /* mask.c */
 void masks_free(struct grammar *g);
 

@@ -24,30 +24,44 @@ gr_state state_of(struct grammar *g, gr_expr a)
     return g->n_states++;
 }
 
+/* What follows is kept while it is looked into: the call may pause meanwhile. */
 uint32_t state_next(struct grammar *g, gr_state state, uint32_t byte_class)
 {
     uint32_t *known = &g->next[(size_t)state * g->n_classes + byte_class], to = NEXT_DEAD;
+    struct pending *p = &g->pending;
     if (*known) return *known;
-    gr_expr d = derive(g, g->states[state].expr, g->byte_of[byte_class]);
-    enum gr_answer live = derive_live(g, d);
+    if (p->from != state || p->byte_class != byte_class) {
+        if (node_pauses(g)) return 0;
+        *p = (struct pending){state, byte_class, derive_unit(g, g->states[state].expr, g->byte_of[byte_class])};
+    }
+    enum gr_answer live = derive_live(g, p->to);
+    if (g->slice.over) return 0;
+    p->from = 0;
     if (live == GR_UNKNOWN) return node_limit(g, "whether it can be satisfied at all takes too long to find out");
-    if (live == GR_YES) to = state_of(g, d);
+    if (live == GR_YES) to = state_of(g, p->to);
     if (to) g->next[(size_t)state * g->n_classes + byte_class] = to;
     return to;
 }
 
 gr_state grammar_start(const struct grammar *g) { return g->start; }
 
-gr_state grammar_step(struct grammar *g, gr_state state, struct bytes text)
+gr_state state_after(struct grammar *g, gr_state state, struct bytes text)
 {
-    if (!g->ready || state >= g->n_states) return GR_DEAD;
-    g->work = CALL_WORK;
-    g->err = (struct error){0};
     for (size_t i = 0; i < text.size && state != GR_DEAD; i++) {
         uint32_t to = state_next(g, state, g->class_of[text.data[i]]);
         state = to == NEXT_DEAD ? GR_DEAD : to;
     }
     return state;
+}
+
+gr_state grammar_step(struct grammar *g, gr_state state, struct bytes text)
+{
+    if (!g->ready || state >= g->n_states) return GR_DEAD;
+    g->work = CALL_WORK;
+    g->slice.until = INT64_MIN;
+    g->slice.fresh = false;
+    g->err = (struct error){0};
+    return state_after(g, state, text);
 }
 
 bool grammar_accepts(const struct grammar *g, gr_state state)

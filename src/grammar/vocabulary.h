@@ -57,10 +57,15 @@ struct vocabulary {
 int vocabulary_new(struct mem *m, const struct vocabulary_source *source, struct vocabulary **out, struct error *err);
 void vocabulary_free(struct vocabulary *v); /* accepts NULL */
 
-/* One bit per token, lowest first: what the state allows; end tokens where it accepts. NULL: a limit, grammar_error() says which. Borrowed until the
- * grammar's next call. */
+/* From now on the two calls below pause after so many steps, and some more; 0: never. Who calls again with the same goes on, and comes to the same in
+ * the same steps; who calls with something else carries on first what has paused. */
+void grammar_slice(struct grammar *g, int64_t steps);
+bool grammar_paused(const struct grammar *g); /* the last one has: its NULL or GR_DEAD means nothing else */
+
+/* One bit per token, lowest first: what the state allows; end tokens where it accepts. NULL: a limit, grammar_error() says which; or paused. Borrowed
+ * until the grammar's next call. */
 const uint32_t *grammar_mask(struct grammar *g, const struct vocabulary *v, gr_state state);
-/* The state after a token; after an end token the same one where it accepts. GR_DEAD also for ids out of range. */
+/* The state after a token; after an end token the same one where it accepts. GR_DEAD also for ids out of range, and where it has paused. */
 gr_state grammar_take(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t id);
 
 #endif

@@ -196,6 +196,171 @@ static void against_every_token(void)
     CHECK_EQ(mem.used, 0);
 }
 
+/* --- slices ------------------------------------------------------------------------------------------------------------------- */
+
+/* Whose transitions take many steps, one by one or together; the last two more than a call may take. */
+static const struct {
+    gr_expr (*build)(struct grammar *g, const char *text);
+    const char *text;
+    bool fails;
+} slow_ones[] = {
+    {search, "^(?=.*a.{4}b)(?=.*c.{3}d).*$", false}, {whole, "(((.{0,50}a){0,50}b){0,50}c){0,50}", false},
+    {search, "^(?!.*(a|b.{5}a).{4}c)[a-d ]*$", false}, {gbnf, "root ::= a\na ::= [a-z] a? a? a? | [a-z] b?\nb ::= [a-z] a? b? | [a-z]", false},
+    {gbnf, "root ::= a\na ::= [a-z ] a? a? a? a? a? | [a-z] b?\nb ::= [a-z ] a? b? | [a-z]", true},
+    {whole, "(.{0,99}a.{0,98}b|.{0,97}c.{0,96}d|.{0,95}e.{0,94}f|.{0,93}g.{0,92}h){2,99}", true},
+};
+
+static const int64_t slices[] = {0, 1000, 1 << 14};
+enum { SLICED = 3 };
+
+/* How often a call has to be repeated, by all. */
+static int pauses;
+
+static const uint32_t *whole_mask(struct grammar *g, const struct vocabulary *v, gr_state state)
+{
+    const uint32_t *mask = grammar_mask(g, v, state);
+    for (; !mask && grammar_paused(g); pauses++) mask = grammar_mask(g, v, state);
+    return mask;
+}
+
+static gr_state whole_take(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t id)
+{
+    gr_state to = grammar_take(g, v, state, id);
+    for (; to == GR_DEAD && grammar_paused(g); pauses++) to = grammar_take(g, v, state, id);
+    return to;
+}
+
+/* The same masks, states and steps, or the same error, in slices and without. Returns whether it has failed. */
+static bool check_sliced(struct grammar *g[SLICED], const struct vocabulary *v, int steps)
+{
+    gr_state state = grammar_start(g[0]);
+    for (int i = 0; i < steps; i++) {
+        const uint32_t *masks[SLICED];
+        uint32_t n = 0, chosen = 0;
+        for (int k = 0; k < SLICED; k++) {
+            masks[k] = whole_mask(g[k], v, state);
+            CHECK_EQ(masks[k] != NULL, masks[0] != NULL);
+            CHECK_EQ(g[k]->work, g[0]->work);
+            CHECK(!strcmp(grammar_error(g[k])->message, grammar_error(g[0])->message));
+            CHECK(!masks[k] || !memcmp(masks[k], masks[0], v->n_words * sizeof **masks));
+        }
+        if (!masks[0]) return true;
+        for (uint32_t id = 0; id < v->n; id++)
+            if (allowed(masks[0], id) && v->kinds[id] == TOKEN_TEXT && below(++n) == 0) chosen = id;
+        if (!n) return false;
+        gr_state next = whole_take(g[0], v, state, chosen);
+        for (int k = 1; k < SLICED; k++) CHECK_EQ(whole_take(g[k], v, state, chosen), next);
+        state = next;
+    }
+    return false;
+}
+
+static void make_sliced(struct grammar *g[SLICED], gr_expr build(struct grammar *g, const char *text), const char *text)
+{
+    for (int k = 0; k < SLICED; k++) {
+        g[k] = make(build, text);
+        grammar_slice(g[k], slices[k]);
+    }
+}
+
+static void the_same_in_slices(void)
+{
+    enum { LANGUAGES = sizeof languages / sizeof *languages, SLOW = sizeof slow_ones / sizeof *slow_ones };
+    struct vocabulary_source source;
+    struct vocabulary *v = NULL;
+    struct grammar *g[SLICED];
+    CHECK(qwen_tokens(check_fixtures, 16, &source));
+    CHECK_EQ(vocabulary_new(&mem, &source, &v, NULL), OK);
+    qwen_tokens_free(&source);
+    for (size_t i = 0; i < LANGUAGES + SLOW; i++) {
+        bool slow = i >= LANGUAGES, failed = false;
+        pauses = 0;
+        if (slow) make_sliced(g, slow_ones[i - LANGUAGES].build, slow_ones[i - LANGUAGES].text);
+        else make_sliced(g, languages[i].build, languages[i].text);
+        for (int k = 0; k < 2; k++) failed |= check_sliced(g, v, (int)check_length(12, 60));
+        CHECK_EQ(failed, slow && slow_ones[i - LANGUAGES].fails);
+        CHECK(!slow || pauses > 20);
+        for (int k = 0; k < SLICED; k++) grammar_free(g[k]);
+    }
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* Three who ask in turns, each for a mask, then for a step: nobody throws away what another one's call has come to. */
+static void in_turns(void)
+{
+    enum { WHO = 3, WORDS = QWEN_TOKENS / 16 / 32 + 20 };
+    static uint32_t masks[WHO][WORDS];
+    struct vocabulary_source source;
+    struct vocabulary *v = NULL;
+    CHECK(qwen_tokens(check_fixtures, 16, &source));
+    CHECK_EQ(vocabulary_new(&mem, &source, &v, NULL), OK);
+    qwen_tokens_free(&source);
+    CHECK(v->n_words <= WORDS);
+    for (size_t i = 0; i < 4; i++) {
+        struct grammar *g = make(slow_ones[i].build, slow_ones[i].text), *alone = make(slow_ones[i].build, slow_ones[i].text);
+        gr_state states[WHO] = {grammar_start(g), grammar_start(g), grammar_start(g)}, beside[WHO] = {grammar_start(alone), grammar_start(alone), grammar_start(alone)};
+        grammar_slice(g, 1000);
+        for (int step = 0; step < 10; step++) {
+            uint32_t chosen[WHO] = {0}, left = WHO;
+            bool done[WHO] = {false};
+            for (int calls = 0; left; calls++) {
+                CHECK(calls < 100000);
+                for (int k = 0; k < WHO; k++) {
+                    const uint32_t *mask = done[k] ? NULL : grammar_mask(g, v, states[k]);
+                    CHECK(done[k] || mask || grammar_paused(g));
+                    if (!mask) continue;
+                    memcpy(masks[k], mask, v->n_words * sizeof *mask);
+                    done[k] = true;
+                    left--;
+                }
+            }
+            for (int k = 0; k < WHO; k++) {
+                uint32_t n = 0;
+                CHECK(!memcmp(masks[k], grammar_mask(alone, v, beside[k]), v->n_words * sizeof **masks));
+                for (uint32_t id = 0; id < v->n; id++)
+                    if (allowed(masks[k], id) && v->kinds[id] == TOKEN_TEXT && below(++n) == 0) chosen[k] = id;
+                CHECK(n > 0);
+            }
+            for (int k = 0; k < WHO; k++, left++) done[k] = false;
+            while (left) {
+                for (int k = 0; k < WHO; k++) {
+                    gr_state to = done[k] ? GR_DEAD : grammar_take(g, v, states[k], chosen[k]);
+                    if (to == GR_DEAD) continue;
+                    states[k] = to;
+                    done[k] = true;
+                    left--;
+                }
+            }
+            for (int k = 0; k < WHO; k++) beside[k] = grammar_take(alone, v, beside[k], chosen[k]);
+        }
+        grammar_free(g);
+        grammar_free(alone);
+    }
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* Parts that are shared have many ways to each: what may begin is not looked for on all of them. Ten rules of eight ways would take for ever. */
+static void shared_beginnings(void)
+{
+    static char text[20000];
+    int at = sprintf(text, "root ::= r10 \"z\"\nr0 ::= \"a\"\n");
+    for (int rule = 1; rule <= 10; rule++) {
+        at += sprintf(text + at, "r%d ::= \"a\"", rule);
+        for (int way = 0; way < 8; way++) at += sprintf(text + at, " | r%d{0,%d} \"%c\"", rule - 1, way + 2, 'b' + way);
+        at += sprintf(text + at, "\n");
+    }
+    struct error err = {0};
+    struct grammar *g = grammar_new(&mem);
+    int status = grammar_ready(g, gr_gbnf(g, text_of(text), NULL), &err);
+    CHECK(status == OK || status == ERR_SCHEMA);
+    CHECK(g->work > 0);
+    finish(g);
+}
+
+/* --- what is remembered --------------------------------------------------------------------------------------------------------- */
+
 /* More masks than are remembered: all are forgotten, and made again. */
 static void forgotten_masks(void)
 {
@@ -349,21 +514,21 @@ static bool starved_walk(struct grammar *g, const struct vocabulary *v, uint64_t
     mem.fail_at = mem.n_allocs + at;
     mem.fail_after = after;
     while (n < STEPS && states[n] != GR_DEAD) {
-        const uint32_t *mask = grammar_mask(g, v, states[n]);
-        if (!mask && short_of_memory(g)) mask = grammar_mask(g, v, states[n]);
+        const uint32_t *mask = whole_mask(g, v, states[n]);
+        if (!mask && short_of_memory(g)) mask = whole_mask(g, v, states[n]);
         CHECK(mask != NULL && v->n_words == WORDS);
         memcpy(masks[n], mask, sizeof masks[n]);
         uint32_t chosen = v->n, allowed_ones = 0;
         for (uint32_t id = 0; id < v->n; id++)
             if (allowed(mask, id) && v->kinds[id] == TOKEN_TEXT && below(++allowed_ones) == 0) chosen = id;
-        gr_state next = grammar_take(g, v, states[n], chosen);
-        if (next == GR_DEAD && chosen < v->n && short_of_memory(g)) next = grammar_take(g, v, states[n], chosen);
+        gr_state next = whole_take(g, v, states[n], chosen);
+        if (next == GR_DEAD && chosen < v->n && short_of_memory(g)) next = whole_take(g, v, states[n], chosen);
         if (++n < STEPS) states[n] = next;
     }
     bool came = !mem.fail_at || mem.n_allocs >= mem.fail_at;
     mem.fail_at = 0;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t id = 0; id < v->n; id++) CHECK_EQ(allowed(masks[i], id), grammar_take(g, v, states[i], id) != GR_DEAD);
+        for (uint32_t id = 0; id < v->n; id++) CHECK_EQ(allowed(masks[i], id), whole_take(g, v, states[i], id) != GR_DEAD);
     return came;
 }
 
@@ -375,6 +540,7 @@ static void memory_runs_out(void)
         bool came = true;
         for (uint64_t at = 1; came; at++) {
             struct grammar *g = make(languages[i].build, languages[i].text);
+            grammar_slice(g, 500);
             came = starved_walk(g, v, (at + 1) / 2, at % 2);
             grammar_free(g);
             CHECK_EQ(mem.used, used);
@@ -533,7 +699,7 @@ static void choices(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"against_every_token", against_every_token}, {"forgotten_masks", forgotten_masks}, {"saved_and_loaded", saved_and_loaded}, {"saved_and_damaged", saved_and_damaged}, {"memory_runs_out", memory_runs_out}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
+        {"against_every_token", against_every_token}, {"the_same_in_slices", the_same_in_slices}, {"in_turns", in_turns}, {"shared_beginnings", shared_beginnings}, {"forgotten_masks", forgotten_masks}, {"saved_and_loaded", saved_and_loaded}, {"saved_and_damaged", saved_and_damaged}, {"memory_runs_out", memory_runs_out}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
         {"grammars", grammars}, {"grammars_refused", grammars_refused}, {"choices", choices},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
