@@ -92,17 +92,16 @@ int quern_sequence_length(const struct quern_sequence *s);  /* tokens computed *
 int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pushed, not yet computed */
 
 /* Computes pending tokens of sequences together: of each that writes one, of others at most a chunk in all. Stops early after a layer or a part
- * of the output head when budget_ms > 0 has passed or attention is asked for; the next call goes on from there. A sequence may find that
- * nothing of it was computed, as it waits, or was let go and starts anew.
- * Returns OK (the step is done, or nothing is pending) or 1 (stopped early), ERR_BUSY (results are awaited). */
+ * of the output head when budget_ms > 0 has passed or attention is asked for; the next call goes on from there. A sequence may find that nothing
+ * of it was computed, as it waits, or was let go and starts anew. OK (it is done, or nothing is pending), 1 (stopped early), ERR_BUSY (awaited). */
 int quern_step(struct quern_engine *e, int budget_ms);
 /* Where a device computes: whether results of the last finished step are on their way, and, called when they are there, that the device
  * took ms for it. Never on the CPU. */
 bool quern_awaits(const struct quern_engine *e);
 void quern_arrive(struct quern_engine *e, double ms);
 
-/* Rows of logits that the last finished step made for s: n_rows [n_rows, vocab_size] for tokens from position *first on.
- * QUERN_LAST gives one row, of what was the last token. Borrowed until the next step. */
+/* Rows of logits that the last finished step made for s, [n_rows, vocab_size], for tokens from *first on. QUERN_LAST gives one, of what was the
+ * last token. Borrowed until the next step. */
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows);
 /* The same of hidden states, after the model's last norm: one row of QUERN_HIDDEN, all of QUERN_STATES; NULL when there are none. */
 const float *quern_hidden(const struct quern_sequence *s, int *first, int *n_rows);
@@ -127,8 +126,9 @@ struct quern_reply {
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
 /* Between two steps: of which ids its next tokens are, by a bit each, [ceil(tokens / 32)], as sampler_pick() has it; copied. NULL: of all, as at
- * its beginning. Where none is left it ends with ERR_EMPTY. QUERN_LENIENT: and without penalties. OK, also without a reply; ERR_MEM_LOAD. */
-enum { QUERN_LENIENT = 1 };
+ * first. Where none is left it ends with ERR_EMPTY. QUERN_LENIENT: and without penalties. QUERN_WAITS: it is not known yet which; until the next call
+ * it samples none, and the others go on. OK, also without a reply; ERR_MEM_LOAD. */
+enum { QUERN_LENIENT = 1, QUERN_WAITS = 2 };
 int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags);
 void quern_reply_end(struct quern_sequence *s); /* where it is; its pages stay known; no event follows. Without a reply nothing happens */
 

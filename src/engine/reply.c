@@ -75,10 +75,23 @@ const struct quern_event *quern_events(const struct quern_engine *e, int *n)
 
 void quern_facts(const struct quern_engine *e, struct sched_facts *out) { *out = e->sched ? sched_facts(e->sched) : (struct sched_facts){0}; }
 
+int replies_ready(const struct sched_seq *turn)
+{
+    const struct quern_sequence *s = (const struct quern_sequence *)turn;
+    int ready = s->e->sight ? look_ready(turn) : turn->n;
+    return s->waits ? min_int(ready, turn->n - 1) : ready;
+}
+
+/* Whoever waits by itself does not wait for the others. */
+static bool is_late(const struct quern_sequence *s)
+{
+    return s->listed && !s->turn.held && !s->waits && s->turn.priority > 0 && s->e->options.now() - s->since > BACKGROUND_MS;
+}
+
 void replies_hurry(struct quern_engine *e)
 {
     for (struct quern_sequence *s = e->sequences; s; s = s->next)
-        if (s->listed && !s->turn.held && s->turn.priority > 0 && e->options.now() - s->since > BACKGROUND_MS) sched_prefer(e->sched, &s->turn, 0);
+        if (is_late(s)) sched_prefer(e->sched, &s->turn, 0);
 }
 
 static void tell_read(struct quern_sequence *s, int done)
@@ -132,7 +145,7 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (!status) status = sequence_enter(s);
     if (status) return status;
     s->begun = s->replies = true;
-    s->reads = s->writes = s->limited = false;
+    s->reads = s->writes = s->limited = s->waits = false;
     s->let_go = s->turn.let_go;
     return OK;
 }
@@ -146,6 +159,9 @@ int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags)
 {
     size_t bytes = (size_t)(s->e->n_sampled + 31) / 32 * sizeof *bits;
     if (!s->replies) return OK;
+    if (s->waits) s->since = s->e->options.now();
+    s->waits = flags & QUERN_WAITS;
+    if (s->waits) return OK;
     if (bits && !s->allowed && !(s->allowed = mem_alloc_raw(&s->e->mem, bytes)))
         return fail(&s->e->error, ERR_MEM_LOAD, "allowed", 0, "There is not enough memory to limit what a reply may say.");
     if (bits) memcpy(s->allowed, bits, bytes);

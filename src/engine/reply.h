@@ -12,6 +12,8 @@ uint64_t replies_cost(const struct quern_engine *e);
 int replies_reserve(struct quern_engine *e);
 void replies_free(struct quern_engine *e);
 
+/* Rows of s that can be computed by now: struct sched_limits. Not the last one, while it waits for what may follow. */
+int replies_ready(const struct sched_seq *s);
 /* Before a plan: who has waited too long waits no longer. */
 void replies_hurry(struct quern_engine *e);
 /* After a plan: whose pages were taken, and who is read for the first time. */

@@ -136,6 +136,7 @@ struct quern_sequence {
     struct sampler *sampler;
     uint32_t *allowed;        /* [mask_words()] once it was limited for the first time */
     bool limited;             /* to the ids in it */
+    bool waits;               /* its owner does not know yet to which */
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };

@@ -60,7 +60,7 @@ void step_free(struct quern_engine *e)
 struct sched_limits step_limits(const struct quern_engine *e, int context_size)
 {
     return (struct sched_limits){.parallel = e->options.parallel, .waiting = e->options.waiting, .rows = e->step.max_rows, .outs = e->step.max_out,
-                                 .length = context_size, .extra_min_ms = 50, .extra_max_ms = 200, .ready = e->sight ? look_ready : NULL};
+                                 .length = context_size, .extra_min_ms = 50, .extra_max_ms = 200, .ready = replies_ready};
 }
 
 /* --- the batch --------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ struct writer {
     struct quern_sequence *s;
     int32_t tokens[MOST];
     int n, let_go;
+    int waits; /* steps before it is known what may follow */
     enum quern_end end;
     int32_t status;
 };
@@ -36,6 +37,13 @@ static void limit(struct quern_engine *e, struct writer *w, int who)
     CHECK_EQ(quern_reply_allow(w->s, bits, w->n % 2 ? QUERN_LENIENT : 0), OK);
 }
 
+/* It is known after some steps. */
+static void limit_later(struct writer *w, int who)
+{
+    w->waits = 1 + (w->n + who) % 3;
+    CHECK_EQ(quern_reply_allow(w->s, NULL, QUERN_WAITS), OK);
+}
+
 static void begin(struct quern_engine *e, struct writer *w, int who, const struct quern_reply *reply)
 {
     int32_t ids[40];
@@ -46,10 +54,14 @@ static void begin(struct quern_engine *e, struct writer *w, int who, const struc
     CHECK_EQ(quern_reply_begin(w->s, reply), OK);
 }
 
-/* Makes a step of all; limited, each is limited anew after its token. */
-static void step(struct quern_engine *e, struct writer *writers, int first, int n, bool limited)
+enum how { FREE, LIMITED, LATE };
+
+/* Makes a step of all; limited, each is limited anew after its token, at once or later: until then it writes none. */
+static void step(struct quern_engine *e, struct writer *writers, int first, int n, enum how limited)
 {
     int n_events;
+    for (int i = 0; i < n; i++)
+        if (writers[i].waits && --writers[i].waits == 0) limit(e, &writers[i], first + i);
     CHECK_EQ(quern_step(e, 0), OK);
     const struct quern_event *events = quern_events(e, &n_events);
     for (int i = 0; i < n_events; i++) {
@@ -62,12 +74,14 @@ static void step(struct quern_engine *e, struct writer *writers, int first, int 
         if (events[i].type != QUERN_TOKEN) continue;
         CHECK(w->n < MOST);
         CHECK(!limited || may_follow(e, first + at, w->n, events[i].token));
+        CHECK_EQ(w->waits, 0);
         w->tokens[w->n++] = events[i].token;
-        if (limited) limit(e, w, first + at);
+        if (limited == LATE) limit_later(w, first + at);
+        else if (limited) limit(e, w, first + at);
     }
 }
 
-static void write_all(struct quern_engine *e, struct writer *writers, int first, int n, bool limited)
+static void write_all(struct quern_engine *e, struct writer *writers, int first, int n, enum how limited)
 {
     bool left = true;
     for (int calls = 0; left; calls++) {
@@ -85,34 +99,60 @@ static struct quern_reply reply_of(int who)
     return (struct quern_reply){.sampling = ways[who % 3], .max_tokens = MOST - 10 * who};
 }
 
-/* The same alone and beside others, some of which are let go and read once more. */
+/* The same alone and beside others, some of which are let go and read once more; also where what may follow is known later, from the prompt on. */
 static void in_company(void)
 {
     static struct writer alone[WRITERS], together[WRITERS];
-    int let_go = 0;
     for (int who = 0; who < WRITERS; who++) {
         struct quern_engine *e = open_nano((struct quern_options){.context_size = 256});
         struct quern_reply reply = reply_of(who);
         begin(e, &alone[who], who, &reply);
         limit(e, &alone[who], who);
-        write_all(e, &alone[who], who, 1, true);
+        write_all(e, &alone[who], who, 1, LIMITED);
         CHECK(alone[who].end == QUERN_LENGTH && alone[who].n == reply.max_tokens);
         quern_free(e);
     }
-    struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .parallel = WRITERS, .kv_positions = 256, .threads = 2});
-    for (int who = 0; who < WRITERS; who++) {
-        struct quern_reply reply = reply_of(who);
-        begin(e, &together[who], who, &reply);
-        limit(e, &together[who], who);
-        for (int i = 0; who == 2 && i < 20; i++) step(e, together, 0, 3, true); /* those in the background; then come the others */
+    for (enum how how = LIMITED; how <= LATE; how++) {
+        int let_go = 0;
+        struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .parallel = WRITERS, .kv_positions = 256, .threads = 2});
+        for (int who = 0; who < WRITERS; who++) {
+            struct quern_reply reply = reply_of(who);
+            begin(e, &together[who], who, &reply);
+            if (how == LATE) limit_later(&together[who], who);
+            else limit(e, &together[who], who);
+            for (int i = 0; who == 2 && i < 20; i++) step(e, together, 0, 3, how); /* those in the background; then come the others */
+        }
+        write_all(e, together, 0, WRITERS, how);
+        for (int who = 0; who < WRITERS; who++) {
+            CHECK_EQ(together[who].n, alone[who].n);
+            CHECK(!memcmp(together[who].tokens, alone[who].tokens, (size_t)alone[who].n * sizeof *alone[who].tokens));
+            let_go += together[who].let_go;
+        }
+        CHECK(let_go > 0);
+        quern_free(e);
     }
-    write_all(e, together, 0, WRITERS, true);
-    for (int who = 0; who < WRITERS; who++) {
-        CHECK_EQ(together[who].n, alone[who].n);
-        CHECK(!memcmp(together[who].tokens, alone[who].tokens, (size_t)alone[who].n * sizeof *alone[who].tokens));
-        let_go += together[who].let_go;
-    }
-    CHECK(let_go > 0);
+}
+
+/* Who waits has its prompt read but for the last row, and nothing more happens to it, nor to anybody where nobody else is there; it may end so. */
+static void waiting(void)
+{
+    static struct writer w[2];
+    int n_events;
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 128, .parallel = 2});
+    struct quern_reply reply = {.max_tokens = 8};
+    begin(e, &w[0], 0, &reply);
+    CHECK_EQ(quern_reply_allow(w[0].s, NULL, QUERN_WAITS), OK);
+    for (int i = 0; i < 5; i++) CHECK_EQ(quern_step(e, 0), OK);
+    CHECK_EQ(quern_sequence_pending(w[0].s), 1);
+    quern_events(e, &n_events);
+    CHECK_EQ(n_events, 0);
+    begin(e, &w[1], 1, &reply);
+    write_all(e, w + 1, 1, 1, FREE);
+    CHECK(w[1].end && quern_sequence_pending(w[0].s) == 1);
+    quern_sequence_free(w[0].s);
+    CHECK_EQ(quern_step(e, 0), OK);
+    begin(e, &w[0], 0, &reply); /* a reply begins without waiting */
+    write_all(e, w, 0, 1, FREE);
     quern_free(e);
 }
 
@@ -132,13 +172,13 @@ static void as_biases(void)
     begin(e, &masked, 0, &reply);
     CHECK_EQ(quern_reply_allow(masked.s, bits, 0), OK);
     memset(bits, 0, sizeof bits); /* it has a copy */
-    write_all(e, &masked, 0, 1, false);
+    write_all(e, &masked, 0, 1, FREE);
     quern_sequence_free(masked.s);
     for (int id = 0; id < e->n_sampled; id++) bits[id / 32] |= (uint32_t)may_follow(e, 0, 0, id) << id % 32;
     reply.sampling.bias = never, reply.sampling.n_bias = n;
     struct quern_engine *other = open_nano((struct quern_options){.context_size = 128});
     begin(other, &biased, 0, &reply);
-    write_all(other, &biased, 0, 1, false);
+    write_all(other, &biased, 0, 1, FREE);
     CHECK(masked.n == 40 && biased.n == 40 && !memcmp(masked.tokens, biased.tokens, sizeof masked.tokens));
     quern_free(other);
     quern_free(e);
@@ -147,7 +187,7 @@ static void as_biases(void)
     begin(e, &plain, 0, &reply);
     CHECK_EQ(quern_reply_allow(plain.s, bits, 0), OK);
     CHECK_EQ(quern_reply_allow(plain.s, NULL, 0), OK);
-    write_all(e, &plain, 0, 1, false);
+    write_all(e, &plain, 0, 1, FREE);
     CHECK(memcmp(masked.tokens, plain.tokens, sizeof masked.tokens));
     quern_free(e);
 }
@@ -162,14 +202,14 @@ static void nothing_left(void)
     begin(e, &w[0], 0, &reply);
     begin(e, &w[1], 1, &reply);
     CHECK_EQ(quern_reply_allow(w[0].s, none, 0), OK);
-    write_all(e, w, 0, 2, false);
+    write_all(e, w, 0, 2, FREE);
     CHECK(w[0].end == QUERN_ERROR && w[0].status == ERR_EMPTY && w[0].n == 0);
     CHECK(strstr(quern_error(e)->message, "forbidden"));
     CHECK(w[1].end == QUERN_LENGTH || w[1].end == QUERN_STOP);
     CHECK_EQ(quern_reply_allow(w[0].s, none, 0), OK); /* it has ended */
     quern_sequence_free(w[0].s);
     begin(e, &next, 0, &reply); /* a reply begins without limits */
-    write_all(e, &next, 0, 1, false);
+    write_all(e, &next, 0, 1, FREE);
     CHECK(next.end == QUERN_LENGTH || next.end == QUERN_STOP);
     quern_free(e);
 }
@@ -184,7 +224,7 @@ static void without_penalties(void)
         if (way) params.repeat_penalty = 2, params.presence_penalty = 2, params.frequency_penalty = 1;
         begin(e, w, 0, &(struct quern_reply){.sampling = params, .max_tokens = 40});
         if (way == 1) CHECK_EQ(quern_reply_allow(w->s, NULL, QUERN_LENIENT), OK);
-        write_all(e, w, 0, 1, false);
+        write_all(e, w, 0, 1, FREE);
         quern_free(e);
     }
     CHECK(spared.n == plain.n && !memcmp(spared.tokens, plain.tokens, sizeof plain.tokens));
@@ -198,7 +238,7 @@ static void ends_of_room(void)
         static struct writer w;
         struct quern_engine *e = open_nano((struct quern_options){.context_size = 20});
         begin(e, &w, 0, &(struct quern_reply){.max_tokens = most == 12 ? 0 : most});
-        for (limit(e, &w, 0); !w.end;) step(e, &w, 0, 1, true);
+        for (limit(e, &w, 0); !w.end;) step(e, &w, 0, 1, LIMITED);
         CHECK_EQ(w.n, most == 9 ? 9 : 10);
         CHECK_EQ(w.end, most <= 10 ? QUERN_LENGTH : QUERN_CONTEXT);
         quern_free(e);
@@ -206,7 +246,7 @@ static void ends_of_room(void)
 }
 
 static const struct check tests[] = {
-    {"in_company", in_company}, {"as_biases", as_biases}, {"nothing_left", nothing_left},
+    {"in_company", in_company}, {"waiting", waiting}, {"as_biases", as_biases}, {"nothing_left", nothing_left},
     {"without_penalties", without_penalties}, {"ends_of_room", ends_of_room},
 };
 
