@@ -47,7 +47,7 @@ export class Grammar {
 
   get start() { return checked(this.wasm, this.wasm.grammar_start(this.handle)); }
 
-  /** The state behind a token that the mask allows. */
+  /** The state behind a token that the mask allows; 0: not yet, ask again. */
   take(state, id) { return checked(this.wasm, this.wasm.grammar_take(this.handle, state, id)); }
 
   /** Whether a text may end here. */
@@ -59,10 +59,10 @@ export class Grammar {
     return lines.slice(0, -1).map((line) => ({ rule: line.slice(0, line.indexOf(' ')), message: line.slice(line.indexOf(' ') + 1) }));
   }
 
-  /** A bit for each token that may follow, until the next call of anything. @returns {Uint32Array} */
+  /** A bit for each token that may follow, until the next call of anything; null: not yet. @returns {Uint32Array | null} */
   mask(state) {
     const address = this.wasm.grammar_mask(this.handle, state);
-    if (!address) checked(this.wasm, this.wasm.grammar_error_status());
+    if (!address && checked(this.wasm, this.wasm.grammar_error_status()) === 0) return null;
     return new Uint32Array(this.wasm.memory.buffer, address, this.words);
   }
 }
@@ -85,25 +85,27 @@ export class Grammars {
 
   /**
    * @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine whose tokens it learns
-   * @param {{limit?: number, compile?: Compile}} [how] limit: of its memory, in bytes; compile: elsewhere than here
+   * @param {{limit?: number, compile?: Compile, through?: (steps: Iterator<void, void, void>) => Promise<void>}} [how] limit: of its memory, in
+   *   bytes; compile: elsewhere than here; through: takes steps of some milliseconds each, when there is time for them
    */
-  static async open(module, engine, { limit, compile } = {}) {
+  static async open(module, engine, { limit, compile, through = async (steps) => { while (!steps.next().done); } } = {}) {
     const here = openCompiler({ module, limit });
-    return new Grammars(await opened(module, limit), engine, compile ?? (async (asked) => (await here(asked)).value));
+    const grammars = new Grammars(await opened(module, limit), compile ?? (async (asked) => (await here(asked)).value));
+    await through(grammars.#learn(engine));
+    return grammars;
   }
 
-  /** @param {any} wasm @param {import('./engine.js').Engine} engine @param {Compile} compile */
-  constructor(wasm, engine, compile) {
+  /** @param {any} wasm @param {Compile} compile */
+  constructor(wasm, compile) {
     this.#wasm = guarded(wasm, () => { this.isDead = true; });
     this.#compile = compile;
-    this.#learn(engine);
   }
 
   /** Of its memory. */
   get bytes() { return this.#wasm.memory.buffer.byteLength; }
 
-  /** The bytes of all tokens, and what each is. */
-  #learn(engine) {
+  /** The bytes of all tokens, and what each is, in parts of some milliseconds. */
+  * #learn(engine) {
     const { tokens: n, endTokens } = engine.facts;
     const { starts, bytes, types } = engine.tokens();
     const address = room(this.#wasm, 5 * n + bytes.length);
@@ -116,7 +118,9 @@ export class Grammars {
     for (const id of endTokens) kinds[id] = END;
     new Uint8Array(this.#wasm.memory.buffer, address + 5 * n).set(bytes);
     this.#words = Math.ceil(n / 32);
+    yield;
     checked(this.#wasm, this.#wasm.grammar_vocabulary(n, address + 5 * n, address, address + 4 * n));
+    do yield; while (checked(this.#wasm, this.#wasm.grammar_learn()) > 0);
   }
 
   /**

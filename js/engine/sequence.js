@@ -5,6 +5,9 @@
 /** What is wanted of the tokens: the logits of each, the last one's hidden state, a reply to all of them, or the hidden state of each. */
 const OUTPUTS = { all: 1, hidden: 2, held: 3, states: 4 };
 
+/** Flags of what a reply may say. */
+const [LENIENT, WAITS] = [1, 2];
+
 /** Bytes of the header of a kept conversation (src/engine/kept.h). */
 const HEADER = 4096;
 
@@ -110,9 +113,12 @@ export class Sequence {
     const size = bits?.byteLength ?? 0;
     this.#heap.lend(size, (address) => {
       if (bits) this.#heap.bytes(address, size).set(new Uint8Array(bits.buffer, bits.byteOffset, size));
-      this.#check(this.#wasm._wasm_reply_allow(this.#address, bits ? address : 0, Number(lenient)));
+      this.#check(this.#wasm._wasm_reply_allow(this.#address, bits ? address : 0, lenient ? LENIENT : 0));
     });
   }
+
+  /** It is not known yet which: until the next allow() none follows, and others go on. Between two steps. */
+  wait() { this.#check(this.#wasm._wasm_reply_allow(this.#address, 0, WAITS)); }
 
   /** Held, it stands at the beginning of its file of this name. @returns {Uint8Array} the header that the file must have */
   keep(name) {

@@ -23,13 +23,15 @@ export class CallGuide {
   #channel;
   #calls = 0;             // that have ended
   #state = null;          // of the call that is being written
+  #token;                 // of it, that the state does not know yet
+  #isBehind = false;      // it is not known yet what may follow in it
   #due = [];              // ids that have to come before anything else, once nothing is thought
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {any} grammar of Grammars, released with the guide; null where nothing may be called
    * @param {'auto' | 'required' | 'none'} choice
-   * @param {{most?: number, text?: import('./extra.js').Guide}} [limits] most: calls of a reply
+   * @param {{most?: number, text?: import('./guide.js').Guide}} [limits] most: calls of a reply
    */
   constructor(engine, grammar, choice, { most = Infinity, text } = {}) {
     this.#engine = engine;
@@ -39,8 +41,8 @@ export class CallGuide {
     this.#text = text;
   }
 
-  /** What there is of the text already counts. Before begin(). */
-  goOn(text) { this.#text?.goOn(text); }
+  /** What there is of the text already counts. Before begin(). @param {string} text @param {import('./guide.js').Slice} slice */
+  async goOn(text, slice) { await this.#text?.goOn(text, slice); }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
   begin(sequence, prompt) {
@@ -96,8 +98,30 @@ export class CallGuide {
   /** A token of a call, or the mark that opens it. */
   #write(id) {
     this.#due.length = 0;
-    this.#state = this.#state === null ? this.#grammar.start : this.#grammar.take(this.#state, id);
-    const mask = this.#grammar.mask(this.#state);
+    if (this.#state === null) this.#state = this.#grammar.start;
+    else this.#token = id;
+    this.#isBehind = true;
+    this.#sequence.wait();
+  }
+
+  /** As the text's Guide does. */
+  get isBehind() { return this.#isBehind || (this.#text?.isBehind ?? false); }
+
+  pursue(ms) {
+    if (!this.#isBehind) return this.#text.pursue(ms);
+    const end = performance.now() + ms;
+    do {
+      const state = this.#token === undefined ? this.#state : this.#grammar.take(this.#state, this.#token);
+      if (state === 0) continue;
+      this.#state = state;
+      this.#token = undefined;
+      const mask = this.#grammar.mask(state);
+      if (mask) return this.#limit(mask);
+    } while (performance.now() < end);
+  }
+
+  #limit(mask) {
+    this.#isBehind = false;
     const { endTokens } = this.#engine.facts;
     if (!endTokens.some((end) => has(mask, end))) return this.#sequence.allow(mask, true);
     const bits = mask.slice();

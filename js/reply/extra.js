@@ -1,126 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What goes with a reply that asks for more than its text (generation.js calls it, token by token): the probabilities of its tokens, and a grammar
-// that its text obeys. The grammar holds for the text alone: thinking is free, but for its end, and what a model writes between the two is newlines,
-// as many as templates do.
+// What goes with a reply that asks for more than its text (generation.js calls it, token by token): the probabilities of its tokens, and who keeps
+// its text or its calls to a grammar (guide.js, call-guide.js).
 
 import { fillIn } from './fill-in.js';
 import { thoughtOf } from './logprobs.js';
 import { PromptScores } from './prompt-scores.js';
-import { badParam } from '../shared/errors.js';
-
-const bitsOf = (n) => new Uint32Array(Math.ceil(n / 32));
-const add = (bits, id) => { bits[id >>> 5] |= 1 << (id & 31); };
-const remove = (bits, id) => { bits[id >>> 5] &= ~(1 << (id & 31)); };
-
-/** Line ends that may stand between thinking and the text. */
-const BREAK = '\n\n';
-
-/** Keeps the text of a reply to a grammar. */
-export class Guide {
-  #engine;
-  #grammar;
-  #looser;                // another one, for a text that is begun with white space
-  #state;
-  #sequence = null;
-  #breaks = new Map();    // how many line ends a token is that is nothing else
-  #room = 0;              // for line ends: none once the text has begun
-  #instead;               // until the text has begun
-
-  /**
-   * @param {import('../engine/engine.js').Engine} engine
-   * @param {{grammar: any, looser?: any}} limits of Grammars, released with the guide
-   */
-  constructor(engine, { grammar, looser }) {
-    this.#engine = engine;
-    this.#grammar = grammar;
-    this.#looser = looser;
-    this.#state = grammar.start;
-  }
-
-  /** What there is of the text already counts: the whole of it is what the grammar describes. Before begin(). */
-  goOn(text) {
-    if (this.#reads(text)) return;
-    if (this.#looser) {
-      [this.#grammar, this.#looser] = [this.#looser, this.#grammar];
-      if (this.#reads(text)) return;
-    }
-    throw badParam('messages', 'end with a text that does not begin what the reply is held to');
-  }
-
-  #reads(text) {
-    let state = this.#grammar.start;
-    try {
-      for (const id of this.#engine.tokenize(text)) state = this.#grammar.take(state, id);
-    } catch (error) {
-      if (error.code === 'use/param') return false;
-      throw error;
-    }
-    this.#state = state;
-    return true;
-  }
-
-  /**
-   * @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt
-   * @param {number} [instead] a token that may come in place of the text
-   */
-  begin(sequence, { inside, first }, instead) {
-    this.#sequence = sequence;
-    this.#instead = instead;
-    for (let n = 1; n <= BREAK.length; n++) {
-      const ids = this.#engine.tokenize(BREAK.slice(0, n));
-      if (ids.length === 1) this.#breaks.set(ids[0], n);
-    }
-    this.#room = inside || first ? BREAK.length : 0;
-    if (inside) this.#free();
-    else if (first) this.#only(first.open);
-    else this.#limit();
-  }
-
-  /** @param {boolean} isText whether the token is of the text @param {object | null} aside the channel of what follows, which then is none */
-  take(id, isText, aside) {
-    if (aside) return this.#free();
-    if (isText && this.#breaks.get(id) <= this.#room) {
-      this.#room -= this.#breaks.get(id);
-      return this.#limit();
-    }
-    if (isText) {
-      this.#room = 0;
-      this.#instead = undefined;
-      this.#state = this.#grammar.take(this.#state, id);
-    }
-    return this.#limit();
-  }
-
-  end() {
-    this.#grammar.users--;
-    if (this.#looser) this.#looser.users--;
-  }
-
-  /** Whether the text is whole. */
-  get isWhole() { return this.#grammar.accepts(this.#state); }
-
-  #limit() {
-    const mask = this.#grammar.mask(this.#state);
-    if (this.#room === 0 && this.#instead === undefined) return this.#sequence.allow(mask);
-    const bits = mask.slice();
-    if (this.#instead !== undefined) add(bits, this.#instead);
-    for (const [id, n] of this.#breaks) if (n <= this.#room) add(bits, id);
-    return this.#sequence.allow(bits);
-  }
-
-  /** Anything but an end: nothing is said yet. */
-  #free() {
-    const bits = bitsOf(this.#engine.facts.tokens).fill(0xffffffff);
-    for (const id of this.#engine.facts.endTokens) remove(bits, id);
-    this.#sequence.allow(bits);
-  }
-
-  #only(id) {
-    const bits = bitsOf(this.#engine.facts.tokens);
-    add(bits, id);
-    this.#sequence.allow(bits);
-  }
-}
 
 export class Extra {
   #engine;
@@ -178,11 +62,15 @@ export class Extra {
     emit({ type: 'prompt', logprobs: thoughts });
   }
 
-  /** The reply is the rest of a text. */
-  goOn(text) {
+  /** The reply is the rest of a text, which is looked at in slices. See Guide. */
+  async goOn(text, slice) {
     this.#begun = text;
-    this.#guide?.goOn?.(text);
+    await this.#guide?.goOn(text, slice);
   }
+
+  /** It is not known yet what may follow, and the reply waits: pursue() finds out, for so many milliseconds. */
+  get isBehind() { return this.#guide?.isBehind ?? false; }
+  pursue(ms) { this.#guide.pursue(ms); }
 
   begin(sequence, prompt) {
     this.#sequence = sequence;

@@ -46,7 +46,6 @@ export class Generation {
     this.#limit = maxTokens;
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
     this.#extra = extra;
-    if (prompt.begun) extra?.goOn(prompt.begun);
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit: extra ? (event) => emit(extra.told(event)) : emit });
     if (prompt.dropped) emit({ type: 'dropped', messages: prompt.dropped });
@@ -56,6 +55,12 @@ export class Generation {
   hold(sequence) {
     sequence.set(this.#prompt.ids, 'held', this.media);
   }
+
+  /** Where it is the rest of a text. @param {import('./guide.js').Slice} slice */
+  prepare(slice) { return this.#prompt.begun ? this.#extra?.goOn(this.#prompt.begun, slice) : undefined; }
+
+  get isBehind() { return this.#extra?.isBehind ?? false; }
+  pursue(ms) { this.#extra.pursue(ms); }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence that is held */
   begin(sequence) {

@@ -5,9 +5,10 @@
 import { CallGuide } from '../reply/call-guide.js';
 import { FLEXIBLE, schemaFlags, grammarOf } from '../reply/constraint.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
-import { Extra, Guide } from '../reply/extra.js';
+import { Extra } from '../reply/extra.js';
 import { Grammars } from '../engine/grammar.js';
 import { tooMuch } from '../engine/grammar-compiler.js';
+import { Guide } from '../reply/guide.js';
 import { formOf } from '../reply/calls.js';
 import { callLimits } from '../reply/tools.js';
 import { ownerOf } from './shares.js';
@@ -53,20 +54,22 @@ function compiling(sides, setup) {
   });
 }
 
-async function opened(engine, { compile, allowed, host }) {
+async function opened(engine, { compile, allowed, host, turns }, owner) {
   const limit = roomOf(engine, allowed);
   const sides = sideWorkersOf(host);
   sides.warm();
   const module = await compile();
-  const grammars = await Grammars.open(module, engine, { limit, compile: compiling(sides, () => ({ module, limit: Math.min(limit, COMPILER) })) });
+  const grammars = await Grammars.open(module, engine, {
+    limit, compile: compiling(sides, () => ({ module, limit: Math.min(limit, COMPILER) })), through: (steps) => turns.through(owner, steps),
+  });
   held.set(engine, () => grammars.bytes);
   return grammars;
 }
 
 /** A failure is not remembered. */
-async function grammarsOf(engine, means) {
+async function grammarsOf(engine, means, owner) {
   if (!learnt.has(engine) || (await learnt.get(engine)).isDead) {
-    const opening = opened(engine, means);
+    const opening = opened(engine, means, owner);
     opening.catch(() => learnt.delete(engine));
     learnt.set(engine, opening);
   }
@@ -98,14 +101,17 @@ async function compiled(compile, calls, options) {
 
 /**
  * @param {import('../engine/engine.js').Engine} engine
- * @param {{compile: () => Promise<WebAssembly.Module>, allowed: number, host: import('./side-lane.js').SideHost}} means grammar.wasm; bytes that it
- * and the engine may take together
- * @param {{logprobs?: number, cacheScope?: number}} options of the reply
+ * @param {object} means
+ * @param {() => Promise<WebAssembly.Module>} means.compile grammar.wasm
+ * @param {number} means.allowed bytes that it and the engine may take together
+ * @param {import('./side-lane.js').SideHost} means.host where compiling is done
+ * @param {import('./turns.js').Turns} means.turns when the rest is
+ * @param {{logprobs?: number, cacheScope?: number, guest?: number}} options of the reply
  * @param {{stopped: boolean, onStop: () => void}} job that may be stopped before its grammar is compiled, which then is not done
  */
 export async function openExtra(engine, means, options, job) {
   const who = { owner: ownerOf(options), job };
-  const compile = async (kind, text, flags) => (await grammarsOf(engine, means)).compile(kind, text, flags, who);
+  const compile = async (kind, text, flags) => (await grammarsOf(engine, means, who.owner)).compile(kind, text, flags, who);
   try {
     return await extraOf(engine, compile, options);
   } catch (error) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Who computes: replies and scores that are asked for together run side by side, in one loop of bounded steps. Each step is followed by a look
 // at the worker's messages, so that a stop, another question or the end of the model is never far away. Whose turn it is the engine decides
-// (src/engine/scheduler.h); here its events go to whom they belong, and whoever ends, however, leaves the others alone.
+// (src/engine/scheduler.h); here its events go to whom they belong, and whoever ends, however, leaves the others alone. What may follow a reply's
+// token is looked for right after its step (pursuit.js).
 
 import { QuernError, asQuernError, isOf } from '../shared/errors.js';
+import { Pursuit } from './pursuit.js';
 import { Turns } from './turns.js';
 
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
@@ -18,7 +20,10 @@ const WAITING_BEHIND = 32;
  * @typedef {object} Work
  * @property {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} place of its sequence, and whose it is
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] before it begins
+ * @property {(slice: import('../reply/guide.js').Slice) => Promise<void> | undefined} [prepare] what comes before it, while others go on
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
+ * @property {boolean} [isBehind] what may follow is not known yet: it waits, and pursue() finds out, in so many milliseconds or more calls
+ * @property {(ms: number) => void} [pursue]
  * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the event's step did
  * @property {(began: number) => object | null} [look] after every finished step, for sequences that have no events
  * @property {() => object} stop
@@ -30,6 +35,7 @@ export class Runner {
   #runs = new Map();      // a sequence's number -> {sequence, work, resolve, reject}
   #loops = false;
   #dead = null;           // why the engine must not be entered again
+  #pursuit;
 
   /** Of what is done beside the steps. */
   turns;
@@ -43,6 +49,7 @@ export class Runner {
     this.#engine = engine;
     this.#busy = busy;
     this.turns = new Turns(rest);
+    this.#pursuit = new Pursuit({ turns: this.turns, rest, runs: this.#runs, act: (...what) => this.#do(...what), found: () => this.#loop() });
   }
 
   #tell(isBusy) {
@@ -71,12 +78,25 @@ export class Runner {
     const begin = () => {
       run.begun = true;
       this.#do(sequence.number, () => { work.begin(sequence); });
+      this.#pursuit.one(run);
       this.#loop();
     };
-    if (prepare) prepare(sequence, () => this.#runs.get(sequence.number) !== run).then(begin);
+    const before = work.prepare?.((act) => this.#pursuit.slice(run, act));
+    if (before || prepare) this.#prepared(run, before, prepare).then(begin);
     else begin();
     return result;
   }
+
+  async #prepared(run, before, prepare) {
+    try {
+      await before;
+    } catch (error) {
+      this.#do(run.sequence.number, () => { throw error; });
+    }
+    await prepare?.(run.sequence, () => !this.#has(run));
+  }
+
+  #has(run) { return this.#runs.get(run.sequence.number) === run; }
 
   get isDead() { return this.#dead !== null; }
 
@@ -107,17 +127,22 @@ export class Runner {
     for (let began; this.#runsAny;) {
       const now = performance.now();
       began ??= now;
-      if (this.#step(began)) began = undefined;
-      await this.turns.after(performance.now() - now);
+      const finished = this.#step(began);
+      const ms = performance.now() - now;
+      if (finished) {
+        await this.#pursuit.all(performance.now() - began);
+        began = undefined;
+      }
+      await this.turns.after(ms);
     }
     this.#loops = false;
     this.#tell(0);
     this.turns.end();
   }
 
-  /** One that is being prepared computes nothing. */
+  /** One that is being prepared computes nothing, neither does one that waits when all but its last token is read. */
   get #runsAny() {
-    for (const { begun } of this.#runs.values()) if (begun) return true;
+    for (const { begun, work, sequence } of this.#runs.values()) if (begun && !(work.isBehind && sequence.pending <= 1)) return true;
     return false;
   }
 

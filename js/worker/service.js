@@ -215,10 +215,10 @@ export class Service {
     const store = this.#host.storeOf(wanted);
     const url = options.wasmUrl && String(new URL('grammar.wasm', options.wasmUrl));
     const allowed = Math.min(options.memoryLimit ?? Infinity, this.#host.deviceMemory ?? Infinity);
-    this.#grammars = { allowed, host: this.#host, compile: () => this.#host.compile('grammar', url) };
     this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, rest, this.#host.busy);
+    this.#grammars = { allowed, host: this.#host, compile: () => this.#host.compile('grammar', url), turns: this.#runner.turns };
     this.#keeping = new Keeping(this.#engine, this.#runner, {
       store, keepMaxBytes, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
     });

@@ -13,7 +13,7 @@
 /* Called every millisecond or two while a grammar is made; other than 0 ends that. */
 __attribute__((import_module("env"), import_name("pace"))) int face_pace(void);
 
-enum { HANDLES = 64 };
+enum { HANDLES = 64, SLICE = 1 << 14 /* steps after which a mask or a step pauses: a millisecond or two */ };
 static const uint64_t SHARE = 48 << 20; /* bytes of one grammar */
 
 static uint32_t most = UINT32_MAX;
@@ -44,10 +44,11 @@ static struct grammar *at(int handle) { return handle >= 1 && handle <= HANDLES 
 
 static int no_handle(void) { return fail(&last, ERR_PARAM, "handle", 0, "There is no such grammar."); }
 
-/* Why a call gave nothing: the grammar's limit, or the text that cannot go on so. */
+/* Why a call gave nothing: OK where it has paused; the grammar's limit, or the text that cannot go on so. */
 static int why(const struct grammar *g)
 {
     last = *grammar_error(g);
+    if (grammar_paused(g)) return OK;
     return last.code ? last.code : fail(&last, ERR_PARAM, "token", 0, "This token cannot follow here.");
 }
 
@@ -61,8 +62,18 @@ EXPORT("grammar_room") void *face_room(uint32_t size)
 EXPORT("grammar_vocabulary") int face_vocabulary(uint32_t n, const uint8_t *bytes, const uint32_t *sizes, const uint8_t *kinds)
 {
     if (vocabulary) return fail(&last, ERR_BUSY, "vocabulary", 0, "There is a vocabulary already.");
-    int status = vocabulary_new(&mem, &(struct vocabulary_source){bytes, sizes, kinds, n}, &vocabulary, &last);
+    int status = vocabulary_begin(&mem, &(struct vocabulary_source){bytes, sizes, kinds, n}, &vocabulary, &last);
     face_room(0);
+    return status;
+}
+
+/* A part of what there is to do about it before it is of use: 1 where more is left. */
+EXPORT("grammar_learn") int face_learn(void)
+{
+    int status = vocabulary ? vocabulary_go_on(vocabulary, &last) : fail(&last, ERR_BUSY, "vocabulary", 0, "The vocabulary comes first.");
+    if (status >= 0 || !vocabulary) return status;
+    vocabulary_free(vocabulary);
+    vocabulary = NULL;
     return status;
 }
 
@@ -101,7 +112,9 @@ EXPORT("grammar_load") int face_load(const uint8_t *block, uint32_t size)
     if (i < 0) return i;
     int status = grammar_load(&grammars[i].mem, (struct bytes){block, size}, &grammars[i].g, &last);
     face_room(0);
-    return status ? status : i + 1;
+    if (status) return status;
+    grammar_slice(grammars[i].g, SLICE);
+    return i + 1;
 }
 
 EXPORT("grammar_release") void face_release(int handle)
@@ -113,6 +126,7 @@ EXPORT("grammar_release") void face_release(int handle)
 
 EXPORT("grammar_start") int face_start(int handle) { return at(handle) ? (int)grammar_start(at(handle)) : no_handle(); }
 
+/* A state, 0 where it has paused, or a status. */
 EXPORT("grammar_take") int face_take(int handle, uint32_t state, uint32_t id)
 {
     if (!at(handle)) return no_handle();
@@ -120,6 +134,7 @@ EXPORT("grammar_take") int face_take(int handle, uint32_t state, uint32_t id)
     return next != GR_DEAD ? (int)next : why(at(handle));
 }
 
+/* NULL: grammar_error_status() is OK where it has paused. */
 EXPORT("grammar_mask") const uint32_t *face_mask(int handle, uint32_t state)
 {
     const uint32_t *mask = at(handle) ? grammar_mask(at(handle), vocabulary, state) : NULL;

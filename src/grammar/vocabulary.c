@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens are sorted by their bytes, eight at a time where these differ, and written as a tree in one pass.
+ * Tokens are sorted by their bytes, eight at a time where these differ, and written as a tree in one pass. All of it goes in parts of milliseconds.
  */
 #include "grammar/vocabulary.h"
 
 #include <string.h>
+
+enum { PART = 1 << 14 /* tokens, or nodes, of a part */ };
+
+enum progress { NO_MEMORY, ON_ITS_WAY, THERE };
 
 /* --- the order of tokens ---------------------------------------------------------------------------------------------------- */
 
@@ -29,19 +33,24 @@ static uint64_t key_of(struct bytes text)
     return key;
 }
 
-/* Merges runs of growing length, from one half of the room into the other; returns where the result is. */
-static struct sorted *sort(const struct vocabulary *v, struct sorted *from, struct sorted *to, uint32_t n)
+/* Of n tokens in `from`, runs of so many of which are in order; 0: all of one are. */
+struct sorting {
+    struct sorted *from, *to;
+    uint32_t n, run;
+};
+
+/* Merges the runs two by two, from one half of the room into the other. false: all are in order. */
+static bool sort_on(const struct vocabulary *v, struct sorting *s)
 {
-    for (uint32_t run = 1; run < n; run *= 2) {
-        for (uint32_t begin = 0; begin < n; begin += 2 * run) {
-            uint32_t a = begin, middle = n - begin < run ? n : begin + run, b = middle, end = n - begin < 2 * run ? n : begin + 2 * run;
-            for (uint32_t i = begin; i < end; i++) to[i] = b == end || (a < middle && !comes_first(v, &from[b], &from[a])) ? from[a++] : from[b++];
-        }
-        struct sorted *held = from;
-        from = to;
-        to = held;
+    struct sorted *from = s->from, *to = s->to;
+    uint32_t n = s->n, run = s->run ? s->run : 1;
+    if (run >= n) return false;
+    for (uint32_t begin = 0; begin < n; begin += 2 * run) {
+        uint32_t a = begin, middle = n - begin < run ? n : begin + run, b = middle, end = n - begin < 2 * run ? n : begin + 2 * run;
+        for (uint32_t i = begin; i < end; i++) to[i] = b == end || (a < middle && !comes_first(v, &from[b], &from[a])) ? from[a++] : from[b++];
     }
-    return from;
+    *s = (struct sorting){to, from, n, 2 * run};
+    return true;
 }
 
 /* --- the tree --------------------------------------------------------------------------------------------------------------- */
@@ -60,36 +69,64 @@ static uint32_t first_new(struct bytes before, struct bytes text)
     return shared == text.size ? shared - 1 : shared;
 }
 
-/* Writes the tree of some tokens in their order. `open` [longest + 1]: the nodes on the way to the last one. */
-static bool build_trie(const struct vocabulary *v, const struct sorted *order, uint32_t n, uint32_t *open, struct trie *out)
+/* The tree of n tokens in their order, as far as it has been come by. */
+struct growing {
+    const struct sorted *order;
+    uint32_t n, at;
+    uint64_t n_nodes;
+    struct bytes before;
+    uint32_t *open;      /* [longest + 1]: the nodes on the way to the last one */
+    uint32_t depth;
+};
+
+static uint32_t end_of_part(uint32_t at, uint32_t n) { return n - at < PART ? n : at + PART; }
+
+/* Counts the nodes. */
+static enum progress count_nodes(const struct vocabulary *v, struct growing *w, struct trie *out)
 {
-    uint64_t n_nodes = 0;
-    struct bytes before = {NULL, 0};
-    for (uint32_t i = 0; i < n; i++) {
-        struct bytes text = bytes_of(v, order[i].id);
-        n_nodes += text.size - first_new(before, text);
-        before = text;
+    for (uint32_t end = end_of_part(w->at, w->n); w->at < end; w->at++) {
+        struct bytes text = bytes_of(v, w->order[w->at].id);
+        w->n_nodes += text.size - first_new(w->before, text);
+        w->before = text;
     }
-    out->n = 0;
-    out->nodes = n_nodes < UINT32_MAX ? mem_array(v->mem, n_nodes, sizeof *out->nodes) : NULL;
-    if (!out->nodes) return false;
-    uint32_t depth = 0;
-    before.size = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        struct bytes text = bytes_of(v, order[i].id);
-        uint32_t begin = first_new(before, text);
-        while (depth > begin) out->nodes[open[depth--]].skip = out->n;
-        while (depth < text.size) {
-            uint8_t byte = text.data[depth++];
-            open[depth] = out->n;
-            out->nodes[out->n++] = (struct trie_node){.token = NO_TOKEN, .depth = (uint16_t)depth, .byte = byte};
-        }
-        out->nodes[out->n - 1].token = order[i].id;
-        before = text;
-    }
-    while (depth > 0) out->nodes[open[depth--]].skip = out->n;
-    return true;
+    if (w->at < w->n) return ON_ITS_WAY;
+    out->n = w->at = w->depth = 0;
+    w->before.size = 0;
+    out->nodes = w->n_nodes < UINT32_MAX ? mem_array(v->mem, w->n_nodes, sizeof *out->nodes) : NULL;
+    return out->nodes ? THERE : NO_MEMORY;
 }
+
+static void write_token(struct growing *w, struct trie *out, struct bytes text, uint32_t id)
+{
+    uint32_t begin = first_new(w->before, text);
+    while (w->depth > begin) out->nodes[w->open[w->depth--]].skip = out->n;
+    while (w->depth < text.size) {
+        uint8_t byte = text.data[w->depth++];
+        w->open[w->depth] = out->n;
+        out->nodes[out->n++] = (struct trie_node){.token = NO_TOKEN, .depth = (uint16_t)w->depth, .byte = byte};
+    }
+    out->nodes[out->n - 1].token = id;
+    w->before = text;
+}
+
+static enum progress write_nodes(const struct vocabulary *v, struct growing *w, struct trie *out)
+{
+    for (uint32_t end = end_of_part(w->at, w->n); w->at < end; w->at++) write_token(w, out, bytes_of(v, w->order[w->at].id), w->order[w->at].id);
+    if (w->at < w->n) return ON_ITS_WAY;
+    while (w->depth > 0) out->nodes[w->open[w->depth--]].skip = out->n;
+    return THERE;
+}
+
+/* What there is of a vocabulary that is being made. */
+struct making {
+    uint32_t part;              /* of parts_of_making */
+    struct sorted *room;        /* [2 * n] */
+    struct sorting sorting;
+    struct growing tree;
+    struct grammar *character;  /* of a JSON string */
+    gr_state *states;           /* [longest + 1] of it, by depth; what is counted has tree.open's place */
+    uint32_t at;                /* node of the tree */
+};
 
 /* --- the slice and the tails ------------------------------------------------------------------------------------------------------ */
 
@@ -128,41 +165,42 @@ static bool add_tails(struct vocabulary *v, const struct trie_node *t, uint32_t 
     return true;
 }
 
-/* Walks the tree with one character after the other: where one ends the next begins. states, counts [longest + 1] by depth. What no character
- * goes on with leaves the string, unless it stands within a character: nothing that follows a string begins so. */
-static bool find_inside(struct vocabulary *v, struct grammar *g, gr_state *states, uint32_t *counts)
+/* Walks the tree with one character after the other: where one ends the next begins. What no character goes on with leaves the string, unless it
+ * stands within a character: nothing that follows a string begins so. */
+static enum progress find_inside(struct vocabulary *v, struct making *m)
 {
-    gr_state begin = grammar_start(g);
+    gr_state begin = grammar_start(m->character), *states = m->states;
+    uint32_t *counts = m->tree.open;
     states[0] = begin;
     counts[0] = 0;
-    for (uint32_t i = 0; i < v->all.n;) {
-        const struct trie_node *t = &v->all.nodes[i];
+    for (uint32_t end = end_of_part(m->at, v->all.n); m->at < end;) {
+        const struct trie_node *t = &v->all.nodes[m->at];
         gr_state from = states[t->depth - 1];
-        uint32_t to = state_next(g, from, g->class_of[t->byte]), count = counts[t->depth - 1];
-        if (!to) return false;
+        uint32_t to = state_next(m->character, from, m->character->class_of[t->byte]), count = counts[t->depth - 1];
+        if (!to) return NO_MEMORY;
         if (to == NEXT_DEAD) {
-            if (from == begin && !add_tails(v, t, count)) return false;
-            i = t->skip;
+            if (from == begin && !add_tails(v, t, count)) return NO_MEMORY;
+            m->at = t->skip;
             continue;
         }
-        bool ends = grammar_accepts(g, to);
+        bool ends = grammar_accepts(m->character, to);
         states[t->depth] = ends ? begin : to;
         counts[t->depth] = count + ends;
-        if (t->token != NO_TOKEN && !add_inside(v, t->token, count + 1)) return false;
-        i++;
+        if (t->token != NO_TOKEN && !add_inside(v, t->token, count + 1)) return NO_MEMORY;
+        m->at++;
     }
-    return true;
+    return m->at < v->all.n ? ON_ITS_WAY : THERE;
 }
 
-/* The tails are sorted and become a tree as tokens do: those of a vocabulary that borrows their bytes. */
-static bool build_tails(struct vocabulary *v, uint32_t *open)
+/* The tails are sorted and become a tree as tokens do: those of a vocabulary that borrows their bytes. There are few. */
+static enum progress build_tails(struct vocabulary *v, struct making *m)
 {
     uint32_t n = v->n_tails, total = 0;
     for (uint32_t i = 0; i < n; i++) total += v->at[v->tail_ones[i * 3] + 1] - v->at[v->tail_ones[i * 3]];
     struct vocabulary tails = {.mem = v->mem, .n = n};
     tails.bytes = mem_alloc_raw(v->mem, total);
     tails.at = mem_array(v->mem, (uint64_t)n + 1, sizeof *tails.at);
-    struct sorted *room = mem_array(v->mem, (uint64_t)n * 2, sizeof *room), *order = room;
+    struct sorted *room = mem_array(v->mem, (uint64_t)n * 2, sizeof *room);
     bool good = tails.bytes && tails.at && room;
     for (uint32_t i = 0; good && i < n; i++) {
         const uint32_t *row = v->tail_ones + (size_t)i * 3;
@@ -171,24 +209,17 @@ static bool build_tails(struct vocabulary *v, uint32_t *open)
         tails.at[i + 1] = tails.at[i] + size;
         room[i] = (struct sorted){key_of(bytes_of(&tails, i)), i};
     }
-    if (good && n) order = sort(&tails, room, room + n, n);
-    good = good && build_trie(&tails, order, n, open, &v->tails);
+    struct sorting sorting = {room, room + n, n, 0};
+    while (good && sort_on(&tails, &sorting)) {}
+    struct growing tree = {.order = sorting.from, .n = n, .open = m->tree.open};
+    enum progress progress = good ? ON_ITS_WAY : NO_MEMORY;
+    while (progress == ON_ITS_WAY) progress = count_nodes(&tails, &tree, &v->tails);
+    if (progress == THERE) progress = ON_ITS_WAY;
+    while (progress == ON_ITS_WAY) progress = write_nodes(&tails, &tree, &v->tails);
     mem_free(v->mem, tails.bytes);
     mem_free(v->mem, tails.at);
     mem_free(v->mem, room);
-    return good;
-}
-
-static bool make_slice(struct vocabulary *v, uint32_t *open)
-{
-    struct grammar *g = grammar_new(v->mem);
-    gr_state *states = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *states);
-    v->inside = mem_array(v->mem, (uint64_t)(SLICE_COUNTS + 1) * v->n_words, sizeof *v->inside);
-    bool good = g && states && v->inside && grammar_ready(g, gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL) == OK;
-    good = good && find_inside(v, g, states, open) && build_tails(v, open);
-    mem_free(v->mem, states);
-    grammar_free(g);
-    return good;
+    return progress;
 }
 
 /* --- the vocabulary --------------------------------------------------------------------------------------------------------- */
@@ -222,39 +253,103 @@ static bool copy(struct vocabulary *v, const struct vocabulary_source *s, uint64
     return true;
 }
 
-static bool build(struct vocabulary *v)
+/* --- in parts ------------------------------------------------------------------------------------------------------------------ */
+
+static enum progress gather_tokens(struct vocabulary *v, struct making *m)
 {
-    struct sorted *room = mem_array(v->mem, (uint64_t)v->n * 2, sizeof *room), *order = room;
-    uint32_t *open = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *open), n = 0;
-    bool good = room && open;
-    for (uint32_t i = 0; good && i < v->n; i++)
-        if (v->kinds[i] == TOKEN_TEXT && v->at[i + 1] > v->at[i]) room[n++] = (struct sorted){key_of(bytes_of(v, i)), i};
-    for (uint32_t i = 0; i < n; i++) v->begin_with[room[i].key >> 56]++;
-    if (good) order = sort(v, room, room + v->n, n);
-    good = good && build_trie(v, order, n, open, &v->all) && make_slice(v, open);
-    mem_free(v->mem, room);
-    mem_free(v->mem, open);
-    return good;
+    uint32_t n = 0;
+    m->room = mem_array(v->mem, (uint64_t)v->n * 2, sizeof *m->room);
+    m->tree.open = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *m->tree.open);
+    if (!m->room || !m->tree.open) return NO_MEMORY;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->kinds[i] == TOKEN_TEXT && v->at[i + 1] > v->at[i]) m->room[n++] = (struct sorted){key_of(bytes_of(v, i)), i};
+    for (uint32_t i = 0; i < n; i++) v->begin_with[m->room[i].key >> 56]++;
+    m->sorting = (struct sorting){m->room, m->room + v->n, n, 0};
+    return THERE;
 }
 
-int vocabulary_new(struct mem *m, const struct vocabulary_source *source, struct vocabulary **out, struct error *err)
+static enum progress sort_tokens(struct vocabulary *v, struct making *m)
+{
+    if (sort_on(v, &m->sorting)) return ON_ITS_WAY;
+    m->tree.order = m->sorting.from;
+    m->tree.n = m->sorting.n;
+    return THERE;
+}
+
+static enum progress count_tree(struct vocabulary *v, struct making *m) { return count_nodes(v, &m->tree, &v->all); }
+static enum progress write_tree(struct vocabulary *v, struct making *m) { return write_nodes(v, &m->tree, &v->all); }
+
+static enum progress open_slice(struct vocabulary *v, struct making *m)
+{
+    m->character = grammar_new(v->mem);
+    m->states = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *m->states);
+    v->inside = mem_array(v->mem, (uint64_t)(SLICE_COUNTS + 1) * v->n_words, sizeof *v->inside);
+    if (!m->character || !m->states || !v->inside) return NO_MEMORY;
+    return grammar_ready(m->character, gr_class(m->character, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL) ? NO_MEMORY : THERE;
+}
+
+typedef enum progress part_fn(struct vocabulary *v, struct making *m);
+
+static part_fn *const parts_of_making[] = {gather_tokens, sort_tokens, count_tree, write_tree, open_slice, find_inside, build_tails};
+
+static void free_making(struct vocabulary *v)
+{
+    struct making *m = v->making;
+    if (!m) return;
+    grammar_free(m->character);
+    mem_free(v->mem, m->states);
+    mem_free(v->mem, m->room);
+    mem_free(v->mem, m->tree.open);
+    mem_free(v->mem, m);
+    v->making = NULL;
+}
+
+static int fail_memory(struct error *err)
+{
+    return fail(err, ERR_MEM_LOAD, "vocabulary", 0, "There is not enough memory for the tree of the vocabulary.");
+}
+
+int vocabulary_begin(struct mem *m, const struct vocabulary_source *source, struct vocabulary **out, struct error *err)
 {
     uint64_t total;
     int status = check_source(source, &total, err);
     if (status) return status;
     struct vocabulary *v = mem_alloc(m, sizeof *v);
-    if (v) *v = (struct vocabulary){.mem = m, .n = source->n, .n_words = (source->n + 31) / 32};
-    if (!v || !copy(v, source, total) || !build(v)) {
+    if (v) *v = (struct vocabulary){.mem = m, .n = source->n, .n_words = (source->n + 31) / 32, .making = mem_alloc(m, sizeof *v->making)};
+    if (!v || !v->making || !copy(v, source, total)) {
         vocabulary_free(v);
-        return fail(err, ERR_MEM_LOAD, "vocabulary", 0, "There is not enough memory for the tree of the vocabulary.");
+        return fail_memory(err);
     }
     *out = v;
     return OK;
 }
 
+int vocabulary_go_on(struct vocabulary *v, struct error *err)
+{
+    struct making *m = v->making;
+    if (!m) return OK;
+    enum progress progress = parts_of_making[m->part](v, m);
+    if (progress == NO_MEMORY) return fail_memory(err);
+    if (progress == THERE && ++m->part == sizeof parts_of_making / sizeof *parts_of_making) free_making(v);
+    return v->making ? 1 : OK;
+}
+
+int vocabulary_new(struct mem *m, const struct vocabulary_source *source, struct vocabulary **out, struct error *err)
+{
+    struct vocabulary *v = NULL;
+    int status = vocabulary_begin(m, source, &v, err);
+    if (status) return status;
+    do status = vocabulary_go_on(v, err);
+    while (status == 1);
+    if (status) vocabulary_free(v);
+    else *out = v;
+    return status;
+}
+
 void vocabulary_free(struct vocabulary *v)
 {
     if (!v) return;
+    free_making(v);
     void *parts[] = {v->bytes, v->at, v->kinds, v->ends, v->all.nodes, v->tails.nodes, v->inside,
                      v->long_ones, v->tail_ones};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(v->mem, parts[i]);

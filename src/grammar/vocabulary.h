@@ -35,8 +35,11 @@ struct trie {
     uint32_t n;
 };
 
+struct making;
+
 struct vocabulary {
     struct mem *mem;
+    struct making *making; /* NULL: it is whole */
     uint32_t n, n_words; /* tokens; words of a mask */
     uint8_t *bytes;
     uint32_t *at;        /* [n + 1]: where their bytes begin */
@@ -53,7 +56,11 @@ struct vocabulary {
     uint32_t n_tails, room_tails;
 };
 
-/* Copies what it is given. ERR_PARAM, ERR_MEM_LOAD. */
+/* Copies what it is given. It is of use when vocabulary_go_on() has done all its parts, of some milliseconds each (1: there are more; OK;
+ * ERR_MEM_LOAD: it can only be freed). ERR_PARAM, ERR_MEM_LOAD. */
+int vocabulary_begin(struct mem *m, const struct vocabulary_source *source, struct vocabulary **out, struct error *err);
+int vocabulary_go_on(struct vocabulary *v, struct error *err);
+/* The same at once. */
 int vocabulary_new(struct mem *m, const struct vocabulary_source *source, struct vocabulary **out, struct error *err);
 void vocabulary_free(struct vocabulary *v); /* accepts NULL */
 

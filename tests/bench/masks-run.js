@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Masks of the whole vocabulary along answers to schemas, in Node or in a page: the engine's own module (dist/grammar.wasm) through js/engine/grammar.js.
 import { Grammars } from '../../js/engine/grammar.js';
+import { maskOf, stateAfter } from '../fixtures/whole.mjs';
 
 /** Qwen3's tokens from the published rank file, and the special ones behind them. */
 export function vocabularyOf(tiktoken) {
@@ -47,10 +48,10 @@ function masksOf(grammar, cutter, text) {
   let state = grammar.start;
   for (let rest = latin(text); rest;) {
     const start = performance.now();
-    const mask = grammar.mask(state);
+    const mask = maskOf(grammar, state);
     masks.push(performance.now() - start);
     const { id, n } = cutter.next(rest, mask);
-    state = grammar.take(state, id);
+    state = stateAfter(grammar, state, id);
     rest = rest.slice(n);
   }
   if (!grammar.accepts(state)) throw new Error(`the answer is not whole: ${text}`);

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
 import { Grammars } from '../../js/engine/grammar.js';
 import { BYTES } from '../fixtures/byte-tokens.mjs';
+import { maskOf, stateAfter } from '../fixtures/whole.mjs';
 import { length } from '../fixtures/lengths.mjs';
 import { random } from '../fixtures/random.mjs';
 import { CATEGORIES, PROPERTIES, SCRIPTS } from '../../tools/unicode-names.mjs';
@@ -31,8 +32,8 @@ async function ours(pattern, flags) {
   return (text) => {
     let state = grammar.start;
     for (const byte of new TextEncoder().encode(text)) {
-      if (!(grammar.mask(state)[byte >>> 5] >>> (byte & 31) & 1)) return false;
-      state = grammar.take(state, byte);
+      if (!(maskOf(grammar, state)[byte >>> 5] >>> (byte & 31) & 1)) return false;
+      state = stateAfter(grammar, state, byte);
     }
     return grammar.accepts(state);
   };

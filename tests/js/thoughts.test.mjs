@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../dist/node.js';
 import { defaultsOf } from '../../js/reply/chat.js';
-import { Guide } from '../../js/reply/extra.js';
+import { Guide } from '../../js/reply/guide.js';
 import { promptThatFits } from '../../js/reply/overflow.js';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { DEMO, collect, rejectsWith } from './helper.mjs';
@@ -124,12 +124,14 @@ test('between a thought and a text that is held to something there are no more l
   const allowed = (ids, prompt) => {
     let now = 0;
     const guide = new Guide(/** @type {any} */ (engine), { grammar });
-    guide.begin(/** @type {any} */ ({ allow: ([bits]) => { now = bits; } }), /** @type {any} */ (prompt));
+    guide.begin(/** @type {any} */ ({ wait() {}, allow: ([bits]) => { now = bits; } }), /** @type {any} */ (prompt));
     let inside = Boolean(prompt.inside);
     for (const id of ids) {
+      if (guide.isBehind) guide.pursue(0);
       if (id === THINK || id === THOUGHT) inside = id === THINK;
       guide.take(id, id <= WORD && !inside, inside ? thinking : null);
     }
+    if (guide.isBehind) guide.pursue(0);
     return [LINE, LINES, WORD, END].filter((id) => (now >>> id) & 1);
   };
   for (const prompt of [{ inside: thinking }, { first: thinking }]) {

@@ -14,7 +14,7 @@ import { atOnce } from '../../js/shared/steps.js';
 import { jsonText } from '../../js/shared/raw-json.js';
 import { ReplyText } from '../../js/reply/text.js';
 import { CallGuide } from '../../js/reply/call-guide.js';
-import { Guide } from '../../js/reply/extra.js';
+import { Guide } from '../../js/reply/guide.js';
 import { Tools, callLimits } from '../../js/reply/tools.js';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { modelSpec } from '../fixtures/make-model.mjs';
@@ -267,8 +267,9 @@ function guided(choice, ids, { first, inside, most, form } = {}) {
     if (!allowed) return 'all';
     return allowed.length < 32 ? allowed : { not: Array.from({ length: 32 * WORDS }, (_, id) => id).filter((id) => !allowed.includes(id)) };
   };
-  const sequence = { allow: (bits, lenient = false) => { now = [name(bits), ...(lenient ? ['lenient'] : [])]; } };
+  const sequence = { wait() {}, allow: (bits, lenient = false) => { now = [name(bits), ...(lenient ? ['lenient'] : [])]; } };
   guide.begin(/** @type {any} */ (sequence), /** @type {any} */ ({ channels: [thinking, channel], first: first && thinking, inside: inside && thinking }));
+  if (guide.isBehind) guide.pursue(0);
   said.push(now);
   let open = inside ? thinking : null;
   for (const id of ids) {
@@ -276,6 +277,7 @@ function guided(choice, ids, { first, inside, most, form } = {}) {
     if (id === THINK || id === CALL) open ??= id === THINK ? thinking : channel;
     else if (id === open?.close) open = null;
     guide.take(id, !open && ![THOUGHT, CALLED].includes(id), open);
+    if (guide.isBehind) guide.pursue(0);
     said.push(now);
   }
   guide.end();
