@@ -70,7 +70,7 @@ test('who gives up ends the decoding: the next image does not wait for it', { ti
   const start = performance.now();
   await assert.rejects(given, /enough/);
   await model.look(imagePath('exact.png'));
-  assert.ok(performance.now() - start < 2000, `${performance.now() - start} ms`);
+  assert.ok(performance.now() - start < 5000, `${performance.now() - start} ms`);
 });
 
 test('a PNG of 9999 x 9999, 16 bits, interlaced: others are answered within 100 ms, in less than 700 MB', { timeout: 300_000 }, async () => {
