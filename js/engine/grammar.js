@@ -131,7 +131,11 @@ export class Grammars {
   async compile(kind, text, flags = 0, who = ALL) {
     const key = `${who.owner.scope} ${kind} ${flags} ${text}`;
     while (this.#making.has(key)) await this.#making.get(key);
-    const grammar = this.#remembered(key) ?? await this.#made(key, { kind, bytes: encoder.encode(text), flags }, who);
+    const known = this.#remembered(key);
+    return known ? this.#lent(key, known) : this.#made(key, { kind, bytes: encoder.encode(text), flags }, who);
+  }
+
+  #lent(key, grammar) {
     this.#known.delete(key);
     this.#known.set(key, grammar);
     grammar.users++;
@@ -152,7 +156,7 @@ export class Grammars {
     let made;
     this.#making.set(key, new Promise((resolve) => { made = resolve; }));
     try {
-      return this.#loaded(await this.#compile(asked, who), who.owner.scope);
+      return this.#lent(key, this.#loaded(await this.#compile(asked, who), who.owner.scope));
     } finally {
       this.#making.delete(key);
       made();

@@ -40,6 +40,7 @@ export class Lane {
   /** @type {Job | null} */
   job = null;
   held = 0;               // bytes of its memory
+  hasStarted = false;     // ever
   #start;
   #settle;
   #budget;
@@ -118,6 +119,7 @@ export class Lane {
       this.#settle(this, message);
     } else {
       this.#isReady = true;
+      this.hasStarted = true;
       if (this.job) this.#post();
     }
   }
@@ -127,5 +129,5 @@ export class Lane {
     this.#settle(this, outcome);
   }
 
-  #fail(failure) { this.#over({ failure, cannotStart: !this.#isReady }); }
+  #fail(failure) { this.#over({ failure }); }
 }

@@ -98,8 +98,9 @@ export class SideWorkers {
     else if (isLong || lane.held > LARGE) lane.end();
   }
 
-  #settled(lane, { failure, cannotStart, error, payload, spent = 0, ...outcome }) {
+  #settled(lane, { failure, error, payload, spent = 0, ...outcome }) {
     const { job } = lane;
+    const cannotStart = failure && !this.#lanes.some(({ hasStarted }) => hasStarted);
     lane.job = null;
     if (cannotStart) this.#isHere = true;
     if (job) {

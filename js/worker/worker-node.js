@@ -34,7 +34,6 @@ function aside() {
   const worker = new Worker(new URL(import.meta.url), { workerData: ASIDE, execArgv: [] });
   sides.add(worker);
   worker.once('exit', () => sides.delete(worker));
-  worker.unref();
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     listen(receive, fail) {
@@ -42,6 +41,7 @@ function aside() {
       worker.on('error', fail);
       worker.on('messageerror', fail);
       worker.on('exit', (code) => fail(new Error(`it has ended, exit code ${code}`)));
+      worker.unref();
     },
     end: () => end(worker),
   };
