@@ -39,7 +39,7 @@ export const HINTS = {
     + 'they come from another origin), connect-src for the model\'s host and those that it redirects to, and of trusted-types the name quern.',
   'env/worker': inNode ? 'Leave quern out of the bundle (Next.js: serverExternalPackages: [\'quern\'], esbuild: --external:quern), or copy '
     + 'the files of node_modules/quern/dist beside it.'
-    : 'Make sure that worker.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
+    : 'Make sure that worker.js, aside.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
   'env/version': inNode ? 'Use all files of the package from one version.' : 'Reload the page; serve all files of the package from one version.',
   'env/canvas': 'Allow this site to read its canvases, use another browser, or pass pixels (data, width, height).',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
