@@ -8,6 +8,7 @@ import { LIMITED } from '../fixtures/limited.mjs';
 import { PROJECT, station } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
 import { checkLimited } from './limited.mjs';
+import { soon } from '../js/soon.mjs';
 
 const DEMO = '/web/models/demo-q8_0.gguf';
 
@@ -41,6 +42,40 @@ test('two threads in Chromium, with each build by its name', async () => {
   assert.equal(new Set(ran.map(([, , text]) => text)).size, 1, 'and one text');
   assert.ok(ran[0][2].length > 0);
   await close();
+});
+
+/** The longest wait for a token's id beside large patterns and a reply that is being made, in ms. */
+async function longestWait(source) {
+  const model = await globalThis.quern.load(source, { threads: 1 });
+  await model.chat('Yes?', { choices: ['yes', 'no'] }).result;
+  const replies = [model.chat('Tell me a story.', { maxTokens: 2000 })];
+  for (let i = 0; i < 8; i++) replies.push(model.chat('Yes?', { regex: `${'w1|'.repeat(300_000)}${Math.random()}`, maxTokens: 1 }));
+  const results = replies.map(({ result }) => result);
+  let longest = 0;
+  for (const end = performance.now() + 3000; performance.now() < end;) {
+    const began = performance.now();
+    await model.tokenize('a');
+    longest = Math.max(longest, performance.now() - began);
+    await new Promise((resolve) => { setTimeout(resolve, 5); });
+  }
+  for (const reply of replies) reply.stop();
+  await Promise.all(results);
+  const { value } = await model.chat('Yes?', { choices: ['yes', 'no'] }).result;
+  await model.dispose();
+  return { longest, value };
+}
+
+test('large patterns hold neither other requests nor a reply, with shared memory and without', async () => {
+  for (const station of [isolated, plain]) {
+    const { page, console: said, close } = await openLibrary(station);
+    await soon(250, async () => {
+      const { longest, value } = await page.evaluate(longestWait, DEMO);
+      assert.ok(['yes', 'no'].includes(value));
+      return longest;
+    });
+    assert.deepEqual(said.filter((line) => /error/i.test(line)), []);
+    await close();
+  }
 });
 
 test('what is compiled is compiled once: a model that is loaded later asks for no file of the engine', async () => {
