@@ -550,6 +550,31 @@ static void memory_runs_out(void)
     CHECK_EQ(mem.used, 0);
 }
 
+/* A vocabulary comes in parts; wherever memory ends in one of them, that is said, and all is given back. */
+static void learning(void)
+{
+    struct vocabulary_source source;
+    struct vocabulary *v = NULL;
+    struct error err = {0};
+    int parts = 0, status = ERR_MEM_LOAD;
+    CHECK(qwen_tokens(check_fixtures, 64, &source));
+    CHECK_EQ(vocabulary_begin(&mem, &source, &v, NULL), OK);
+    for (; (status = vocabulary_go_on(v, &err)) == 1; parts++) CHECK(v->making != NULL);
+    CHECK(status == OK && parts > 15 && !v->making);
+    CHECK_EQ(vocabulary_go_on(v, &err), OK);
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+    for (uint64_t at = 1; status != OK || at == 1; at++) {
+        mem.fail_at = mem.n_allocs + at;
+        status = vocabulary_new(&mem, &source, &v, &err);
+        CHECK(status == OK || (status == ERR_MEM_LOAD && mem.used == 0));
+    }
+    mem.fail_at = 0;
+    vocabulary_free(v);
+    qwen_tokens_free(&source);
+    CHECK_EQ(mem.used, 0);
+}
+
 /* Tokens of the same bytes, empty ones, ends, and no tokens at all. */
 static void odd_vocabularies(void)
 {
@@ -699,7 +724,7 @@ static void choices(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"against_every_token", against_every_token}, {"the_same_in_slices", the_same_in_slices}, {"in_turns", in_turns}, {"shared_beginnings", shared_beginnings}, {"forgotten_masks", forgotten_masks}, {"saved_and_loaded", saved_and_loaded}, {"saved_and_damaged", saved_and_damaged}, {"memory_runs_out", memory_runs_out}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
+        {"against_every_token", against_every_token}, {"the_same_in_slices", the_same_in_slices}, {"in_turns", in_turns}, {"shared_beginnings", shared_beginnings}, {"forgotten_masks", forgotten_masks}, {"saved_and_loaded", saved_and_loaded}, {"saved_and_damaged", saved_and_damaged}, {"memory_runs_out", memory_runs_out}, {"learning", learning}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
         {"grammars", grammars}, {"grammars_refused", grammars_refused}, {"choices", choices},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
