@@ -9,14 +9,14 @@ const LARGE = 4;
 
 /**
  * @param {import('node:http').ServerResponse} response
- * @param {{chunks: () => AsyncIterable<object>, wire: any}} work
- * @param {{waiting: boolean, pingMs: number, mostUnsent: number, worded: (failure: unknown) => {status: number, body: object}}} how waiting: whether
- *   nothing has begun yet
+ * @param {{chunks: () => AsyncIterable<object>}} work
+ * @param {{wire: any, waiting: boolean, pingMs: number, mostUnsent: number, worded: (failure: unknown) => {status: number, body: object}}} how
+ *   waiting: whether nothing has begun yet
  * @returns {Promise<number>} the status: that of a failure, which can only be told as a piece now
  */
-export async function sendPieces(response, work, { waiting, pingMs, mostUnsent, worded }) {
+export async function sendPieces(response, work, { wire, waiting, pingMs, mostUnsent, worded }) {
   const { socket } = response.req;      // behind other answers on it, the response has none yet
-  const { type, idle } = work.wire;
+  const { type, idle } = wire;
   let most = mostUnsent;
   const write = (text) => {
     if (socket.destroyed || !text) return;
@@ -34,7 +34,7 @@ export async function sendPieces(response, work, { waiting, pingMs, mostUnsent, 
   if (waiting) write(idle('waiting'));
   const pings = setInterval(write, pingMs, idle('ping'));
   try {
-    for await (const piece of toPieces(work, failed)) write(piece);
+    for await (const piece of toPieces(work, wire, failed)) write(piece);
     return status;
   } finally {
     clearInterval(pings);

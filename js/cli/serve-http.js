@@ -150,8 +150,8 @@ export class HttpServer {
     if (!route) throw refusal(404, 'There is nothing at this path.');
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
-    const { json, text, type, completion } = await this.#made(exchange, route, { method, key });
-    if (completion) return this.#complete(exchange, completion);
+    const { json, text, type, completion, wire } = await this.#made(exchange, route, { method, key });
+    if (completion) return this.#complete(exchange, completion, wire);
     return this.#send(exchange, 200, text ?? JSON.stringify(json), type);
   }
 
@@ -181,7 +181,7 @@ export class HttpServer {
     return true;
   }
 
-  async #complete(exchange, completion) {
+  async #complete(exchange, completion, wire) {
     const { response, request } = exchange;
     const { unsent: mostUnsent, pingMs, acceptMs } = this.#limits;
     const worded = (failure) => this.#worded(exchange, failure);
@@ -190,7 +190,7 @@ export class HttpServer {
     if (!completion.stream) return this.#send(exchange, 200, JSON.stringify(await completion.whole()));
     const wait = after(acceptMs);
     const waiting = await Promise.race([completion.accepted, wait.passed]).finally(wait.cancel);
-    return sendPieces(response, completion, { waiting: waiting === true, pingMs, mostUnsent, worded });
+    return sendPieces(response, completion, { wire, waiting: waiting === true, pingMs, mostUnsent, worded });
   }
 
   /** A failure as the API of the request words it. */

@@ -53,8 +53,9 @@ const create = (path) => (site, body, key, sent) => {
   const check = path.startsWith('/api/') ? checkOllama : checkName;
   check(site, body?.model);
   const model = site.served.within(key);
-  const begin = (asked) => ALL[path](model, asked, identityOf(site), shelfOf(site, key));
-  return { completion: inTurn({ queue: site.served.queue, model, path, body, key, sent }, begin) };
+  const making = ALL[path];
+  const begin = (asked) => making.begin(model, asked, identityOf(site), shelfOf(site, key));
+  return { completion: inTurn({ queue: site.served.queue, model, path, making, body, key, sent }, begin), wire: making.wire };
 };
 
 /** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */

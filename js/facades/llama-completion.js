@@ -5,7 +5,6 @@ import { badParam } from '../shared/errors.js';
 import { asked, renamed, same } from './dialect.js';
 import { wordOf } from './openai-limits.js';
 import { isNothing } from './openai-request.js';
-import { WIRES } from './sse.js';
 import { timingsOf } from './timings.js';
 import { Turn } from './turn.js';
 
@@ -96,5 +95,5 @@ export function completion(model, body, { name }) {
   const { prompts: [prompt], options, stream } = asked(body, { unsupported: UNSUPPORTED, terms: TERMS, translate, info: model.info });
   const isEndless = body.n_predict == null || body.n_predict < 0;      // -1 and -2: until the context is full
   const begin = (begun) => model.complete(prompt, { ...options, ...(isEndless && { maxTokens: undefined }), ...begun });
-  return new Turn(begin, new Answer(name, typeof prompt === 'string' ? prompt : ''), { stream, wire: WIRES.data });
+  return new Turn(begin, new Answer(name, typeof prompt === 'string' ? prompt : ''), stream);
 }

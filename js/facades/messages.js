@@ -2,7 +2,6 @@
 // Anthropic's POST /messages over a Model: a message of blocks (thinking, text, uses of tools), and the events that tell of each.
 
 import { messagesRequest } from './messages-request.js';
-import { WIRES } from './sse.js';
 import { Turn } from './turn.js';
 import { randomId } from './work.js';
 
@@ -105,5 +104,5 @@ class Message {
  */
 export function message(model, body, { name }) {
   const { messages, options, stream } = messagesRequest(body);
-  return new Turn((begun) => model.chat(messages, { ...options, ...begun }), new Message(name), { stream, wire: WIRES.named });
+  return new Turn((begun) => model.chat(messages, { ...options, ...begun }), new Message(name), stream);
 }

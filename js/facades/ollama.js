@@ -8,7 +8,6 @@ import { wordOf } from './openai-limits.js';
 import { flag } from './openai-request.js';
 import { embedding } from './openai-vectors.js';
 import { ollamaChat, ollamaGenerate, ollamaRaw } from './ollama-request.js';
-import { WIRES } from './sse.js';
 import { durationsOf } from './timings.js';
 import { Turn } from './turn.js';
 
@@ -68,7 +67,6 @@ class Answer {
 class Loaded {
   accepted = Promise.resolve();
   ended = Promise.resolve();
-  wire = WIRES.lines;
   #answer;
 
   constructor(model, says, stream) {
@@ -88,7 +86,7 @@ export function chat(model, body, { name }) {
   checkBody(body);
   if (body.messages == null || body.messages.length === 0) return new Loaded(name, SAYS.chat, streams(body));
   const { messages, options, stream } = ollamaChat(body);
-  return new Turn((begun) => model.chat(messages, { ...options, ...begun }), new Answer(name, SAYS.chat), { stream, wire: WIRES.lines });
+  return new Turn((begun) => model.chat(messages, { ...options, ...begun }), new Answer(name, SAYS.chat), stream);
 }
 
 /** A request of POST /api/generate. @param {Pick<import('../index.d.ts').Model, 'chat' | 'complete' | 'info'>} model */
@@ -98,7 +96,7 @@ export function generate(model, body, { name }) {
   const isRaw = flag(body, 'raw');
   const { messages, prompts, options, stream } = isRaw ? ollamaRaw(body, model.info) : ollamaGenerate(body);
   const begin = (begun) => (isRaw ? model.complete(prompts[0], { ...options, ...begun }) : model.chat(messages, { ...options, ...begun }));
-  return new Turn(begin, new Answer(name, SAYS.generate), { stream, wire: WIRES.lines });
+  return new Turn(begin, new Answer(name, SAYS.generate), stream);
 }
 
 // --- vectors ---

@@ -5,14 +5,21 @@
 import { chatCompletion, textCompletion } from './openai.js';
 import { embedding, reranking } from './openai-vectors.js';
 import { KEPT, response } from './responses.js';
+import { WIRES } from './sse.js';
 
 /**
- * By path: work that is made of a request's body.
- * @type {Record<string, (model: any, body: any, identity: {name: string, fingerprint: string}, shelf: import('./responses-store.js').Shelf) => any>}
+ * A path that makes something of a request's body.
+ * @typedef {object} Making
+ * @property {(model: any, body: any, identity: {name: string, fingerprint: string}, shelf: import('./responses-store.js').Shelf) => any} begin work
+ * @property {typeof WIRES.openai} [wire] how its pieces are sent; there is none where it makes a list, which comes whole
+ * @property {boolean} [unlessNo] whether it comes in pieces unless a request says no; else where a request says so
  */
+
+/** By path. @type {Record<string, Making>} */
 export const CREATE = {
-  '/chat/completions': chatCompletion, '/completions': textCompletion, '/embeddings': embedding, '/rerank': reranking, '/reranking': reranking,
-  '/responses': response,
+  '/chat/completions': { begin: chatCompletion, wire: WIRES.openai }, '/completions': { begin: textCompletion, wire: WIRES.openai },
+  '/embeddings': { begin: embedding }, '/rerank': { begin: reranking }, '/reranking': { begin: reranking },
+  '/responses': { begin: response, wire: WIRES.named },
 };
 
 /**

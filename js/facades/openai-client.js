@@ -69,7 +69,7 @@ async function within(signal, work, take) {
 /** @returns {Promise<any>} the whole answer, or a stream */
 async function created({ model, identity, shelf }, path, body, signal) {
   try {
-    const work = CREATE[path](model, body, identity, shelf);
+    const work = CREATE[path].begin(model, body, identity, shelf);
     return await within(signal, work, async () => (work.stream ? work.accepted.then(() => work) : work.whole()));
   } catch (failure) {
     throw signal?.aborted ? reasonOf(signal) : failure;
@@ -139,8 +139,9 @@ async function answered(face, path, signal, body) {
   try {
     const answer = await created(face, path, body, signal);
     if (!answer.chunks) return json(200, answer);
-    const pieces = toPieces(answer, (failure) => ({ error: errorIn(failure, body).error }));
-    const headers = { 'Content-Type': answer.wire.type, 'Cache-Control': 'no-cache' };
+    const { wire } = CREATE[path];
+    const pieces = toPieces(answer, wire, (failure) => ({ error: errorIn(failure, body).error }));
+    const headers = { 'Content-Type': wire.type, 'Cache-Control': 'no-cache' };
     return new Response(bytesOf(pieces, { stop: () => answer.stop() }), { headers });
   } catch (failure) {
     if (signal?.aborted) throw failure;

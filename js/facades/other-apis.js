@@ -4,12 +4,11 @@
 import { completion } from './llama-completion.js';
 import { message } from './messages.js';
 import { chat, embed, embeddings, generate } from './ollama.js';
+import { WIRES } from './sse.js';
 
-/**
- * By path: work that is made of a request's body.
- * @type {Record<string, (model: any, body: any, identity: {name: string, fingerprint: string}) => any>}
- */
+/** By path. @type {Record<string, import('./openai-api.js').Making>} */
 export const CREATE_OTHER = {
-  '/messages': message, '/completion': completion,
-  '/api/chat': chat, '/api/generate': generate, '/api/embed': embed, '/api/embeddings': embeddings,
+  '/messages': { begin: message, wire: WIRES.named }, '/completion': { begin: completion, wire: WIRES.data },
+  '/api/chat': { begin: chat, wire: WIRES.lines, unlessNo: true }, '/api/generate': { begin: generate, wire: WIRES.lines, unlessNo: true },
+  '/api/embed': { begin: embed }, '/api/embeddings': { begin: embeddings },
 };

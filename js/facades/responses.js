@@ -8,7 +8,6 @@ import { unsupported } from './openai-refused.js';
 import { Output } from './responses-output.js';
 import { responsesRequest } from './responses-request.js';
 import { Reader } from './responses-store.js';
-import { WIRES } from './sse.js';
 import { Turn } from './turn.js';
 import { randomId } from './work.js';
 
@@ -152,7 +151,7 @@ export function response(model, body, { name }, shelf) {
   const output = new Output({ summary: body.reasoning?.summary != null, sealed, customs: shape?.customs ?? new Set() });
   const made = new Response(head, output, (whole) => { if (isKept) shelf.keep({ response: whole, input, previous }); });
   if (isBackground) shelf.checkLive();
-  const turn = new Turn((begun) => model.chat(messages, { ...options, ...begun }), made, { stream, wire: WIRES.named });
+  const turn = new Turn((begun) => model.chat(messages, { ...options, ...begun }), made, stream);
   if (!isBackground) return turn;
   const work = new Background(made, turn, (failure) => errorIn(failure, body));
   shelf.begin(head.id, work);

@@ -58,12 +58,12 @@ export const WIRES = {
 
 /**
  * An answer as it is sent: its chunks, then its end. A failure can only be told as a piece now.
- * @param {{chunks: () => AsyncIterable<object>, wire: typeof WIRES.openai, failed?: (error: object) => Iterable<object>}} work
+ * @param {{chunks: () => AsyncIterable<object>, failed?: (error: object) => Iterable<object>}} work
+ * @param {typeof WIRES.openai} wire
  * @param {(failure: unknown) => object} errorOf the failure as the API words it
  * @returns {AsyncGenerator<string>}
  */
-export async function* toPieces(work, errorOf) {
-  const { wire } = work;
+export async function* toPieces(work, wire, errorOf) {
   try {
     for await (const chunk of work.chunks()) yield wire.piece(chunk);
     yield wire.end;

@@ -20,9 +20,9 @@ export class Turn extends Work {
   /**
    * @param {(options: object) => import('../index.d.ts').Reply} begin
    * @param {Teller} teller
-   * @param {{stream: boolean, wire?: object}} how
+   * @param {boolean} stream whether the request asked for pieces
    */
-  constructor(begin, teller, { stream, wire }) {
+  constructor(begin, teller, stream) {
     const known = { promptTokens: 0, cachedTokens: 0 };
     super([({ onPrefill }) => begin({ onPrefill: (progress) => {
       if (progress?.phase !== 'vision') Object.assign(known, { promptTokens: progress?.total ?? 0, cachedTokens: progress?.cached ?? 0 });
@@ -30,7 +30,6 @@ export class Turn extends Work {
     } })], stream);
     this.#known = known;
     this.#teller = teller;
-    if (wire) this.wire = wire;
   }
 
   /** The whole answer. @returns {Promise<object>} */

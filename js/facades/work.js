@@ -2,16 +2,11 @@
 // The work that a request asks for: its replies, when the model has begun with them, when they have ended, and how they are stopped. What their
 // answer looks like, and how it is told in pieces, is its heirs' (openai.js, turn.js).
 
-import { WIRES } from './sse.js';
-
 export class Work {
   #replies;
 
   /** Settles when the model has begun with every reply, or refuses one: then none goes on. @type {Promise<void>} */
   accepted;
-
-  /** How pieces are sent, where the request asked for them. */
-  wire = WIRES.openai;
 
   /**
    * @param {((begun: {onPrefill: (progress: object) => void}) => import('../index.d.ts').Reply)[]} begin one for each reply
