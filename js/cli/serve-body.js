@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The JSON that a request brings, read as far as it may be long, and refused before that where its headers tell. While its request is under way it is
-// held as bytes, of which there are only so many, and read anew when it is wanted: what JSON becomes can be many times as large.
+// The JSON that a request brings, read as far as it may be long, and be work, and refused before that where its headers tell. While its request is
+// under way it is held as bytes, of which there are only so many, and read anew when it is wanted: what JSON becomes can be many times as large.
 
+import { JsonWeight, MOST_WEIGHT } from '../facades/json-weight.js';
 import { bodyOf } from '../facades/openai.js';
 import { retryHeaders } from '../facades/openai-error.js';
+import { isRecord } from '../shared/raw-json.js';
 import { refusal } from './serve-refusal.js';
 
+/** Of a body, at its top. */
+const MOST_FIELDS = 1000;
+
 const tooLarge = (most) => refusal(413, `The body is larger than ${most} bytes.`);
+
+const TOO_HEAVY = 'The body has too many values: a number counts 1, a text 3, an array or an object 5, a name 16 more, together at most '
+  + `${MOST_WEIGHT}.`;
 
 /** Room for the bodies of all requests under way. */
 export class Bodies {
@@ -37,6 +45,7 @@ export class Body {
   #chunks = [];
   #size = 0;
   #isOver = false;
+  #weight = new JsonWeight();
 
   /** @param {Bodies} bodies */
   constructor(bodies) {
@@ -62,6 +71,7 @@ export class Body {
 
   #add(chunk, most) {
     if (this.#size + chunk.length > most) throw tooLarge(most);
+    if (this.#weight.add(chunk) > MOST_WEIGHT) throw refusal(413, TOO_HEAVY);
     this.#bodies.take(chunk.length);
     this.#size += chunk.length;
     this.#chunks.push(chunk);
@@ -74,11 +84,15 @@ export class Body {
   parse() {
     try {
       this.known = bodyOf(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(this.#chunks)));
-      return this.known;
     } catch {
       throw refusal(400, 'The body is not JSON in UTF-8.');
     }
+    if (isRecord(this.known) && Object.keys(this.known).length > MOST_FIELDS) throw refusal(400, `The body has more than ${MOST_FIELDS} fields.`);
+    return this.known;
   }
+
+  /** Bytes. */
+  get size() { return this.#size; }
 
   /** But for its bytes. */
   forget() { this.known = undefined; }

@@ -1,43 +1,60 @@
 // SPDX-License-Identifier: MIT
-// Answers in pieces: server-sent events, or lines. Comments keep a connection alive while nothing is written, where clients skip them. A client that
-// does not read what it asked for is let go before that fills the memory.
+// Answers as they are sent: whole ones in pieces of their JSON, and those that come in pieces by themselves, as server-sent events or lines. Comments
+// keep a connection alive while nothing is written, where clients skip them. No piece is made before there is room for it.
 
 import { toPieces } from '../facades/sse.js';
-
-/** So many pieces of the longest one may wait in any case: a response repeats its request, which may be long, at once in several. */
-const LARGE = 4;
+import { jsonPieces } from './serve-pieces.js';
 
 /**
  * @param {import('node:http').ServerResponse} response
  * @param {{chunks: () => AsyncIterable<object>}} work
- * @param {{wire: any, waiting: boolean, pingMs: number, mostUnsent: number, worded: (failure: unknown) => {status: number, body: object}}} how
- *   waiting: whether nothing has begun yet
+ * @param {{wire: any, outbox: any, waiting: boolean, pingMs: number, mostUnsent: number,
+ *   worded: (failure: unknown) => {status: number, body: object}}} how waiting: whether nothing has begun yet
  * @returns {Promise<number>} the status: that of a failure, which can only be told as a piece now
  */
-export async function sendPieces(response, work, { wire, waiting, pingMs, mostUnsent, worded }) {
-  const { socket } = response.req;      // behind other answers on it, the response has none yet
+export async function sendPieces(response, work, { wire, outbox, waiting, pingMs, mostUnsent, worded }) {
   const { type, idle } = wire;
-  let most = mostUnsent;
-  const write = (text) => {
-    if (socket.destroyed || !text) return;
-    response.write(text);
-    most = Math.max(most, LARGE * text.length);
-    if (response.writableLength > most) socket.destroy();
-  };
   let status = 200;
   const failed = (failure) => {
     const { status: told, body } = worded(failure);
     status = told;
     return body;
   };
+  const ping = (text) => { if (outbox.unsent === 0) outbox.write(text); };
   response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
-  if (waiting) write(idle('waiting'));
-  const pings = setInterval(write, pingMs, idle('ping'));
+  if (waiting) outbox.write(idle('waiting'));
+  const pings = setInterval(ping, pingMs, idle('ping'));
   try {
-    for await (const piece of toPieces(work, wire, failed)) write(piece);
+    for await (const piece of toPieces(work, wire, failed)) {
+      outbox.write(piece);
+      await outbox.room(mostUnsent);
+    }
     return status;
   } finally {
     clearInterval(pings);
     response.end();
+  }
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/**
+ * A whole answer: `json` in pieces, of which `holds` bytes are there until the last of them is written, or a `text`.
+ * @param {import('node:http').ServerResponse} response
+ * @param {{json?: any, text?: string, type?: string, holds?: number}} answer
+ * @param {{status: number, headers?: Record<string, string>, outbox: any, mostUnsent: number,
+ *   turn: <T>(work: () => T) => Promise<T>}} how turn: does what takes some milliseconds
+ */
+export async function sendWhole(response, { json, text, type = JSON_TYPE, holds = 0 }, { status, headers, outbox, mostUnsent, turn }) {
+  const pieces = jsonPieces(json);
+  const isText = text !== undefined;
+  outbox.hold(holds);
+  const [first, second] = isText ? [{ value: text }, { done: true }] : await turn(() => [pieces.next(), pieces.next()]);
+  const length = second.done && { 'Content-Length': Buffer.byteLength(first.value) };
+  response.writeHead(status, { ...headers, 'Content-Type': type, ...length, 'X-Content-Type-Options': 'nosniff' });
+  outbox.write(first.value);
+  for (let next = second; !next.done && !outbox.isOver; next = await turn(() => pieces.next())) {
+    outbox.write(next.value);
+    await outbox.room(mostUnsent);
   }
 }

@@ -3,6 +3,8 @@
 // send requests to 127.0.0.1, and by a name of its own that leads there it can read the answers: so names are checked before anything else.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { REQUEST_ID } from '../facades/request-id.js';
+import { refusal } from './serve-refusal.js';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
@@ -55,4 +57,24 @@ export class Guard {
     if (same.length === 0) return 0;
     return same.includes(true) ? same.indexOf(true) + 1 : -1;
   }
+}
+
+/**
+ * What a page asks before its request, answered; what it may read of an answer. Pages that are not named get nothing, and no header that would help.
+ * @param {Guard} guard @returns {boolean} whether it was that
+ */
+export function isPreflight(guard, request, response) {
+  const origin = guard.originOf(request);
+  if (origin === null) throw refusal(403, 'Pages of this origin may not ask; --cors-origin allows them.');
+  if (!origin) return false;
+  response.setHeader('Access-Control-Allow-Origin', origin);
+  response.setHeader('Access-Control-Expose-Headers', `Retry-After, x-should-retry, ${REQUEST_ID}`);
+  response.setHeader('Vary', 'Origin');
+  if (request.method !== 'OPTIONS') return false;
+  const wanted = request.headers['access-control-request-headers'] ?? '';
+  response.writeHead(204, {
+    'Access-Control-Allow-Methods': 'GET, POST, DELETE', 'Access-Control-Max-Age': '600',
+    'Access-Control-Allow-Headers': /^[\w-]+(?:, *[\w-]+)*$/.test(wanted) ? wanted : 'authorization, content-type',
+  }).end();
+  return true;
 }

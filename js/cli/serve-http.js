@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT
 // The HTTP server: node:http with limits on all that a client can send or leave unread. A request passes, in this order: the host it names, the
-// page it comes from, its key, its path and method, its body; then its route answers. When a connection ends, whatever is made for it ends too.
+// page it comes from, its key, its path and method, its body; then its route answers. When a connection ends, whatever is made for it ends too. This
+// thread answers all: what takes it more than a moment is done in turns, of which the key, then the connection, that has used the least has the next.
 
 import { createServer } from 'node:http';
 import { SHAPES, shapeOf } from '../facades/api-errors.js';
 import { pathOf } from '../facades/openai-api.js';
 import { REQUEST_ID, requestId } from '../facades/request-id.js';
+import { Turns } from '../worker/turns.js';
 import { Bodies, Body, readBody } from './serve-body.js';
-import { sendPieces } from './serve-events.js';
+import { sendPieces, sendWhole } from './serve-events.js';
+import { isPreflight } from './serve-guard.js';
+import { Outboxes } from './serve-outbox.js';
 import { refusal, refusalOf } from './serve-refusal.js';
 import { routeOf } from './serve-routes.js';
 
 /**
- * Sizes in bytes, times in ms. `body`, `bodies`: of one request, and of all under way. `pipelined`, `underWay`: requests of a connection, and of
- * all, whose work has not ended, though whoever asked may be gone. `accept`: how long a refusal by the model is waited for before a stream's headers
- * go out.
+ * Sizes in bytes, times in ms. `body`, `bodies`: of one request, and of all under way. `unsent`: of an answer, what is made before it is taken;
+ * `unsentOfAll`: of all, with what is held to make them of; `rate`: bytes a second that a connection takes, or is let go after `slowMs`. `pipelined`,
+ * `underWay`: requests of a connection, and of all, whose work has not ended, though whoever asked may be gone. `accept`: how long a refusal by the
+ * model is waited for before a stream's headers go out.
  */
 export const LIMITS = {
-  body: 4 * 2 ** 20, bodies: 128 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 1024, pipelined: 64, underWay: 1024,
-  headersMs: 10_000, requestMs: 30_000, checkMs: 1000, pingMs: 15_000, acceptMs: 1000, lingerMs: 2000,
+  body: 4 * 2 ** 20, bodies: 128 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, unsentOfAll: 128 * 2 ** 20, rate: 16 * 2 ** 10,
+  connections: 1024, pipelined: 64, underWay: 1024,
+  headersMs: 10_000, requestMs: 30_000, slowMs: 10_000, checkMs: 1000, pingMs: 15_000, acceptMs: 1000, lingerMs: 2000,
 };
 
 const CLIENT_ERRORS = { HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'], ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'] };
@@ -34,7 +40,11 @@ export class HttpServer {
   #guard;
   #limits;
   #bodies;
-  #open = new WeakMap();      // socket -> its requests that are not answered: each a response and what ends its work
+  #outboxes;
+  #looks = null;              // at them, each second
+  #turns = new Turns(() => new Promise((resolve) => { setImmediate(resolve); }));
+  #guests = 0;                // connections so far
+  #open = new WeakMap();      // socket -> its number, and its requests that are not answered: each a response and what ends its work
   #underWay = 0;              // requests of all of them, and of those who are gone
   #closed = null;             // once nobody is let in any more: when all have gone
 
@@ -48,6 +58,7 @@ export class HttpServer {
     this.#guard = guard;
     this.#limits = { ...LIMITS, ...limits };
     this.#bodies = new Bodies(this.#limits.bodies, () => site.served.queue.retryAfter());
+    this.#outboxes = new Outboxes(this.#limits, { letGo: (why) => site.metrics.count('clients_let_go_total', 1, { why }) });
     const { header, headersMs, requestMs, checkMs, connections } = this.#limits;
     const options = { maxHeaderSize: header, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs };
     this.#server = createServer(options, (request, response) => {
@@ -66,6 +77,7 @@ export class HttpServer {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.on('error', () => {});     // a connection that cannot be taken is its client's to try again
+        this.#looks = setInterval(() => this.#outboxes.look(), this.#limits.checkMs).unref();
         resolve(this.#server.address().port);
       });
     });
@@ -84,23 +96,27 @@ export class HttpServer {
     await Promise.race([this.#closed, wait.passed]);
     clearInterval(idle);
     wait.cancel();
+    clearInterval(this.#looks);
     this.#server.closeAllConnections();
   }
 
   #watch(socket) {
-    const open = new Set();
-    this.#open.set(socket, open);
-    socket.once('close', () => { for (const { end } of open) end(); });
+    const exchanges = new Set();
+    this.#open.set(socket, { exchanges, guest: ++this.#guests });
+    socket.once('close', () => {
+      for (const { end } of exchanges) end();
+      this.#outboxes.close(socket);
+    });
   }
 
-  /** A connection on which nothing has moved for long: whoever waits for an answer has time, who does not read it has had it. */
+  /** A connection on which nothing has moved for long: whoever waits for an answer has time. */
   #leaveIdle(socket) {
-    if (socket.writableLength > 0 || !this.#open.get(socket)?.size) socket.destroy();
+    if (!this.#open.get(socket)?.exchanges.size) socket.destroy();
   }
 
   /** What is no request, or does not become one in time. */
   #refuseClient({ code }, socket) {
-    const hasAnswer = [...this.#open.get(socket) ?? []].some(({ response }) => response.headersSent);
+    const hasAnswer = [...this.#open.get(socket)?.exchanges ?? []].some(({ response }) => response.headersSent);
     if (!socket.writable || hasAnswer || code === 'ECONNRESET') return socket.destroy();
     const [status, words] = CLIENT_ERRORS[code] ?? [400, 'Bad Request'];
     const body = JSON.stringify(SHAPES.openai(status, refusal(status, `${words}.`).error));
@@ -110,10 +126,13 @@ export class HttpServer {
 
   async #receive(request, response) {
     const started = performance.now();
-    const exchange = { request, response, end: () => {}, body: new Body(this.#bodies), path: 'other', shape: SHAPES.openai };
-    const open = this.#open.get(request.socket);
-    if (open.size >= this.#limits.pipelined) return request.socket.destroy();
-    open.add(exchange);
+    const { exchanges, guest } = this.#open.get(request.socket);
+    if (exchanges.size >= this.#limits.pipelined) return request.socket.destroy();
+    const exchange = {
+      request, response, end: () => {}, body: new Body(this.#bodies), outbox: this.#outboxes.of(response), owner: { scope: 0, guest }, path: 'other',
+      shape: SHAPES.openai,
+    };
+    exchanges.add(exchange);
     this.#underWay++;
     if (this.#closed) response.setHeader('Connection', 'close');
     response.setHeader(REQUEST_ID, requestId(request.headers[REQUEST_ID]));
@@ -124,7 +143,7 @@ export class HttpServer {
       status = await this.#refuse(exchange, failure);
     } finally {
       exchange.body.release();
-      open.delete(exchange);
+      exchanges.delete(exchange);
       this.#underWay--;
     }
     this.#site.metrics.count('requests_total', 1, { path: exchange.path, code: status });
@@ -141,7 +160,7 @@ export class HttpServer {
     exchange.path = route?.path ?? 'other';
     exchange.shape = shapeOf(pathOf(request.url));
     if (!this.#guard.knowsHost(request)) throw refusal(403, 'The Host is not one of this server; --allow-host allows others.');
-    if (this.#isPreflight(request, response)) return 204;
+    if (isPreflight(this.#guard, request, response)) return 204;
     const key = this.#guard.keyOf(request);
     if (exchange.path !== '/health' && key < 0) {
       throw refusal(401, 'The key is missing or wrong.', { headers: { 'WWW-Authenticate': 'Bearer' } });
@@ -150,47 +169,43 @@ export class HttpServer {
     if (!route) throw refusal(404, 'There is nothing at this path.');
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
-    const { json, text, type, completion, wire } = await this.#made(exchange, route, { method, key });
-    if (completion) return this.#complete(exchange, completion, wire);
-    return this.#send(exchange, 200, text ?? JSON.stringify(json), type);
+    exchange.owner.scope = key;
+    const { completion, wire, ...answer } = await this.#made(exchange, route, { method, key });
+    return completion ? this.#complete(exchange, completion, wire) : this.#send(exchange, 200, answer);
   }
 
   /** What a route makes of a request. */
-  async #made({ request, body }, route, { method, key }) {
+  async #made(exchange, route, { method, key }) {
+    const { request, body, owner } = exchange;
     const make = route.methods[method];
-    if (method !== 'POST' || route.bodiless) return make(this.#site, route, key);
+    const asker = {
+      key, guest: owner.guest, socket: request.socket, body, turn: (work) => this.#turn(exchange, work), whenGone: (end) => { exchange.end = end; },
+    };
+    if (method !== 'POST' || route.bodiless) return make(this.#site, route, asker);
     if (this.#underWay > this.#limits.underWay) throw refusal(429, 'Too many requests are under way.', { headers: { 'Retry-After': '1' } });
     await readBody(request, body, this.#limits.body);
-    return make(this.#site, body.parse(), key, { socket: request.socket, body });
+    const json = await asker.turn(() => body.parse());
+    return asker.turn(() => make(this.#site, json, asker));
   }
 
-  /** What a page asks before its request. Pages that are not named get nothing, and no header that would help them. */
-  #isPreflight(request, response) {
-    const origin = this.#guard.originOf(request);
-    if (origin === null) throw refusal(403, 'Pages of this origin may not ask; --cors-origin allows them.');
-    if (!origin) return false;
-    response.setHeader('Access-Control-Allow-Origin', origin);
-    response.setHeader('Access-Control-Expose-Headers', `Retry-After, x-should-retry, ${REQUEST_ID}`);
-    response.setHeader('Vary', 'Origin');
-    if (request.method !== 'OPTIONS') return false;
-    const wanted = request.headers['access-control-request-headers'] ?? '';
-    response.writeHead(204, {
-      'Access-Control-Allow-Methods': 'GET, POST, DELETE', 'Access-Control-Max-Age': '600',
-      'Access-Control-Allow-Headers': /^[\w-]+(?:, *[\w-]+)*$/.test(wanted) ? wanted : 'authorization, content-type',
-    }).end();
-    return true;
+  /** What whoever asks has this thread do, in his turn; nothing where he has gone. */
+  #turn({ request, owner }, work) {
+    return this.#turns.run(owner, () => {
+      if (request.socket.destroyed) throw refusal(499, 'Whoever asked has gone.');
+      return work();
+    });
   }
 
   async #complete(exchange, completion, wire) {
-    const { response, request } = exchange;
+    const { response, request, outbox } = exchange;
     const { unsent: mostUnsent, pingMs, acceptMs } = this.#limits;
     const worded = (failure) => this.#worded(exchange, failure);
     exchange.end = () => completion.stop();
     if (request.socket.destroyed) completion.stop();
-    if (!completion.stream) return this.#send(exchange, 200, JSON.stringify(await completion.whole()));
+    if (!completion.stream) return this.#send(exchange, 200, { json: await completion.whole() });
     const wait = after(acceptMs);
     const waiting = await Promise.race([completion.accepted, wait.passed]).finally(wait.cancel);
-    return sendPieces(response, completion, { wire, waiting: waiting === true, pingMs, mostUnsent, worded });
+    return sendPieces(response, completion, { wire, outbox, waiting: waiting === true, pingMs, mostUnsent, worded });
   }
 
   /** A failure as the API of the request words it. */
@@ -201,17 +216,17 @@ export class HttpServer {
 
   #refuse(exchange, failure) {
     const { status, body, headers } = this.#worded(exchange, failure);
-    return this.#send(exchange, status, JSON.stringify(body), undefined, headers);
+    return this.#send(exchange, status, { text: JSON.stringify(body) }, headers);
   }
 
   /** An answer to a request that has not come whole is the connection's last; what still comes is thrown away for a while, so that it is read. */
-  async #send({ request, response }, status, text, type = 'application/json; charset=utf-8', headers = {}) {
+  async #send({ request, response, outbox, owner }, status, answer, headers = {}) {
     if (response.destroyed || response.headersSent) return status;
     const isWhole = request.complete || !(request.headers['transfer-encoding'] || Number(request.headers['content-length']) > 0);
     if (!isWhole) response.setHeader('Connection', 'close');
-    response.writeHead(status, { ...headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(text), 'X-Content-Type-Options': 'nosniff' });
-    if (isWhole) return response.end(text) && status;
-    response.write(text);
+    const turn = (work) => this.#turns.run(owner, work);
+    await sendWhole(response, answer, { status, headers, outbox, mostUnsent: this.#limits.unsent, turn });
+    if (isWhole) return response.end() && status;
     request.resume();
     const wait = after(this.#limits.lingerMs);
     await Promise.race([new Promise((resolve) => { request.once('close', resolve); request.once('end', resolve); }), wait.passed]);

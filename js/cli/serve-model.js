@@ -86,18 +86,21 @@ export class ServedModel {
     return this.#model;
   }
 
-  /** The model as one of those sees it who share it: what is known of others' prompts is not used for his. @param {number} cacheScope his */
-  within(cacheScope) {
-    const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, cacheScope });
+  /**
+   * The model as one of those sees it who share it: what is known of others' prompts is not used for his.
+   * @param {number} cacheScope his @param {number} guest which of those he is who share that
+   */
+  within(cacheScope, guest = 0) {
+    const his = (options) => ({ ...options, cacheScope });
+    const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, his(options));
     return {
-      info: this.info, chat: begin('chat'), complete: begin('complete'), detokenize: (tokens) => this.detokenize(tokens),
-      embed: (texts, options) => this.#list('embed', [texts], { ...options, cacheScope }),
-      rank: (query, documents, options) => this.#list('rank', [query, documents], { ...options, cacheScope }),
+      info: this.info, chat: begin('chat'), complete: begin('complete'),
+      tokenize: (input, options) => this.#ask((model) => model.tokenize(input, options)),
+      detokenize: (tokens, options) => this.#ask((model) => model.detokenize(tokens, options)),
+      embed: (texts, options) => this.#list('embed', [texts], his(options)),
+      rank: (query, documents, options) => this.#list('rank', [query, documents], his(options)),
     };
   }
-
-  tokenize(input, options) { return this.#ask((model) => model.tokenize(input, options)); }
-  detokenize(tokens, options) { return this.#ask((model) => model.detokenize(tokens, options)); }
 
   /** What is being made or waits for that, in numbers. */
   get jobs() {

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Who waits before anything is made for him. So many replies are under way as the engine makes side by side, and a few more, so that it never wants
-// for one; all others wait here, where one costs the bytes of its body and no work. Places go to the key that has the fewest, then to the connection
-// that has, then to who came first. Lists of texts, and replies in the background, have places of their own, behind those of replies.
+// for one; all others wait here, where one costs the bytes of its body and no work. Places go to the key that has the fewest, then to the one that
+// has held them for the shortest time of late, then to the connection that has, then to who came first. Lists of texts and replies in the background
+// have places of their own, behind those of replies, and so has what wants no reply (tokens of a text). Nobody has all places with what is prepared.
 
 import { retryHeaders } from '../facades/openai-error.js';
+import { Account } from '../worker/turns.js';
 import { refusal } from './serve-refusal.js';
 
 /** Sequences that the engine takes beside those that it computes, and how many of them in the background (worker/runner.js). */
 const BESIDE = 64;
 const BESIDE_BEHIND = 32;
+
+/** Of what wants no reply: so many at once, and so many of one key, or of a connection without. */
+const ASKS = 4;
+const OWN_ASKS = 2;
+
+/** Bytes of a request from which on two of them that the model has not begun with are as many as one key, or one connection without, may have. */
+const HEAVY = 2 ** 16;
 
 /** Seconds after which clients repeat by what they are told; those of the official client wait no longer than a minute. */
 const MOST_SECONDS = 60;
@@ -17,6 +26,15 @@ const MOST_SECONDS = 60;
 const FIRST_MS = 1000;
 const SHARE = 0.2;
 
+/** Places of a key, or of a connection. */
+class Lane {
+  waiting = 0;
+  running = 0;
+  asks = 0;
+  unbegun = 0;      // part of what may be prepared at once
+  account = new Account();
+}
+
 /** Whether the first numbers that differ are less. @param {number[]} a @param {number[]} b */
 function isLess(a, b) {
   const at = a.findIndex((value, i) => value !== b[i]);
@@ -24,8 +42,20 @@ function isLess(a, b) {
 }
 
 /**
+ * @typedef {object} Asker who asks
+ * @property {number} key 0: none is needed
+ * @property {number} guest the number of his connection
+ * @property {import('node:net').Socket} socket
+ * @property {import('./serve-body.js').Body} body that he has sent
+ * @property {<T>(work: () => T) => Promise<Awaited<T>>} turn does what takes this thread some milliseconds, when it is his turn
+ * @property {(end: () => void) => void} whenGone what then ends
+ */
+
+/**
  * @typedef {object} Place
  * @property {Promise<void> | null} turn when it comes; null: it has. It rejects when the server ends, and when who waits has left
+ * @property {boolean} isWaiting
+ * @property {() => void} begin the model has begun
  * @property {() => void} leave it; also while it is waited for
  */
 
@@ -35,11 +65,10 @@ export class Queue {
   #observe;
   #now;
   #waiting = [];              // in the order of their arrival
-  #keys = new Map();          // key -> {running, last}: replies under way, and when it was let in last
+  #keys = new Map();          // key -> Lane
   #sockets = new WeakMap();   // the same of a connection
-  #running = [0, 0];          // replies under way; those behind
-  #turns = 0;
-  #ms;                        // that a reply takes, from its place on; undefined: none has ended
+  #running = { reply: 0, behind: 0, ask: 0 };
+  #ms = {};                   // that one of a kind takes, from its place on; undefined: none has ended
 
   /**
    * @param {{most?: number, parallel: () => number, observe?: (seconds: number) => void, now?: () => number}} options most: who may wait;
@@ -57,75 +86,123 @@ export class Queue {
 
   /**
    * A place, or a wait for one. Throws what tells a client to come again where too many wait.
-   * @param {{key: number, socket: object, weight?: number, isBehind?: boolean}} who weight: replies that it makes at once
+   * @param {{key: number, socket: object, weight?: number, kind?: 'reply' | 'behind' | 'ask', bytes?: number}} who weight: replies that it makes at
+   *   once; bytes: of its request
    * @returns {Place}
    */
-  enter({ key, socket, weight = 1, isBehind = false }) {
-    const parallel = this.#parallel();
-    const most = isBehind ? 2 * parallel : BESIDE;      // a list is worked at in parts of that size
+  enter({ key, socket, weight = 1, kind = 'reply', bytes = 0 }) {
+    const most = kind === 'behind' ? 2 * this.#parallel() : BESIDE;      // a list is worked at in parts of that size
     const ticket = {
-      key, socket, isBehind, weight: Math.max(1, Math.min(weight, most)), arrived: this.#now(), begun: null, turn: null, settle: null,
-      leave: () => this.#leave(ticket),
+      kind, weight: Math.max(1, Math.min(weight, most)), lanes: [this.#laneOf(this.#keys, key), this.#laneOf(this.#sockets, socket)],
+      isKeyed: key > 0, part: 1 / (bytes > HEAVY ? 2 : Math.max(2, Math.ceil(this.#places / 2))), isPrepared: false, isWaiting: true,
+      arrived: this.#now(), begun: null, turn: null, settle: null,
+      begin: () => this.#prepared(ticket), leave: () => this.#leave(ticket),
     };
-    this.#waiting.push(ticket);
-    this.#letIn();
+    this.#wait(ticket);
     if (ticket.begun !== null) return ticket;
-    if (this.#waiting.length > this.#most) {
-      this.#waiting.pop();
-      throw this.#refusal();
-    }
     ticket.turn = new Promise((resolve, reject) => { ticket.settle = { resolve, reject }; });
     ticket.turn.catch(() => {});
+    if (this.#waiting.length > this.#most) this.#sendAway(ticket);
     return ticket;
   }
 
-  /** Seconds until what waits now has had its turn, as far as that can be told. */
-  retryAfter() {
-    const waiting = this.#waiting.reduce((sum, { weight }) => sum + weight, 0);
-    const running = Math.max(1, this.#running[0] + this.#running[1]);
-    return Math.max(1, Math.min(MOST_SECONDS, Math.ceil((waiting * (this.#ms ?? FIRST_MS)) / running / 1000)));
+  /** Seconds until what waits now has had its turn, as far as that can be told. @param {'reply' | 'behind' | 'ask'} [kind] */
+  retryAfter(kind = 'reply') {
+    const isAsk = kind === 'ask';
+    const waiting = this.#waiting.reduce((sum, one) => sum + ((one.kind === 'ask') === isAsk ? one.weight : 0), 0);
+    const running = Math.max(1, isAsk ? this.#running.ask : this.#running.reply + this.#running.behind);
+    return Math.max(1, Math.min(MOST_SECONDS, Math.ceil((waiting * (this.#ms[isAsk ? 'ask' : 'reply'] ?? FIRST_MS)) / running / 1000)));
   }
 
   /** Sends everybody away who waits. @param {Error} reason */
   end(reason) {
-    for (const { settle } of this.#waiting.splice(0)) settle.reject(reason);
+    while (this.#waiting.length) this.#takeOut(this.#waiting[0]).settle.reject(reason);
   }
 
-  #refusal() {
-    const message = `${this.#waiting.length} requests wait already, which is as many as may (--queue).`;
-    return refusal(429, message, { headers: retryHeaders(this.retryAfter()) });
-  }
-
-  #leave(ticket) {
-    const at = this.#waiting.indexOf(ticket);
-    if (at >= 0) {
-      this.#waiting.splice(at, 1);
-      ticket.settle.reject(refusal(499, 'Whoever asked has gone.'));
-    } else if (ticket.begun !== null) {
-      this.#free(ticket);
-    }
-    this.#letIn();
-  }
-
-  #free(ticket) {
-    const { key, socket, isBehind, weight, begun } = ticket;
-    const ms = this.#now() - begun;
-    this.#ms = this.#ms === undefined ? ms : this.#ms + SHARE * (ms - this.#ms);
-    ticket.begun = null;
-    this.#running[Number(isBehind)] -= weight;
-    for (const lane of [this.#laneOf(this.#keys, key), this.#laneOf(this.#sockets, socket)]) lane.running -= weight;
-  }
+  // --- who waits ---
 
   #laneOf(lanes, name) {
-    const lane = lanes.get(name) ?? { running: 0, last: 0 };
+    const lane = lanes.get(name) ?? new Lane();
     lanes.set(name, lane);
     return lane;
   }
 
+  #wait(ticket) {
+    this.#waiting.push(ticket);
+    for (const lane of ticket.lanes) lane.waiting++;
+    this.#letIn();
+  }
+
+  #takeOut(ticket) {
+    this.#waiting.splice(this.#waiting.indexOf(ticket), 1);
+    ticket.isWaiting = false;
+    for (const lane of ticket.lanes) lane.waiting--;
+    return ticket;
+  }
+
+  /** One more waits than may: of the key, then the connection, that has the most waiting, the last one goes. Throws where that is the newcomer. */
+  #sendAway(newcomer) {
+    const rankOf = ({ lanes }) => lanes.map(({ waiting }) => waiting);
+    const most = this.#waiting.reduce((last, one) => (isLess(rankOf(one), rankOf(last)) ? last : one), newcomer);
+    const isMore = isLess(rankOf(newcomer), rankOf(most));
+    const gone = this.#takeOut(isMore ? most : newcomer);
+    const message = `${this.#waiting.length} requests wait already, which is as many as may (--queue).`;
+    const reason = refusal(429, message, { headers: retryHeaders(this.retryAfter(gone.kind)) });
+    if (!isMore) throw reason;
+    gone.settle.reject(reason);
+  }
+
+  #leave(ticket) {
+    if (ticket.isWaiting) this.#takeOut(ticket).settle.reject(refusal(499, 'Whoever asked has gone.'));
+    else if (ticket.begun !== null) this.#free(ticket);
+    this.#letIn();
+  }
+
+  // --- who has a place ---
+
+  #admit(ticket) {
+    const { kind, weight, lanes, part, settle } = this.#takeOut(ticket);
+    this.#running[kind] += weight;
+    for (const lane of lanes) {
+      lane.running += weight;
+      if (kind === 'ask') lane.asks++;
+      if (kind === 'reply') lane.unbegun += part;
+    }
+    ticket.begun = this.#now();
+    this.#observe((ticket.begun - ticket.arrived) / 1000);
+    settle?.resolve();
+  }
+
+  /** The model has begun with it: what others wait for now is no longer its preparation. */
+  #prepared(ticket) {
+    if (ticket.isPrepared || ticket.begun === null) return;
+    ticket.isPrepared = true;
+    if (ticket.kind === 'reply') for (const lane of ticket.lanes) lane.unbegun -= ticket.part;
+    this.#letIn();
+  }
+
+  #free(ticket) {
+    const { kind, weight, lanes, begun } = ticket;
+    const now = this.#now();
+    const ms = now - begun;
+    const before = this.#ms[kind];
+    this.#ms[kind] = before === undefined ? ms : before + SHARE * (ms - before);
+    this.#prepared(ticket);
+    ticket.begun = null;
+    this.#running[kind] -= weight;
+    for (const lane of lanes) {
+      lane.running -= weight;
+      lane.account.charge(ms * weight, now);
+      if (kind === 'ask') lane.asks--;
+    }
+  }
+
+  // --- whose turn it is ---
+
   #letIn() {
-    for (const isBehind of [false, true]) {
-      while (this.#hasPlace(isBehind)) {
-        const next = this.#next(isBehind);
+    for (const kind of /** @type {const} */ (['ask', 'reply', 'behind'])) {
+      while (this.#hasPlace(kind)) {
+        const next = this.#next(kind);
         if (!next) break;
         if (!this.#fits(next)) return;      // nobody overtakes it
         this.#admit(next);
@@ -133,44 +210,36 @@ export class Queue {
     }
   }
 
-  /** Whose turn it is. */
-  #next(isBehind) {
+  #next(kind) {
     let best = null;
+    const now = this.#now();
     for (const ticket of this.#waiting) {
-      const rank = this.#rankOf(ticket);
-      if (ticket.isBehind === isBehind && (!best || isLess(rank, best.rank))) best = { ticket, rank };
+      if (ticket.kind !== kind || !this.#mayHave(ticket)) continue;
+      const rank = ticket.lanes.flatMap(({ running, account }) => [running, account.used(now)]);      // of equals who came first
+      if (!best || isLess(rank, best.rank)) best = { ticket, rank };
     }
     return best?.ticket;
   }
 
-  /** The least comes first, of equals who came first. */
-  #rankOf({ key, socket }) {
-    const { running, last } = this.#laneOf(this.#keys, key);
-    return [running, last, this.#laneOf(this.#sockets, socket).running];
+  /** Whether a key, or a connection without, may have more of a kind. */
+  #mayHave({ kind, lanes: [keyed, own], isKeyed, part }) {
+    const { asks, unbegun } = isKeyed ? keyed : own;
+    if (kind === 'ask') return asks < OWN_ASKS;
+    return kind !== 'reply' || unbegun === 0 || unbegun + part <= 1.001;
   }
 
   /** A few more than the engine makes: the next one begins in the step after which another has ended. */
-  #hasPlace(isBehind) {
+  get #places() {
     const parallel = this.#parallel();
-    return this.#running[Number(isBehind)] < parallel + Math.ceil(parallel / 4);
+    return parallel + Math.ceil(parallel / 4);
   }
 
-  #fits({ isBehind, weight }) {
-    const [replies, behind] = this.#running;
-    const parallel = this.#parallel();
-    return replies + behind + weight <= parallel + BESIDE && (!isBehind || behind + weight <= parallel + BESIDE_BEHIND);
-  }
+  #hasPlace(kind) { return this.#running[kind] < (kind === 'ask' ? ASKS : this.#places); }
 
-  #admit(ticket) {
-    const { key, socket, isBehind, weight, settle } = ticket;
-    this.#waiting.splice(this.#waiting.indexOf(ticket), 1);
-    this.#running[Number(isBehind)] += weight;
-    for (const lane of [this.#laneOf(this.#keys, key), this.#laneOf(this.#sockets, socket)]) {
-      lane.running += weight;
-      lane.last = ++this.#turns;
-    }
-    ticket.begun = this.#now();
-    this.#observe((ticket.begun - ticket.arrived) / 1000);
-    settle?.resolve();
+  #fits({ kind, weight }) {
+    const { reply, behind } = this.#running;
+    const parallel = this.#parallel();
+    if (kind === 'ask') return true;
+    return reply + behind + weight <= parallel + BESIDE && (kind === 'reply' || behind + weight <= parallel + BESIDE_BEHIND);
   }
 }

@@ -5,6 +5,7 @@ import { chatRequest } from '../facades/openai.js';
 import { messagesRequest } from '../facades/messages-request.js';
 import { completionRequest } from '../facades/openai-request.js';
 import { checkOptions } from '../page/options.js';
+import { Reply } from '../page/reply.js';
 import { isRecord } from '../shared/raw-json.js';
 import { refusal } from './serve-refusal.js';
 
@@ -26,33 +27,83 @@ function loadOf(path, { wire }, body) {
   const { prompt, input, documents, n, best_of: most, priority } = isRecord(body) ? body : {};
   const isBehind = !wire || priority === 'background' || priority > 0;
   const texts = countOf(prompt) * countOf(documents) * (path === '/responses' ? 1 : countOf(input));
-  return { isBehind, weight: texts * Math.max(numberOf(n), numberOf(most)) };
+  return { kind: isBehind ? 'behind' : 'reply', weight: texts * Math.max(numberOf(n), numberOf(most)) };
 }
 
 /** The place is left when the work has ended. */
 function holding(place, work) {
   const leave = () => place.leave();
+  work.accepted?.then(() => place.begin(), () => {});
   Promise.resolve(work.ended ?? work.whole()).then(leave, leave);
   return work;
 }
 
+/** A reply that ended before it began. */
+const NOTHING = {
+  text: '', thinking: '', finishReason: 'aborted', usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 },
+  timings: { waitMs: 0, prefillMs: 0, decodeMs: 0, tokensPerSecond: 0 },
+};
+
+/** A reply that begins when its turn comes. @param {import('./serve-queue.js').Place} place @param {() => any} begin */
+const replyAt = (place, begin) => new Reply((push) => {
+  let reply = null;
+  let stopped = false;
+  const made = async () => {
+    await place.turn;
+    reply = begin();
+    reply.result.then(() => place.leave(), () => place.leave());
+    for await (const event of reply.events) push(event);
+    return reply.result;
+  };
+  const promise = made().catch((error) => {
+    if (stopped && !reply) return NOTHING;
+    place.leave();
+    throw error;
+  });
+  return { promise, stop() {
+    stopped = true;
+    if (reply) reply.stop();
+    else place.leave();
+  } };
+});
+
 /**
- * Work for a request, now or in its turn. A response that is made in the background has few of its kind beside it, and its client is told at once.
+ * Work for a request, now or in its turn. Of a response that is made in the background the client is told at once that it waits.
  * @param {{queue: import('./serve-queue.js').Queue, model: any, path: string, making: import('../facades/openai-api.js').Making,
- *   body: any, key: number, sent: {socket: object, body: import('./serve-body.js').Body}}} asked
- * @param {(body: any) => any} begin
+ *   body: any, asker: import('./serve-queue.js').Asker}} asked
+ * @param {(body: any, model: any) => any} begin
  */
-export function inTurn({ queue, model, path, making, body, key, sent }, begin) {
-  if (path === '/responses' && body?.background === true) return begin(body);
-  const place = queue.enter({ key, socket: sent.socket, ...loadOf(path, making, body) });
+export function inTurn({ queue, model, path, making, body, asker }, begin) {
+  const { key, socket, turn, body: sent } = asker;
+  const enter = (load) => queue.enter({ key, socket, bytes: sent.size, ...load });
+  if (path === '/responses' && body?.background === true) {
+    const chat = (...given) => replyAt(enter({ kind: 'behind' }), () => model.chat(...given));
+    return begin(body, { ...model, chat });
+  }
+  const place = enter(loadOf(path, making, body));
   try {
-    if (!place.turn) return holding(place, begin(body));
+    if (!place.turn) return holding(place, begin(body, model));
     CHECKS[path]?.(body, model);
-    sent.body.forget();
-    return new Queued(place, () => begin(sent.body.parse()), streams(making, body));
+    sent.forget();
+    return new Queued(place, async () => {
+      const again = await turn(() => sent.parse());
+      return turn(() => begin(again, model));
+    }, streams(making, body));
   } catch (error) {
     place.leave();
     throw error;
+  }
+}
+
+/** What wants no reply, once there is a place for it. */
+export async function asked({ queue, asker: { key, socket, whenGone } }, work) {
+  const place = queue.enter({ key, socket, kind: 'ask' });
+  try {
+    whenGone(() => { if (place.isWaiting) place.leave(); });
+    await place.turn;
+    return await work();
+  } finally {
+    place.leave();
   }
 }
 
@@ -65,7 +116,7 @@ class Queued {
   /** @type {Promise<void>} */
   accepted;
 
-  /** @param {import('./serve-queue.js').Place} place @param {() => any} begin @param {boolean} stream */
+  /** @param {import('./serve-queue.js').Place} place @param {() => Promise<any>} begin @param {boolean} stream */
   constructor(place, begin, stream) {
     this.#place = place;
     this.stream = stream;
@@ -74,11 +125,13 @@ class Queued {
     this.accepted.catch(() => {});
   }
 
-  #begin(begin) {
+  async #begin(begin) {
     try {
       if (this.#stopped) throw refusal(499, 'Whoever asked has gone.');
-      this.#begun = holding(this.#place, begin());
-      return this.#begun;
+      const work = await begin();
+      this.#begun = holding(this.#place, work);
+      if (this.#stopped) work.stop();
+      return work;
     } catch (error) {
       this.#place.leave();
       throw error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a server answers to which path: the OpenAI API's, other APIs', and those of llama-server that its clients use. A handler gives `json`, a
-// `text` with its type, or a `completion`, made in the scope of the key that asks (0: none is needed); what it throws becomes an error. Nothing in
+// `text` with its type, or a `completion`, made in the scope of the key that asks; what it throws becomes an error. Nothing in
 // a request names a file, a path or a template.
 
 import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../facades/openai-api.js';
@@ -8,7 +8,7 @@ import { Shelves } from '../facades/responses-store.js';
 import { CREATE_OTHER } from '../facades/other-apis.js';
 import { badParam } from '../shared/errors.js';
 import { ollamaRoutes } from './serve-ollama.js';
-import { inTurn } from './serve-queued.js';
+import { asked, inTurn } from './serve-queued.js';
 import { refusal } from './serve-refusal.js';
 import { tokenRoutes } from './serve-tokens.js';
 
@@ -23,7 +23,9 @@ import { tokenRoutes } from './serve-tokens.js';
  * @property {boolean} slots whether /slots may be asked
  * @property {() => Promise<string>} template the model's own
  * @property {number} started seconds since 1970
+ * @property {boolean} [sharesCaches] whether what one key's requests have left behind is used for those of others
  */
+
 
 const identityOf = ({ served, name, version }) => ({ name, fingerprint: `quern-${version}-${served.fingerprint}` });
 
@@ -48,14 +50,26 @@ const checkOllama = (site, given) => checkName(site, typeof given === 'string' ?
 /** Work of paths. */
 const ALL = { ...CREATE, ...CREATE_OTHER };
 
+/**
+ * The model for who asks. Of those who share a scope each key, or each connection, has its share of the engine's time.
+ * @param {import('./serve-queue.js').Asker} asker
+ */
+function modelFor(site, asker) {
+  const { served, sharesCaches = false } = site;
+  const { key, guest } = asker;
+  const model = sharesCaches ? served.within(0, key || guest) : served.within(key, guest);
+  const inPlace = (kind) => (...given) => asked({ queue: served.queue, asker }, () => model[kind](...given));
+  return { ...model, tokenize: inPlace('tokenize'), detokenize: inPlace('detokenize') };
+}
+
 /** Work of a path of an API, in its turn. */
-const create = (path) => (site, body, key, sent) => {
+const create = (path) => (site, body, asker) => {
   const check = path.startsWith('/api/') ? checkOllama : checkName;
   check(site, body?.model);
-  const model = site.served.within(key);
+  const model = modelFor(site, asker);
   const making = ALL[path];
-  const begin = (asked) => making.begin(model, asked, identityOf(site), shelfOf(site, key));
-  return { completion: inTurn({ queue: site.served.queue, model, path, making, body, key, sent }, begin), wire: making.wire };
+  const begin = (given, used) => making.begin(used, given, identityOf(site), shelfOf(site, asker.key));
+  return { completion: inTurn({ queue: site.served.queue, model, path, making, body, asker }, begin), wire: making.wire };
 };
 
 /** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */
@@ -68,8 +82,8 @@ function shelfOf(site, scope) {
 }
 
 /** What is asked of a response that is kept. */
-const kept = (handler) => async (site, { id, query }, scope) => {
-  const json = await handler(shelfOf(site, scope), id, query);
+const kept = (handler) => async (site, { id, query }, { key }) => {
+  const json = await handler(shelfOf(site, key), id, query);
   if (json) return { json };
   throw refusal(404, `The response '${id.slice(0, 64)}' is not kept here, or no longer.`, { param: 'response_id' });
 };
@@ -112,7 +126,7 @@ function slots({ served, slots: allowed }) {
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
   '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
-  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), ...tokenRoutes(checkName, shelfOf),
+  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), ...tokenRoutes(checkName, shelfOf, modelFor),
   '/': { GET: root },
 };
 

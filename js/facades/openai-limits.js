@@ -4,6 +4,7 @@
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
+import { MOST_WEIGHT, weightOf } from './json-weight.js';
 import { unsupported } from './openai-refused.js';
 
 /** Likeliest tokens at most: of completions the API itself gives 5, other servers more. */
@@ -33,6 +34,7 @@ function formatOf(format) {
 /** A schema, which some clients send as text. */
 function schemaIn(value, path) {
   if (typeof value !== 'string') return value;
+  if (weightOf(value) > MOST_WEIGHT) throw badParam(path, 'has too many values');
   try {
     return JSON.parse(value);
   } catch {

@@ -9,10 +9,10 @@ import { isRecord } from '../shared/raw-json.js';
 import { modern } from './openai-legacy.js';
 import { limitsOf, logprobsOf } from './openai-limits.js';
 import { unsupported } from './openai-refused.js';
-import { callShape, toolFields, toolOptions } from './openai-tools.js';
+import { Arguments, callShape, toolFields, toolOptions } from './openai-tools.js';
 
 /** Choices of one prompt, choices of a request, and sizes that no honest request has. */
-const MOST = { n: 8, choices: 64, messages: 10_000, biases: 1000 };
+export const MOST = { n: 8, choices: 64, messages: 10_000, biases: 1000 };
 
 /** Tokens of a completion that names no limit: the API's own default. Chats have none. */
 const COMPLETION_TOKENS = 16;
@@ -144,18 +144,18 @@ function contentOf({ content, role, refusal }, path) {
   return texts.includes(undefined) ? parts : texts.join('');
 }
 
-function messageOf(message, path) {
+function messageOf(message, path, written) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
   const { role } = message;
   const thoughts = Object.fromEntries(THOUGHTS.filter((name) => message[name] != null).map((name) => [name, message[name]]));
   const known = typeof role === 'string' && Object.hasOwn(ROLES, role) ? ROLES[role] : role;
-  return { role: known, content: contentOf(message, path), ...thoughts, ...toolFields(message, path) };
+  return { role: known, content: contentOf(message, path), ...thoughts, ...toolFields(message, path, written) };
 }
 
 function messagesOf({ messages }) {
   if (!Array.isArray(messages)) throw badParam('messages', 'must be an array of messages');
-  if (messages.length > MOST.messages) throw badParam('messages', `are more than ${MOST.messages}`);
-  return messages.map((message, i) => messageOf(message, `messages[${i}]`));
+  const written = new Arguments();
+  return messages.map((message, i) => messageOf(message, `messages[${i}]`, written));
 }
 
 /**
@@ -175,6 +175,7 @@ function messagesOf({ messages }) {
 /** @returns {Request} of POST /chat/completions */
 export function chatRequest(given) {
   const { options, ...request } = common(given, 'chat');
+  if (Array.isArray(given.messages) && given.messages.length > MOST.messages) throw badParam('messages', `are more than ${MOST.messages}`);
   const body = modern(given);
   const asked = { ...options, ...toolOptions(body), thinking: thinkingOf(body), continue: body.continue_final_message };
   return { ...request, messages: messagesOf(body), options: asked, shape: callShape(given) };

@@ -6,11 +6,23 @@ import { badParam } from '../shared/errors.js';
 import { asJson, isRecord, read } from '../page/values.js';
 import { dense, memberOf, parsed, partsOf } from '../shared/raw-json.js';
 import { InputText, customTool } from './openai-custom.js';
+import { MOST_WEIGHT, weightOf } from './json-weight.js';
 import { mended } from './openai-mended.js';
 import { unsupported } from './openai-refused.js';
 
+/** Arguments without an end that are given one, and letters of all of them: a reply has no more of either. */
+const MOST_MENDS = 64;
+const MOST_MENDED = 2 ** 19;
+
+/** Tools of a request, and calls of a message; the model itself takes fewer. */
+const MOST = 1024;
+
+/** The longest tool whose text is compared with what we would write. */
+const MOST_COMPARED = 2 ** 16;
+
 function listOf(value, path) {
   if (!Array.isArray(value)) throw badParam(path, 'must be an array');
+  if (value.length > MOST) throw badParam(path, `are more than ${MOST}`);
   return value;
 }
 
@@ -47,7 +59,7 @@ const texts = new WeakMap();
 /** A request's body from its JSON. Throws a SyntaxError. @param {string} text */
 export function bodyOf(text) {
   const body = JSON.parse(text);
-  if (!Array.isArray(body?.tools)) return body;
+  if (!Array.isArray(body?.tools) || body.tools.length > MOST) return body;
   const written = partsOf(memberOf(text, 'tools'));
   body.tools.forEach((tool, i) => { if (isRecord(tool)) texts.set(tool, written[i]); });
   return body;
@@ -57,7 +69,8 @@ export function bodyOf(text) {
 function writtenTool(tools, i, { name, description, parameters }) {
   const text = texts.get(tools[i]) ?? read(tools, i, `tools[${i}]`, asJson);
   const own = { type: 'function', function: { name, description, parameters } };
-  return parameters != null && dense(text) === JSON.stringify(own) ? {} : { json: text };
+  const isSame = parameters != null && text.length <= MOST_COMPARED && dense(text) === JSON.stringify(own);
+  return isSame ? {} : { json: text };
 }
 
 function toolOf(tools, i) {
@@ -76,20 +89,36 @@ export function toolOptions({ tools, tool_choice: choice, parallel_tool_calls: p
   };
 }
 
-/** A call of a message. What was cut off comes back with an end. */
-function callOf(call, path) {
-  const { name, input, arguments: given } = partOf(call, path);
-  if (call.type === 'custom') return { id: call.id, name, arguments: { input } };
-  const isBroken = typeof given === 'string' && parsed(given) === undefined;
-  return { id: call.id, name, arguments: isBroken ? mended(given) ?? given : given };
+/** What calls of a request were given, as texts: there is only so much work that reading them may be. */
+export class Arguments {
+  #weight = 0;
+  #left = { mends: MOST_MENDS, letters: MOST_MENDED };
+
+  /** What was cut off has an end. */
+  of(given, path) {
+    if (typeof given !== 'string') return given;
+    this.#weight += weightOf(given);
+    if (this.#weight > MOST_WEIGHT) throw badParam(path, 'and those before have too many values');
+    if (parsed(given) !== undefined) return given;
+    const { mends, letters } = this.#left;
+    this.#left = { mends: mends - 1, letters: letters - given.length };
+    return mends > 0 && given.length <= letters ? mended(given) ?? given : given;
+  }
 }
 
-/** What a message has to do with tools. */
-export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path) {
+/** A call of a message. */
+function callOf(call, path, written) {
+  const { name, input, arguments: given } = partOf(call, path);
+  if (call.type === 'custom') return { id: call.id, name, arguments: { input } };
+  return { id: call.id, name, arguments: written.of(given, `${path}.function.arguments`) };
+}
+
+/** What a message has to do with tools. @param {Arguments} written of all messages */
+export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path, written) {
   const toolCalls = calls?.length === 0 ? null : calls;
   return {
     ...(toolCalls != null && {
-      toolCalls: listOf(toolCalls, `${path}.tool_calls`).map((call, i) => callOf(call, `${path}.tool_calls[${i}]`)),
+      toolCalls: listOf(toolCalls, `${path}.tool_calls`).map((call, i) => callOf(call, `${path}.tool_calls[${i}]`, written)),
     }),
     ...(toolCallId != null && { toolCallId }),
   };

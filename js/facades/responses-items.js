@@ -33,11 +33,18 @@ function contentOf(content, path) {
  * A thought for a client that keeps conversations by itself, and sends back what it does not understand. Nothing is secret in it: the same text
  * stands beside it.
  */
-export const sealed = (text) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''));
+export function sealed(text) {
+  let letters = '';
+  for (const byte of new TextEncoder().encode(text)) letters += String.fromCharCode(byte);
+  return btoa(letters);
+}
 
 function opened(letters, path) {
   try {
-    return new TextDecoder().decode(Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0)));
+    const binary = atob(letters);
+    const bytes = new Uint8Array(binary.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+    return new TextDecoder().decode(bytes);
   } catch {
     throw badParam(`${path}.encrypted_content`, 'must be what a response of this server had there');
   }

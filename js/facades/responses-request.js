@@ -5,7 +5,7 @@
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 import { asked, otherType, renamed, same } from './dialect.js';
-import { isNothing } from './openai-request.js';
+import { MOST, isNothing } from './openai-request.js';
 import { unsupported } from './openai-refused.js';
 import { messagesOf } from './responses-items.js';
 import { randomId } from './work.js';
@@ -91,11 +91,13 @@ function logprobsOf({ include, top_logprobs: top }) {
 function itemsOf({ input }, reader) {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input ?? [];
   if (!Array.isArray(items)) throw badParam('input', 'must be a text or an array of items');
+  if (items.length > MOST.messages) throw badParam('input', `has more than ${MOST.messages} items`);
+  const id = randomId();
   return items.map((item, i) => {
     const path = `input[${i}]`;
     const isReference = isRecord(item) && (item.type === 'item_reference' || (item.type == null && item.id != null && item.role == null));
     if (isReference) return { item: reader.item(item.id, path), path };
-    return { item: isRecord(item) ? { id: `in_${randomId()}`, ...item, type: item.type ?? 'message' } : item, path };
+    return { item: isRecord(item) ? { id: `in_${id}_${i}`, ...item, type: item.type ?? 'message' } : item, path };
   });
 }
 

@@ -85,7 +85,10 @@ function checkMessage(message, path, checkPart) {
   // The worker looks at these closely (reply/tools.js).
   const toolCallId = read(message, 'toolCallId', `${path}.toolCallId`) ?? read(message, 'tool_call_id', `${path}.tool_call_id`);
   if (toolCallId != null && typeof toolCallId !== 'string') throw badParam(`${path}.toolCallId`, 'must be a string');
-  const tools = read(message, 'toolCalls', `${path}.toolCalls`, (own) => copied({ toolCalls: own ?? callsOf(message, path), toolCallId }));
+  const tools = read(message, 'toolCalls', `${path}.toolCalls`, (own) => {
+    const toolCalls = own ?? callsOf(message, path);
+    return toolCalls == null && toolCallId == null ? {} : copied({ toolCalls, toolCallId });
+  });
   const said = checkContent(content ?? (tools.toolCalls && ''), `${path}.content`, role, checkPart);
   return { role, content: said, ...thought, ...tools };
 }

@@ -24,7 +24,7 @@ const SWEEP = 64;
 /** @typedef {import('./shares.js').Owner} Owner */
 
 /** Time that somebody has used, and those of his who wait. */
-class Account {
+export class Account {
   #used = 0;
   #at = 0;            // when it was that much
   waiting = 0;

@@ -207,9 +207,9 @@ test('work of several replies waits until there is room for all of them, and nob
     else begun.push(name);
     return place;
   };
-  const lists = [0, 1, 2].map((i) => enter(`list ${i}`, { isBehind: true }));
+  const lists = [0, 1, 2].map((i) => enter(`list ${i}`, { kind: 'behind' }));
   const heavy = enter('heavy', { weight: 1000 });
-  enter('list 3', { isBehind: true });
+  enter('list 3', { kind: 'behind' });
   enter('reply');
   assert.deepEqual([begun, queue.size], [['list 0', 'list 1', 'list 2'], 3], 'with lists it would be one too many');
   lists[0].leave();
@@ -228,14 +228,14 @@ test('at the end who waits is told to come again', async () => {
     const drained = served.drain(2000);
     begun.forEach(end);
     await drained;
-    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    const statuses = (await Promise.all(all)).map(({ status }) => status).sort();
     assert.deepEqual(statuses, [...Array(PLACES).fill(200), 503, 503]);
   });
 });
 
 test('when the engine fails who waits is told to come again, and has it again later', async () => {
   const fails = [];
-  const one = await startServer({ reloadMs: 0, opened: async () => playedModel(() => ({ promise: new Promise((_, reject) => { fails.push(reject); }) })) });
+  const one = await startServer({ reloadMs: 200, opened: async () => playedModel(() => ({ promise: new Promise((_, reject) => { fails.push(reject); }) })) });
   const all = Array.from({ length: PLACES + 2 }, () => ask(one.port, 'POST', CHAT, { body: saying('x') }));
   await until(() => one.served.queue.size === 2);
   for (const fail of fails) fail(new QuernError('engine/trap', 'Over.'));
@@ -264,7 +264,7 @@ test('whoever comes and goes, in any order: no more than the engine takes, nobod
       const comes = events < length(2000, 100_000);
       const dice = comes ? random() : 0.9;
       if (dice < 0.5) {
-        const asked = { key: Math.floor(random() ** 3 * 4), socket: pick(sockets), isBehind: random() < 0.3, weight: random() < 0.1 ? 1 + Math.floor(random() * 80) : 1 };
+        const asked = { key: Math.floor(random() ** 3 * 4), socket: pick(sockets), kind: random() < 0.3 ? 'behind' : 'reply', weight: random() < 0.1 ? 1 + Math.floor(random() * 80) : 1 };
         let place;
         try {
           place = queue.enter(asked);
@@ -273,7 +273,7 @@ test('whoever comes and goes, in any order: no more than the engine takes, nobod
           assert.equal(queue.size, 40);
           continue;
         }
-        const weight = Math.min(asked.weight, asked.isBehind ? 2 * parallel : 64);
+        const weight = Math.min(asked.weight, asked.kind === 'behind' ? 2 * parallel : 64);
         if (!place.turn) begin(place, { ...asked, weight });
         else {
           waiting.set(place, events);
@@ -287,7 +287,7 @@ test('whoever comes and goes, in any order: no more than the engine takes, nobod
         one.place.leave();      // once more changes nothing
       }
       await Promise.resolve();
-      const sum = (isBehind) => [...held].filter((one) => one.isBehind === isBehind).reduce((all, { weight }) => all + weight, 0);
+      const sum = (isBehind) => [...held].filter((one) => (one.kind === 'behind') === isBehind).reduce((all, { weight }) => all + weight, 0);
       assert.ok(sum(false) + sum(true) <= parallel + 64 && sum(true) <= parallel + 32, `${sum(false)} and ${sum(true)} of ${parallel}`);
       assert.equal(queue.size, waiting.size);
       assert.ok(waiting.size === 0 || sum(false) + sum(true) > 0, 'who waits, waits for somebody');

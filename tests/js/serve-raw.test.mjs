@@ -278,7 +278,7 @@ test('a whole answer that is not read is let go in its time; one that is waited 
     options.onPrefill({ done: 1, total: 1, cached: 0 });
     return { promise: new Promise((resolve) => { setTimeout(resolve, 900, result('late')); }) };
   }, { tokenize });
-  await withOne({ model, limits: { requestMs: 300, headersMs: 300 } }, async ({ port }) => {
+  await withOne({ model, limits: { requestMs: 300, headersMs: 300, slowMs: 300, checkMs: 50 } }, async ({ port, metrics }) => {
     const deaf = connect(port, '127.0.0.1');
     deaf.pause();
     deaf.on('error', () => {});
@@ -287,7 +287,7 @@ test('a whole answer that is not read is let go in its time; one that is waited 
     await new Promise((done) => { setTimeout(done, 100); });      // it takes the server a while to write all of it
     const patient = raw(port, [request('POST', CHAT, { body: { messages: MESSAGES } }) + request('GET', '/health', { headers: { Connection: 'close' } })]);
     assert.match(await patient, /"late".*"status":"ok"/s);
-    await new Promise((done) => { setTimeout(done, 600); });
+    await until(() => /^quern_clients_let_go_total\{why="slow"\} 1$/m.test(metrics.text([], {})));
     let size = 0;
     const closed = new Promise((resolve) => { deaf.on('close', resolve); });
     deaf.on('data', (chunk) => { size += chunk.length; });
@@ -300,8 +300,9 @@ test('a whole answer that is not read is let go in its time; one that is waited 
 test('requests under way are counted, also those of whoever has gone', async () => {
   let letGo;
   const gate = new Promise((resolve) => { letGo = resolve; });
-  const tokenize = async (text) => { if (text === 'slow') await gate; return [1]; };
-  await withOne({ model: playedModel(endless, { tokenize }), limits: { pipelined: 5, underWay: 7 } }, async ({ port, served }) => {
+  let begun = 0;
+  const tokenize = async (text) => { if (text === 'slow') begun++; if (text === 'slow') await gate; return [1]; };
+  await withOne({ model: playedModel(endless, { tokenize }), limits: { pipelined: 4, underWay: 4 } }, async ({ port, served }) => {
     const send = (text) => {
       const socket = connect(port, '127.0.0.1');
       socket.on('error', () => {});
@@ -309,12 +310,13 @@ test('requests under way are counted, also those of whoever has gone', async () 
       return socket;
     };
     const one = request('POST', CHAT, { body: { messages: MESSAGES, stream: true } });
-    const most = send(one.repeat(5));
-    await until(() => served.jobs.length === 5);
+    const most = send(one.repeat(4));
+    await until(() => served.jobs.length === 4);
     most.write(one);
     await until(() => served.jobs.length === 0);      // one more than may be ends the connection
     const slow = request('POST', '/tokenize', { body: { content: 'slow' } });
-    const gone = [send(slow.repeat(4)), send(slow.repeat(3))];
+    const gone = [send(slow.repeat(2)), send(slow.repeat(2))];
+    await until(() => begun === 4);
     const quick = () => ask(port, 'POST', '/tokenize', { body: { content: 'quick' } });
     const becomes = async (wanted) => { while ((await quick()).status !== wanted) await new Promise((done) => { setTimeout(done, 10); }); };
     await becomes(429);
