@@ -93,7 +93,7 @@ gr_expr derive(struct grammar *g, gr_expr a, uint8_t byte)
 gr_expr derive_unit(struct grammar *g, gr_expr a, uint8_t byte)
 {
     int64_t before = g->floor;
-    if (g->work - UNIT_WORK > before) g->floor = g->work - UNIT_WORK;
+    if (g->start && g->work - UNIT_WORK > before) g->floor = g->work - UNIT_WORK; /* texts are matched already */
     gr_expr d = derive(g, a, byte);
     g->floor = before;
     return d;
