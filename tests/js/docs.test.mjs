@@ -313,10 +313,10 @@ test('the store of the recipe keeps a model', async () => {
   assert.deepEqual((await models.list({ store: cache })).map(({ complete }) => complete), [true]);
 });
 
-test('the recipes of kept conversations, and README\'s, go on in another model', async () => {
+test('the recipes of kept conversations go on in another model', async () => {
   await writeRecipes(running);
   const cache = join(folder, 'kept');
-  const [{ library }, { Talk }] = [await recipe('README/document.js'), await recipe('docs/recipes/keep/talk.js')];
+  const [{ library }, { Talk }] = [await recipe('docs/recipes/keep/document.js'), await recipe('docs/recipes/keep/talk.js')];
   const text = 'The mill stands by the river. '.repeat(20);
   const known = [];
   for (let i = 0; i < 2; i++) {
@@ -334,16 +334,14 @@ test('the recipes of kept conversations, and README\'s, go on in another model',
   assert.ok(known[2] > 100 && known[3] > 100, known.join());
 });
 
-test('the recipes of many replies at once, and README\'s, do as they say', async () => {
+test('the recipes of many replies at once do as they say', async () => {
   await writeRecipes(running);
   const questions = ['What is the capital of France?', 'Hi there, how are you today?', 'What is the opposite of big?'];
   const model = await load(join(PROJECT, 'web/models/demo-q8_0.gguf'), { threads: 1, parallel: 2 });
-  for (const path of ['README/ask-all.js', 'docs/recipes/parallel/ask-all.js']) {
-    const shown = questions.map(() => '');
-    const answers = await (await recipe(path)).askAll(model, questions, (i, text) => { shown[i] += text; });
-    assert.deepEqual(answers, shown);
-    assert.ok(answers.every(Boolean));
-  }
+  const shown = questions.map(() => '');
+  const answers = await (await recipe('docs/recipes/parallel/ask-all.js')).askAll(model, questions, (i, text) => { shown[i] += text; });
+  assert.deepEqual(answers, shown);
+  assert.ok(answers.every(Boolean));
   const { titleOf } = await recipe('docs/recipes/parallel/background.js');
   assert.ok((await titleOf(model, [{ role: 'user', content: questions[0] }])).length > 0);
   const { askPatiently } = await recipe('docs/recipes/parallel/patiently.js');
@@ -353,25 +351,23 @@ test('the recipes of many replies at once, and README\'s, do as they say', async
   await model.dispose();
 });
 
-test('README\'s loop over events shows what there is to show of every kind of them, and compiles under strict', async () => {
-  const loops = ['README.md', 'docs/recipes/thinking.md'].map((path) => /^for await \(const \{ type, text \} of reply\.events\)(?: \{\n[\s\S]*?^\}|.*?;)/m.exec(source(path))[0]);
+test('the loop over events shows what there is to show of every kind of them, and compiles under strict', async () => {
+  const [loop] = /^for await \(const \{ type, text \} of reply\.events\)(?: \{\n[\s\S]*?^\}|.*?;)/m.exec(source('docs/recipes/thinking.md'));
   const city = { type: 'object', properties: { city: { enum: ['Oslo'] } }, required: ['city'] };
   const messages = Array.from({ length: 300 }, (_, i) => ({ role: i % 2 ? 'assistant' : 'user', content: `What is the capital of country ${i}?` })).slice(0, 299);
   const model = await load(join(PROJECT, 'web/models/demo-q8_0.gguf'), { threads: 1 });
-  for (const loop of loops) {
-    const given = model.chat(messages, { overflow: 'drop', tools: [{ name: 'weather', parameters: city }], toolChoice: 'required', maxTokens: 60 });
-    const kinds = new Set();
-    const events = { async* [Symbol.asyncIterator]() { for await (const event of given.events) { kinds.add(event.type); yield event; } } };
-    const shown = () => ({ text: '', append(piece) { this.text += piece; } });
-    const [out, aside] = [shown(), shown()];
-    await Object.getPrototypeOf(async () => {}).constructor('reply', 'out', 'aside', loop)({ events }, out, aside);
-    const { text, thinking } = await given.result;
-    assert.deepEqual([out.text, aside.text], [text, thinking]);
-    for (const kind of ['dropped', 'tool-call-start', 'tool-call-delta', 'tool-call']) assert.ok(kinds.has(kind), kind);
-    const file = join(folder, `loop-${loops.indexOf(loop)}.ts`);
-    writeFileSync(file, `import type { Reply } from '${join(PROJECT, 'js/index.js')}';\nimport type { RunReply } from '${join(PROJECT, 'js/run.js')}';\ndeclare const reply: Reply | RunReply, out: Text, aside: Text;\ninterface Text { append(text: string): void }\n${loop}\n`);
-    const tsc = ['node_modules/typescript/bin/tsc', '--noEmit', '--strict', '--target', 'esnext', '--module', 'esnext', '--moduleResolution', 'bundler', '--moduleDetection', 'force', '--lib', 'esnext,dom', '--types', '', file];
-    assert.equal(await new Promise((done) => { execFile(process.execPath, tsc, { cwd: PROJECT }, (error, said) => done(error ? said : '')); }), '');
-  }
+  const given = model.chat(messages, { overflow: 'drop', tools: [{ name: 'weather', parameters: city }], toolChoice: 'required', maxTokens: 60 });
+  const kinds = new Set();
+  const events = { async* [Symbol.asyncIterator]() { for await (const event of given.events) { kinds.add(event.type); yield event; } } };
+  const shown = () => ({ text: '', append(piece) { this.text += piece; } });
+  const [out, aside] = [shown(), shown()];
+  await Object.getPrototypeOf(async () => {}).constructor('reply', 'out', 'aside', loop)({ events }, out, aside);
+  const { text, thinking } = await given.result;
+  assert.deepEqual([out.text, aside.text], [text, thinking]);
+  for (const kind of ['dropped', 'tool-call-start', 'tool-call-delta', 'tool-call']) assert.ok(kinds.has(kind), kind);
+  const file = join(folder, 'loop.ts');
+  writeFileSync(file, `import type { Reply } from '${join(PROJECT, 'js/index.js')}';\nimport type { RunReply } from '${join(PROJECT, 'js/run.js')}';\ndeclare const reply: Reply | RunReply, out: Text, aside: Text;\ninterface Text { append(text: string): void }\n${loop}\n`);
+  const tsc = ['node_modules/typescript/bin/tsc', '--noEmit', '--strict', '--target', 'esnext', '--module', 'esnext', '--moduleResolution', 'bundler', '--moduleDetection', 'force', '--lib', 'esnext,dom', '--types', '', file];
+  assert.equal(await new Promise((done) => { execFile(process.execPath, tsc, { cwd: PROJECT }, (error, said) => done(error ? said : '')); }), '');
   await model.dispose();
 });

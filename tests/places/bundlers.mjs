@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Bundlers: a stranger's page is built, or served by a development server, as the bundler's own guide says and with nothing
-// configured for quern but what README says, and opened in Chromium: isolated, not isolated, and with Trusted Types.
+// configured for quern but what docs/recipes/bundlers.md says, and opened in Chromium: isolated, not isolated, and with Trusted Types.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { freePort, install, run, start, versionOf } from './workshop.mjs';
 
 export const title = 'Bundlers';
 
-export const about = `Vite before 8 has what README says in its configuration, the others have nothing about quern. Rollup, esbuild and Bun copy no files: once the package's lie
+export const about = `Vite before 8 has what the recipe says in its configuration, the others have nothing about quern. Rollup, esbuild and Bun copy no files: once the package's lie
 beside their output, once \`workerUrl\` says where they are. Under Trusted Types every response has the header
 \`Content-Security-Policy: require-trusted-types-for 'script'\`; what a bundler's own code then may not do is named.`;
 

@@ -8,11 +8,11 @@ import { installUnbundled } from './workshop.mjs';
 
 export const title = 'Other homes';
 
-/** README's, and nothing else. */
+/** The recipe's (docs/recipes/headers.md), and nothing else. */
 const STRICT = { 'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http:" };
 const LISTED = { 'content-security-policy': `${STRICT['content-security-policy']}; ${TRUSTED['content-security-policy']}; trusted-types quern` };
 const UNLISTED = { 'content-security-policy': `${TRUSTED['content-security-policy']}; trusted-types other` };
-/** README's for a package from another origin, as a sandboxed frame has it. */
+/** The recipe's for a package from another origin, as a sandboxed frame has it. */
 const FRAMED = { 'content-security-policy': "default-src 'none'; script-src http://localhost:* 'wasm-unsafe-eval'; worker-src data: http://localhost:*; connect-src http:; frame-src 'self'" };
 const CREDENTIALLESS = { ...ISOLATION, 'cross-origin-embedder-policy': 'credentialless' };
 
