@@ -32,7 +32,7 @@ export class Asker {
     return work();
   });
 
-  /** Takes all the steps of some work. @template T @param {Iterator<unknown, T, void>} steps @returns {Promise<T>} */
+  /** Takes all the steps of some work. @param {Iterator<unknown, any, void>} steps @returns {Promise<any>} what the last of them returns */
   through = (steps) => this.#turns.through(this.owner, steps, this.signal);
 
   /**

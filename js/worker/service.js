@@ -27,6 +27,8 @@ import { startEngine, storeModel } from './start.js';
  * @property {() => Promise<typeof import('./pooling.js')>} pooling what makes scores and vectors of texts
  * @property {() => Promise<typeof import('./template.js')>} template what makes prompts of conversations
  * @property {typeof fetch} fetch
+ * @property {import('./side-lane.js').SideHost['aside']} [aside] starts a side worker
+ * @property {Int32Array} [busy] shared with side workers: 1 while replies are made
  *
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
  */
@@ -142,7 +144,7 @@ export class Service {
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: async ({ text, options }, job) => around(await this.#asker(options, job).tokens(text), this.#engine.facts.added),
-    [DETOKENIZE]: ({ ids, bytes, options }, job) => this.#asker(options, job).through((bytes ? bytesOf : textOf)(this.#engine, ids)),
+    [DETOKENIZE]: ({ ids, bytes, options }, job) => this.#asker(options, job).through(bytes ? bytesOf(this.#engine, ids) : textOf(this.#engine, ids)),
     [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, job)).ids,
   };
 

@@ -17,6 +17,7 @@ import { Pace, buffersOf } from './side-pace.js';
  */
 export function beSideWorker({ listen, post }, kinds) {
   const opened = {};
+  /** @returns {Promise<[object, any[]?]>} what is posted, and what of it is handed over */
   const answer = async ({ kind, setup, payload }, pace) => {
     opened[kind] ??= kinds.find(({ name }) => name === kind).open(setup);
     try {
