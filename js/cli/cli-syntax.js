@@ -63,6 +63,7 @@ export const OPTIONS = {
   parallel: { value: 'N', text: 'replies that are made side by side, 1 to 16 (8)' },
   queue: { value: 'N', text: 'requests that may wait for them (512); who comes then is told when to come again' },
   'kv-positions': { value: 'N', text: 'positions that all replies together have room for (those of one context)' },
+  'share-caches': { value: '', text: 'what one key\'s requests have left behind (prompts that were read, images) also serves those of others' },
   slots: { value: '', text: 'shows at /slots what is being made, in numbers' },
   grace: { value: 'SECONDS', text: 'that replies have to end by themselves when the server is to end (30)' },
 };
@@ -89,8 +90,8 @@ export const COMMANDS = {
   serve: {
     words: ['MODEL'],
     options: [
-      'host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'slots', 'grace',
-      ...VISION, ...SERVED_VISION, ...LOAD,
+      'host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'share-caches',
+      'slots', 'grace', ...VISION, ...SERVED_VISION, ...LOAD,
     ],
     text: 'answers requests of the OpenAI API, Anthropic\'s and Ollama\'s over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'

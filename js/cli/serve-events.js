@@ -49,7 +49,8 @@ export async function sendWhole(response, { json, text, type = JSON_TYPE, holds 
   const pieces = jsonPieces(json);
   const isText = text !== undefined;
   outbox.hold(holds);
-  const [first, second] = isText ? [{ value: text, done: false }, { value: undefined, done: true }] : await turn(() => [pieces.next(), pieces.next()]);
+  const inOne = [{ value: text, done: false }, { value: undefined, done: true }];
+  const [first, second] = isText ? inOne : await turn(() => [pieces.next(), pieces.next()]);
   const length = second.done && { 'Content-Length': Buffer.byteLength(first.value) };
   response.writeHead(status, { ...headers, 'Content-Type': type, ...length, 'X-Content-Type-Options': 'nosniff' });
   outbox.write(first.value);

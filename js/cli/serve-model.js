@@ -91,12 +91,12 @@ export class ServedModel {
    * @param {number} cacheScope his @param {number} guest which of those he is who share that
    */
   within(cacheScope, guest = 0) {
-    const his = (options) => ({ ...options, cacheScope });
+    const his = (options) => ({ ...options, cacheScope, guest });
     const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, his(options));
     return {
       info: this.info, chat: begin('chat'), complete: begin('complete'),
-      tokenize: (input, options) => this.#ask((model) => model.tokenize(input, options)),
-      detokenize: (tokens, options) => this.#ask((model) => model.detokenize(tokens, options)),
+      tokenize: (input, options) => this.#ask((model) => model.tokenize(input, his(options))),
+      detokenize: (tokens, options) => this.#ask((model) => model.detokenize(tokens, his(options))),
       embed: (texts, options) => this.#list('embed', [texts], his(options)),
       rank: (query, documents, options) => this.#list('rank', [query, documents], his(options)),
     };

@@ -73,6 +73,7 @@ function siteOf(model, options, values, served, metrics) {
   return {
     served, metrics, file, name: values['model-name'] ?? file.replace(/\.gguf$/i, ''), onlyName: values['model-name'] !== undefined,
     version: createRequire(import.meta.url)('../package.json').version, slots: values.slots ?? false,
+    sharesCaches: values['share-caches'] ?? false,
     template: () => (template ??= openHeaders(model, { ...options, signal: undefined }).then((engine) => engine.chatTemplate())),
     started: Math.floor(Date.now() / 1000),
   };
