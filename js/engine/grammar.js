@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
 // dist/grammar.wasm (src/grammar/face.c): which tokens may follow a text so that it is, in the end, what a schema, an expression or a grammar
 // describes. It has a memory of its own with a limit, so that whatever it is given to read cannot harm the model. A state is a number; equal
-// states are the same number, and a state knows no reply. What is compiled (grammar-compiler.js) comes as a block of bytes. It is remembered for
-// the scope whose request it was, so that nobody's time tells what others have asked for.
+// states are the same number, and a state knows no reply. A text that takes a moment is compiled here; any other is compiled elsewhere
+// (grammar-compiler.js) and comes as a block of bytes. It is remembered for the scope whose request it was, so that nobody's time tells what others
+// have asked for.
 
-import { checked, given, openCompiler, opened, room, textAt, tooMuch } from './grammar-compiler.js';
+import { KINDS, checked, given, openCompiler, opened, room, textAt, tooMuch } from './grammar-compiler.js';
+import { atOnce } from '../shared/steps.js';
 
 /** Tokens as face.c knows them: text, one that ends a reply, one that is never written. */
 const [TEXT, END, NEVER] = [0, 1, 2];
 
 /** Types of tokens that stand for text: normal ones, and bytes. Of the others some are marks, which a text cannot hold. */
 const TEXT_TYPES = [1, 6];
+
+/** A moment, in milliseconds, and the longest text of which that may be enough: most schemas that people write are shorter and take a fifth of it. */
+const MOMENT_MS = 5;
+const SMALL = 2 ** 14;
 
 /** Compiled grammars that are remembered though no reply uses them. */
 const REMEMBERED = 8;
@@ -70,13 +76,17 @@ export class Grammar {
 /**
  * Who wants something compiled, and shares it with his scope.
  * @typedef {{owner: {scope: number, guest: number}, job?: object}} Asker
- * @typedef {(asked: {kind: string, bytes: Uint8Array, flags: number}, who: Asker) => Promise<Uint8Array>} Compile
+ * @typedef {{kind: string, bytes: Uint8Array, flags: number}} Asked
+ * @typedef {(asked: Asked, who: Asker) => Promise<Uint8Array>} Compile
+ * @typedef {(steps: Iterator<void, any, void>, who: Asker) => Promise<any>} Through
  */
 
 export class Grammars {
   #wasm;
   #words;
   #compile;
+  #through;
+  #moment = { ends: 0, isOver: false };
   #known = new Map();     // key -> Grammar, used last last
   #making = new Map();    // key -> when it will have been compiled, or not
 
@@ -85,20 +95,23 @@ export class Grammars {
 
   /**
    * @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine whose tokens it learns
-   * @param {{limit?: number, compile?: Compile, through?: (steps: Iterator<void, void, void>) => Promise<void>}} [how] limit: of its memory, in
-   *   bytes; compile: elsewhere than here; through: takes steps of some milliseconds each, when there is time for them
+   * @param {{limit?: number, compile?: Compile, through?: Through}} [how] limit: of its memory, in bytes; compile: elsewhere than here; through:
+   *   takes steps of some milliseconds each, when there is time for them
+   * @param {Asker} [who]
    */
-  static async open(module, engine, { limit, compile, through = async (steps) => { while (!steps.next().done); } } = {}) {
+  static async open(module, engine, { limit, compile, through = async (steps) => atOnce(steps) } = {}, who = ALL) {
     const here = openCompiler({ module, limit });
-    const grammars = new Grammars(await opened(module, limit), compile ?? (async (asked) => (await here(asked)).value));
-    await through(grammars.#learn(engine));
+    const grammars = new Grammars(compile ?? (async (asked) => (await here(asked)).value), through);
+    const wasm = await opened(module, limit, () => grammars.#isOver());
+    grammars.#wasm = guarded(wasm, () => { grammars.isDead = true; });
+    await through(grammars.#learn(engine), who);
     return grammars;
   }
 
-  /** @param {any} wasm @param {Compile} compile */
-  constructor(wasm, compile) {
-    this.#wasm = guarded(wasm, () => { this.isDead = true; });
+  /** @param {Compile} compile @param {Through} through */
+  constructor(compile, through) {
     this.#compile = compile;
+    this.#through = through;
   }
 
   /** Of its memory. */
@@ -156,19 +169,37 @@ export class Grammars {
     let made;
     this.#making.set(key, new Promise((resolve) => { made = resolve; }));
     try {
-      return this.#lent(key, this.#loaded(await this.#compile(asked, who), who.owner.scope));
+      const { scope } = who.owner;
+      const handle = asked.bytes.length <= SMALL ? await this.#through(this.#soon(asked), who) : 0;
+      return this.#lent(key, handle ? this.#grammar(handle, scope) : this.#loaded(await this.#compile(asked, who), scope));
     } finally {
       this.#making.delete(key);
       made();
     }
   }
 
+  #isOver() { return this.#moment.isOver ||= performance.now() > this.#moment.ends; }
+
+  /** Compiles it in a moment. @returns {Generator<void, number, void>} a handle; 0: it takes longer, or more memory */
+  * #soon({ kind, bytes, flags }) {
+    this.#forget();
+    this.#moment = { ends: performance.now() + MOMENT_MS, isOver: false };
+    try {
+      return checked(this.#wasm, this.#wasm.grammar_compile(KINDS[kind], given(this.#wasm, bytes), bytes.length, flags));
+    } catch (error) {
+      if (this.#moment.isOver || error.code === 'mem/load') return 0;
+      throw error;
+    }
+  }
+
+  #grammar(handle, scope) { return new Grammar(this.#wasm, handle, this.#words, scope); }
+
   #loaded(block, scope) {
     this.#forget();
     for (;;) {
       try {
         const handle = checked(this.#wasm, this.#wasm.grammar_load(given(this.#wasm, block), block.length));
-        return new Grammar(this.#wasm, handle, this.#words, scope);
+        return this.#grammar(handle, scope);
       } catch (error) {
         const spare = error.code === 'mem/load' ? this.#spare() : undefined;
         if (spare === undefined) throw error;

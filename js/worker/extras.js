@@ -54,22 +54,22 @@ function compiling(sides, setup) {
   });
 }
 
-async function opened(engine, { compile, allowed, host, turns }, owner) {
+async function opened(engine, { compile, allowed, host, turns }, who) {
   const limit = roomOf(engine, allowed);
   const sides = sideWorkersOf(host);
-  sides.warm();
   const module = await compile();
   const grammars = await Grammars.open(module, engine, {
-    limit, compile: compiling(sides, () => ({ module, limit: Math.min(limit, COMPILER) })), through: (steps) => turns.through(owner, steps),
-  });
+    limit, compile: compiling(sides, () => ({ module, limit: Math.min(limit, COMPILER) })),
+    through: (steps, { owner }) => turns.through(owner, steps),
+  }, who);
   held.set(engine, () => grammars.bytes);
   return grammars;
 }
 
 /** A failure is not remembered. */
-async function grammarsOf(engine, means, owner) {
+async function grammarsOf(engine, means, who) {
   if (!learnt.has(engine) || (await learnt.get(engine)).isDead) {
-    const opening = opened(engine, means, owner);
+    const opening = opened(engine, means, who);
     opening.catch(() => learnt.delete(engine));
     learnt.set(engine, opening);
   }
@@ -111,7 +111,7 @@ async function compiled(compile, calls, options) {
  */
 export async function openExtra(engine, means, options, job) {
   const who = { owner: ownerOf(options), job };
-  const compile = async (kind, text, flags) => (await grammarsOf(engine, means, who.owner)).compile(kind, text, flags, who);
+  const compile = async (kind, text, flags) => (await grammarsOf(engine, means, who)).compile(kind, text, flags, who);
   try {
     return await extraOf(engine, compile, options);
   } catch (error) {

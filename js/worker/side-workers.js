@@ -49,11 +49,6 @@ export class SideWorkers {
   /** Bytes of their memory. */
   get held() { return this.#lanes.reduce((sum, { held }) => sum + held, 0); }
 
-  /** There will be work soon. */
-  warm() {
-    if (!this.#isHere) this.#lanes[0].open();
-  }
-
   /**
    * Does a job. SideEnd: it has no result.
    * @param {import('./side-worker.js').SideKind} kind

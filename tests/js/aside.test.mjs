@@ -46,7 +46,7 @@ before(async () => { model = await load(DEMO, { threads: 1 }); });
 after(() => model.dispose());
 
 test('24 large patterns hold neither other requests nor a reply that is being made', async () => {
-  await model.chat('Yes?', { choices: ['yes', 'no'] }).result;
+  await model.chat('Yes?', { regex: 'yes|no'.padEnd(20_000, '|maybe') }).result;
   await soon(250, async () => {
     const stream = model.chat('Tell me a story.', { maxTokens: 2000 });
     const others = Array.from({ length: 24 }, (_, i) => model.chat('Yes?', { regex: large(`${Math.random()}${i}`), maxTokens: 1 }));
@@ -118,7 +118,6 @@ test('where no worker can be started the work is done here', async () => {
   const never = () => { throw new Error('no workers here'); };
   for (const aside of [never, null]) {
     const sides = new SideWorkers(host({ aside }));
-    sides.warm();
     const blocks = await Promise.all(['a', 'b'].map((pattern) => sides.run(COMPILE, asked(pattern), by(1))));
     assert.ok(blocks.every((block) => block.length > 1000));
     await rejectsWith(sides.run(COMPILE, asked('(a'), by(1)), 'use/schema');
@@ -160,11 +159,11 @@ test('what was compiled is remembered for the scope that asked for it, and no sc
   const compiled = [];
   const grammars = await Grammars.open(module, /** @type {any} */ (BYTES), {
     compile: async ({ kind, bytes, flags }, { owner }) => {
-      compiled.push(`${owner.scope} ${new TextDecoder().decode(bytes)}`);
+      compiled.push(`${owner.scope} ${new TextDecoder().decode(bytes).split('|')[0]}`);
       return (await COMPILE.open({ module })({ kind, bytes, flags })).value;
     },
   });
-  const use = async (pattern, scope) => { (await grammars.compile('regex', pattern, 0, by(scope))).users--; };
+  const use = async (name, scope) => { (await grammars.compile('regex', `${name}|${'x'.repeat(20_000)}`, 0, by(scope))).users--; };
   for (const scope of [1, 2, 1, 2]) await use('a', scope);
   assert.deepEqual(compiled.splice(0), ['1 a', '2 a']);
   await Promise.all([use('b', 1), use('b', 1)]);
@@ -173,4 +172,23 @@ test('what was compiled is remembered for the scope that asked for it, and no sc
   compiled.splice(0);
   for (const scope of [1, 2]) await use('a', scope);
   assert.deepEqual(compiled, []);
+});
+
+test('what takes a moment is compiled here, and what takes longer is not, however short it is', async () => {
+  const elsewhere = [];
+  const grammars = await Grammars.open(module, /** @type {any} */ (BYTES), {
+    compile: async (asked) => {
+      elsewhere.push(new TextDecoder().decode(asked.bytes).slice(0, 9));
+      return (await COMPILE.open({ module })(asked)).value;
+    },
+  });
+  const schema = { type: 'object', properties: { city: { type: 'string', maxLength: 40 }, day: { format: 'date' } }, required: ['city'] };
+  const small = await grammars.compile('schema', JSON.stringify(schema));
+  await rejectsWith(grammars.compile('schema', '{"type":"text"}'), 'use/schema');
+  assert.deepEqual(elsewhere, []);
+  assert.ok(small.mask(small.start)[0x7b >>> 5] >>> (0x7b & 31) & 1, 'it begins with a brace');
+  const allOf = Array.from('abcdefghijklmn', (letter) => ({ pattern: `${letter}.*${letter}` }));
+  const slow = await grammars.compile('schema', JSON.stringify({ type: 'string', allOf })).catch((error) => error);
+  assert.ok(slow.handle || slow.code === 'use/schema', slow.message);
+  assert.deepEqual(elsewhere, ['{"type":"']);
 });

@@ -52,7 +52,7 @@ test('a call is folded like thinking, with its result; it stays with the convers
   const text = await chat.ask('What time is it?');
   const call = page.getByTestId('call');
   await call.first().waitFor();
-  assert.deepEqual(['page-tools.js', 'extras.js', 'aside.js', 'grammar.wasm'].filter((name) => !asked.includes(name)), []);
+  assert.deepEqual(['page-tools.js', 'extras.js', 'grammar.wasm'].filter((name) => !asked.includes(name)), []);
   assert.match(await call.first().locator('summary').innerText(), /^(Called (now|calculate)|calculate has failed)$/);
   assert.equal(await call.first().getAttribute('open'), null);
   await call.first().locator('summary').click();
