@@ -387,18 +387,22 @@ static int rows_ready(const struct sched *q, const struct sched_seq *s)
     return (q->limits.ready ? q->limits.ready(s) : s->n) - s->kv.length - s->rows;
 }
 
-/* Up to n rows more for s. */
-static void give(struct sched *q, struct sched_seq *s, int n)
+static int outs_free(const struct sched *q) { return q->limits.outs - q->outs; }
+
+/* Up to n rows more for s, and as many outputs. */
+static void give_some(struct sched *q, struct sched_seq *s, int n, int most)
 {
     int rows = s->rows, outs = s->outs;
     n = min_int(n, rows_ready(q, s));
-    while (n > 0 && outs_of(s, rows + n) > q->limits.outs - q->outs + outs) n--; /* a row whose output has no room waits */
+    while (n > 0 && outs_of(s, rows + n) > most + outs) n--; /* a row whose output has no room waits */
     if (n <= 0) return;
     if (grant(q, s, n) == 0) return;
     s->outs = outs_of(s, s->rows);
     q->rows += s->rows - rows;
     q->outs += s->outs - outs;
 }
+
+static void give(struct sched *q, struct sched_seq *s, int n) { give_some(q, s, n, outs_free(q)); }
 
 static void write_rows(struct sched *q)
 {
@@ -457,7 +461,7 @@ static void read_rows(struct sched *q, int most)
     }
     if (!elder) return;
     int end = q->rows + rows_to_read(q, q->rows, most);
-    give(q, elder, (end - q->rows + 1) / 2);
+    give_some(q, elder, (end - q->rows + 1) / 2, (outs_free(q) + 1) / 2); /* one that is scored wants an output for each row */
     if (reads(q, shortest)) give(q, shortest, end - q->rows);
     for (struct sched_seq *s = q->first; s; s = s->next)
         if (reads(q, s)) give(q, s, end - q->rows);

@@ -265,7 +265,8 @@ static void check_take(const struct sched_take *t)
     for (int page = t->first / KV_PAGE; page < s->kv.n_pages; page++) check_alone(s->kv.pages[page]);
 }
 
-/* S2: every writer has its row, or waits, or was let go. S3: the elder of the readers has its half of R, or all it can use, so that F2 holds. R: `most` where nobody
+/* S2: every writer has its row, or waits, or was let go. S3: the elder of the readers has its half of R, of outputs, or all it can use, so that F2
+ * holds. R: `most` where nobody
  * writes, else as many as time is for, 4 at least; and so many are read, or all there are. */
 static void check_shares(int rows, int outs, int most)
 {
@@ -284,7 +285,9 @@ static void check_shares(int rows, int outs, int most)
     CHECK(!elder->seq.follows);
     int writers = rows - read, least = min_int(most, limits.rows - writers), to_read = writers ? max_int(read, min_int(4, least)) : least;
     CHECK(read >= min_int(left, to_read) || short_of_pages || short_of_outs);
-    CHECK(elder->seq.rows >= min_int(ready_of(&elder->seq) - elder->seq.kv.length, (to_read + 1) / 2) || short_of_pages || short_of_outs);
+    bool has_half_of_outs = elder->seq.all && elder->seq.outs >= (limits.outs - writers + 1) / 2;
+    CHECK(elder->seq.rows >= min_int(ready_of(&elder->seq) - elder->seq.kv.length, (to_read + 1) / 2) || short_of_pages || short_of_outs ||
+          has_half_of_outs);
     CHECK(elder->seq.rows >= 1 && rows <= limits.rows);
 }
 
@@ -645,6 +648,23 @@ static void elder_and_shortest(void)
     close_pool();
 }
 
+/* Neither has a prompt of which every row wants an output all outputs to itself. */
+static void scored_and_shortest(void)
+{
+    open_pool(PAGES_MOST, 4);
+    ask(0, 600, 1000, 5);
+    talks[0].seq.all = true;
+    int steps = 0, answered = 0;
+    for (; talks[0].tokens == 0; steps++) {
+        if (!talks[1].listed) ask(1, 20, 2000 + 100 * steps, 0);
+        whole_step(0);
+        if (talks[1].seq.made == talks[1].seq.n && talks[1].listed) end_of(&talks[1]), answered++;
+    }
+    CHECK(steps <= 2 * 600 / limits.outs + 1);
+    CHECK(answered >= steps / 2 - 1);
+    close_pool();
+}
+
 /* 1.3, R: a prompt beside writers at most doubles the time between their tokens, or adds 50 ms; and it does use that. */
 static void time_between_tokens(void)
 {
@@ -863,7 +883,8 @@ static void short_memory(void)
 }
 
 static const struct check tests[] = {
-    {"followers", followers}, {"elder_and_shortest", elder_and_shortest}, {"time_between_tokens", time_between_tokens}, {"let_go", let_go},
+    {"followers", followers}, {"elder_and_shortest", elder_and_shortest}, {"scored_and_shortest", scored_and_shortest},
+    {"time_between_tokens", time_between_tokens}, {"let_go", let_go},
     {"known_before", known_before},
     {"admission", admission}, {"given_in_vain", given_in_vain}, {"background_is_forgotten_first", background_is_forgotten_first}, {"leaving", leaving},
     {"short_memory", short_memory}, {"simulation", simulation},
