@@ -44,7 +44,7 @@ function picture(random) {
 const ASKED = {
   text: (random) => chat(words(random, 24).join(' ')),
   pictures: (random) => chat([{ type: 'text', text: 'Look: ' }, { type: 'image_url', image_url: { url: `data:image/png;base64,${picture(random)}` } }]),
-  schemas: (random) => chat('Hi', { response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object', properties: properties(random, 60) } } } }),
+  schemas: (random) => chat('Hi', { response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object', properties: properties(random, 200) } } } }),
   tools: (random) => chat('Hi', { tool_choice: 'required', tools: Array.from({ length: 3 }, (_, i) => ({ type: 'function', function: { name: `tool${i}`, parameters: { type: 'object', properties: properties(random, 3) } } })) }),
   templates: (random) => ['/apply-template', { messages: Array.from({ length: 300 }, (_, i) => ({ role: i % 2 ? 'assistant' : 'user', content: words(random, 10).join(' ') })) }],
 };
