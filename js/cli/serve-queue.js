@@ -222,10 +222,17 @@ export class Queue {
   }
 
   /** Whether a key, or a connection without, may have more of a kind. */
-  #mayHave({ kind, lanes: [keyed, own], isKeyed, part }) {
+  #mayHave({ kind, lanes: [keyed, own], isKeyed, part, weight }) {
     const { asks, unbegun } = isKeyed ? keyed : own;
     if (kind === 'ask') return asks < OWN_ASKS;
+    if (isKeyed && keyed.running > 0 && keyed.running + weight > this.#ownPlaces) return false;
     return kind !== 'reply' || unbegun === 0 || unbegun + part <= 1.001;
+  }
+
+  /** Of a key, where there are others: a quarter stays free, so that who has none need not wait until a long one of somebody else's has ended. */
+  get #ownPlaces() {
+    const parallel = this.#parallel();
+    return this.#keys.size > 1 ? Math.max(1, parallel - Math.ceil(parallel / 4)) : Infinity;
   }
 
   /** A few more than the engine makes: the next one begins in the step after which another has ended. */

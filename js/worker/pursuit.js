@@ -45,7 +45,8 @@ export class Pursuit {
 
   /** A slice for one of them, when it is its turn. */
   slice(run, act) {
-    return this.#turns.run(ownerOf(run.work.place), (ms) => {
+    run.owner ??= ownerOf(run.work.place);
+    return this.#turns.run(run.owner, (ms) => {
       if (!this.#has(run)) throw GONE;
       act(ms);
     });

@@ -17,6 +17,9 @@ const HALF_LIFE_MS = 10_000;
 /** So much of the time that somebody waits is taken off what he has used. */
 const PATIENCE = 1 / 5;
 
+/** What a guest has asked for first comes first, until it has taken so long; then what he asked for later goes on beside it. */
+const SOON_MS = 250;
+
 /** What is left when it is as good as forgotten, and how many come between two looks for such. */
 const NOTHING_MS = 1;
 const SWEEP = 64;
@@ -46,6 +49,13 @@ export class Account {
 
 class Guest extends Account {
   queue = [];
+
+  take() {
+    const levelOf = ({ job: { used } }) => Math.floor(used / SOON_MS);
+    const next = this.queue.reduce((a, b) => (levelOf(a) - levelOf(b) || a.job.order - b.job.order) <= 0 ? a : b);
+    this.queue.splice(this.queue.indexOf(next), 1);
+    return next;
+  }
 }
 
 class Scope extends Account {
@@ -81,6 +91,8 @@ export class Turns {
   #isTaken = false;     // by what there may be only one of
   #others = [];         // who wait for that
   #dead = null;
+  #jobs = new WeakMap();    // owner -> what he wants by this object: when it began, and the time that it has used
+  #lastJob = 0;
 
   /**
    * @param {() => void | Promise<void>} rest lets waiting messages in
@@ -103,7 +115,7 @@ export class Turns {
     return new Promise((resolve, reject) => {
       const now = this.#now();
       const { scope, guest } = this.#accountsOf(owner);
-      guest.queue.push({ work, resolve, reject });
+      guest.queue.push({ work, resolve, reject, job: this.#jobOf(owner) });
       scope.enter(now);
       guest.enter(now);
       this.#waiting++;
@@ -161,6 +173,11 @@ export class Turns {
     return { scope, guest: accountOf(scope.guests, number, Guest, now) };
   }
 
+  #jobOf(owner) {
+    if (!this.#jobs.has(owner)) this.#jobs.set(owner, { order: ++this.#lastJob, used: 0 });
+    return this.#jobs.get(owner);
+  }
+
   get isDead() { return this.#dead !== null; }
 
   /** How many guests are known. */
@@ -207,7 +224,7 @@ export class Turns {
     const began = this.#now();
     const scope = first(this.#scopes, began);
     const guest = first(scope.guests, began);
-    const { work, resolve, reject } = guest.queue.shift();
+    const { work, resolve, reject, job } = guest.take();
     for (const account of [scope, guest]) account.waiting--;
     this.#waiting--;
     try {
@@ -217,6 +234,7 @@ export class Turns {
     }
     const now = this.#now();
     for (const account of [scope, guest]) account.charge(now - began, now);
+    job.used += now - began;
     this.#credit -= now - began;
     return true;
   }
