@@ -29,11 +29,15 @@ const SHARE = 0.2;
 /** Places of a key, or of a connection. */
 class Lane {
   waiting = 0;
+  asked = -Infinity;    // when it did so last
   running = 0;
   asks = 0;
   unbegun = 0;      // part of what may be prepared at once
   account = new Account();
 }
+
+/** Keys that have asked in so many milliseconds are there. */
+const OTHERS_MS = 60_000;
 
 /** Whether the first numbers that differ are less. @param {number[]} a @param {number[]} b */
 function isLess(a, b) {
@@ -98,6 +102,7 @@ export class Queue {
       arrived: this.#now(), begun: null, turn: null, settle: null,
       begin: () => this.#prepared(ticket), leave: () => this.#leave(ticket),
     };
+    for (const lane of ticket.lanes) lane.asked = ticket.arrived;
     this.#wait(ticket);
     if (ticket.begun !== null) return ticket;
     ticket.turn = new Promise((resolve, reject) => { ticket.settle = { resolve, reject }; });
@@ -225,14 +230,16 @@ export class Queue {
   #mayHave({ kind, lanes: [keyed, own], isKeyed, part, weight }) {
     const { asks, unbegun } = isKeyed ? keyed : own;
     if (kind === 'ask') return asks < OWN_ASKS;
-    if (isKeyed && keyed.running > 0 && keyed.running + weight > this.#ownPlaces) return false;
+    if (isKeyed && keyed.running > 0 && keyed.running + weight > this.#ownPlaces(keyed)) return false;
     return kind !== 'reply' || unbegun === 0 || unbegun + part <= 1.001;
   }
 
-  /** Of a key, where there are others: a quarter stays free, so that who has none need not wait until a long one of somebody else's has ended. */
-  get #ownPlaces() {
+  /** Where other keys ask, one leaves a quarter of the places to them: a newcomer need not wait until a long reply of somebody else's has ended. */
+  #ownPlaces(keyed) {
+    const since = this.#now() - OTHERS_MS;
     const parallel = this.#parallel();
-    return this.#keys.size > 1 ? Math.max(1, parallel - Math.ceil(parallel / 4)) : Infinity;
+    for (const lane of this.#keys.values()) if (lane !== keyed && lane.asked > since) return Math.max(1, parallel - Math.ceil(parallel / 4));
+    return Infinity;
   }
 
   /** A few more than the engine makes: the next one begins in the step after which another has ended. */

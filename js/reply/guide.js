@@ -56,7 +56,11 @@ export class Guide {
     let at = 0;
     this.#state = this.#grammar.start;
     const some = (ms) => {
-      for (const end = performance.now() + ms; at < ids.length && this.#takes(ids[at]); at++) if (performance.now() > end) return;
+      const end = performance.now() + ms;
+      while (at < ids.length && this.#takes(ids[at])) {
+        at++;
+        if (performance.now() > end) return;
+      }
     };
     try {
       while (at < ids.length) await slice(some);

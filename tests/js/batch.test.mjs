@@ -209,7 +209,7 @@ test('dispose() settles all, wherever they are', async () => {
   const replies = Array.from({ length: 12 }, (_, i) => model.chat(`${i} ${i % 2 ? LONG : 'x'}`, endless(model)));
   const scores = model.logits(Array(200).fill(65));
   scores.catch(() => {});
-  await replies[0][Symbol.asyncIterator]().next();
+  await Promise.race(replies.map((reply) => reply[Symbol.asyncIterator]().next()));
   await model.dispose();
   for (const { result } of replies) await rejectsWith(result, 'engine/disposed');
   await rejectsWith(scores, 'engine/disposed');

@@ -31,7 +31,7 @@ const FILES = [
 ];
 
 /** Bytes of the tarball, a quarter of them source maps. */
-const TARBALL_LIMIT = 2_940_000;
+const TARBALL_LIMIT = 3_040_000;
 
 const folder = temporaryFolder();
 let installed;
@@ -216,9 +216,9 @@ test('files that come later have what they share from the file that loads them, 
 });
 
 // Unicode's properties and the patterns of formats are a quarter of it; it comes with the first limited reply.
-test('grammars are a module of less than 68 kB that imports one question, whether to go on', async () => {
+test('grammars are a module of less than 70 kB that imports one question, whether to go on', async () => {
   const { gzip } = await measure(join(installed, 'dist/grammar.wasm'));
-  assert.ok(gzip < 68_000, `${gzip} bytes by gzip`);
+  assert.ok(gzip < 70_000, `${gzip} bytes by gzip`);
   const module = new WebAssembly.Module(readFileSync(join(installed, 'dist/grammar.wasm')));
   assert.deepEqual(WebAssembly.Module.imports(module), [{ module: 'env', name: 'pace', kind: 'function' }]);
 });

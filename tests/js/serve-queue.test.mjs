@@ -96,6 +96,28 @@ test('Retry-After grows with what waits and with how long it takes, a minute at 
   assert.ok(times.every((seconds, i) => i === 0 || seconds >= times[i - 1]));
 });
 
+test('a key leaves a quarter of the places to others, once there are some', () => {
+  let now = 0;
+  const queue = new Queue({ parallel: () => 4, now: () => now });
+  const enter = (key, n) => Array.from({ length: n }, () => {
+    const place = queue.enter({ key, socket: {} });
+    if (!place.turn) place.begin();
+    return place;
+  });
+  const leave = (places) => { for (const place of places.toReversed()) place.leave(); };
+  const had = (places) => places.filter(({ turn }) => !turn).length;
+  const alone = enter(1, 9);
+  assert.equal(had(alone), PLACES);
+  leave([...alone, ...enter(2, 1)]);
+  const beside = enter(1, 9);
+  assert.equal(had(beside), 3);
+  const other = enter(2, 1);
+  assert.equal(other[0].turn, null, 'the newcomer does not wait');
+  leave([...beside, ...other]);
+  now = 120_000;
+  assert.equal(had(enter(1, 9)), PLACES, 'nobody else has asked for long');
+});
+
 test('keys have places in turn, and so have connections of one key', async () => {
   const rules = { keys: ['one', 'two'] };
   await withGate({ rules }, async ({ begun, served, post, end }) => {

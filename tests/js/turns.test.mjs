@@ -62,6 +62,15 @@ test('within a scope guests share alike', async () => {
   assert.ok(count(done.slice(0, done.lastIndexOf('one')), 'many') <= 22);
 });
 
+test('what a guest has asked for comes in the order in which he has, until it has taken long', async () => {
+  const { done, long } = played();
+  await Promise.all([long('first', owner(1), 200), long('second', owner(1), 20)]);
+  assert.ok(done.lastIndexOf('first') < done.indexOf('second'), done.join(' '));
+  done.length = 0;
+  await Promise.all([long('first', owner(1), 1000), long('second', owner(1), 20)]);
+  assert.ok(done.indexOf('second') >= 250 / 5 && done.lastIndexOf('second') < done.lastIndexOf('first'), done.join(' '));
+});
+
 test('who has used much of late comes behind who has used little, until it is forgotten', async () => {
   const { clock, done, long, slice } = played();
   await long('much', owner(1), 1000);
