@@ -5,7 +5,7 @@
 // have places of their own, behind those of replies, and so has what wants no reply (tokens of a text). Nobody has all places with what is prepared.
 
 import { retryHeaders } from '../facades/openai-error.js';
-import { Account } from '../worker/turns.js';
+import { Account } from '../worker/shares.js';
 import { refusal } from './serve-refusal.js';
 
 /** Sequences that the engine takes beside those that it computes, and how many of them in the background (worker/runner.js). */

@@ -2,7 +2,7 @@
 // What may follow a reply's token, where it is held to something (reply/guide.js): looked for right after its step, as long as that is a small part
 // of it. What takes longer is found by turns (turns.js) while the reply waits and the others go on.
 
-import { ownerOf } from './shares.js';
+import { guestKey, ownerOf } from './shares.js';
 
 /** What it takes of a step, of all whose owners differ: at least so many milliseconds each. */
 const SHARE = 1 / 5;
@@ -14,7 +14,7 @@ const LOOK_MS = 20;
 /** Nobody wants any more what a slice was for. */
 const GONE = new Error('gone');
 
-const keyOf = ({ work: { place } }) => Object.values(ownerOf(place)).join();
+const keyOf = ({ work: { place } }) => guestKey(ownerOf(place));
 const countOwners = (runs) => new Set(Array.from(runs, keyOf)).size;
 
 export class Pursuit {

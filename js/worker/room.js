@@ -5,8 +5,7 @@
 
 import { abortable } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
-
-const guestOf = ({ scope, guest }) => `${scope} ${guest}`;
+import { guestKey } from './shares.js';
 
 const tooMuch = (bytes, most) => new QuernError('image/size',
   `Decoding this image takes up to ${bytes} bytes of memory, at most ${most} are possible at a time.`, { detail: { found: bytes, limit: most } });
@@ -57,7 +56,7 @@ export class Room {
 
   #leave({ owner, bytes }) {
     this.#held -= bytes;
-    this.#working.delete(guestOf(owner));
+    this.#working.delete(guestKey(owner));
     this.#letIn();
     if (this.#working.size === 0 && this.#waiting.length === 0) this.#last.clear();
   }
@@ -66,19 +65,19 @@ export class Room {
     for (let next; (next = this.#next()) && this.#held + next.bytes <= this.#most;) {
       this.#waiting = this.#waiting.filter((other) => other !== next);
       this.#held += next.bytes;
-      this.#working.add(guestOf(next.owner));
+      this.#working.add(guestKey(next.owner));
       this.#turns++;
-      for (const key of [next.owner.scope, guestOf(next.owner)]) this.#last.set(key, this.#turns);
+      for (const key of [next.owner.scope, guestKey(next.owner)]) this.#last.set(key, this.#turns);
       next.admit();
     }
   }
 
   /** Whose turn it is. */
   #next() {
-    const lastOf = ({ owner }) => [owner.scope, guestOf(owner)].map((key) => this.#last.get(key) ?? 0);
+    const lastOf = ({ owner }) => [owner.scope, guestKey(owner)].map((key) => this.#last.get(key) ?? 0);
     let [best, its] = [null, [0, 0]];
     for (const one of this.#waiting) {
-      if (this.#working.has(guestOf(one.owner))) continue;
+      if (this.#working.has(guestKey(one.owner))) continue;
       const last = lastOf(one);
       if (!best || last[0] < its[0] || (last[0] === its[0] && last[1] < its[1])) [best, its] = [one, last];
     }

@@ -66,11 +66,10 @@ export class Lane {
   give(job) {
     this.job = job;
     if (this.#isReady) this.#post();
-    else this.open();
+    else this.#open();
   }
 
-  /** Starts it, so that it is there when a job comes. */
-  open() {
+  #open() {
     if (this.#port) return;
     const ifMine = (port, act) => (value) => { if (port === this.#port) act(value); };
     try {

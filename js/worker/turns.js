@@ -4,6 +4,8 @@
 // they follow each other. Among those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's
 // guests (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever else comes.
 
+import { Account, accountOf } from './shares.js';
+
 /** Longest slice, and the time that slices take of steps. */
 const SLICE_MS = 5;
 const SHARE = 1 / 5;
@@ -11,41 +13,10 @@ const SHARE = 1 / 5;
 /** Slices have that much beside each step, however short it is: nobody notices it. */
 const LEAST_MS = 0.5;
 
-/** In this time half of what was used is forgotten. */
-const HALF_LIFE_MS = 10_000;
-
-/** So much of the time that somebody waits is taken off what he has used. */
-const PATIENCE = 1 / 5;
-
 /** What a guest has asked for first comes first, until it has taken so long; then what he asked for later goes on beside it. */
 const SOON_MS = 250;
 
-/** What is left when it is as good as forgotten, and how many come between two looks for such. */
-const NOTHING_MS = 1;
-const SWEEP = 64;
-
 /** @typedef {import('./shares.js').Owner} Owner */
-
-/** Time that somebody has used, and those of his who wait. */
-export class Account {
-  #used = 0;
-  #at = 0;            // when it was that much
-  waiting = 0;
-  since = 0;          // he waits, or had his last slice
-
-  used(now) { return this.#used * 2 ** ((this.#at - now) / HALF_LIFE_MS); }
-  rank(now) { return this.used(now) - (now - this.since) * PATIENCE; }
-  isForgotten(now) { return this.waiting === 0 && this.used(now) < NOTHING_MS; }
-
-  enter(now) {
-    if (this.waiting++ === 0) this.since = now;
-  }
-
-  charge(ms, now) {
-    this.#used = this.used(now) + ms;
-    this.#at = this.since = now;
-  }
-}
 
 class Guest extends Account {
   queue = [];
@@ -61,16 +32,6 @@ class Guest extends Account {
 class Scope extends Account {
   /** @type {Map<number, Guest>} */
   guests = new Map();
-}
-
-/** Accounts by their numbers, without those that are as good as new. */
-function accountOf(accounts, number, Kind, now) {
-  const known = accounts.get(number);
-  if (known) return known;
-  if (accounts.size % SWEEP === SWEEP - 1) for (const [other, account] of accounts) if (account.isForgotten(now)) accounts.delete(other);
-  const account = new Kind();
-  accounts.set(number, account);
-  return account;
 }
 
 /** Who comes first of those who wait. */
