@@ -36,8 +36,11 @@ class Lane {
   account = new Account();
 }
 
-/** Keys that have asked in so many milliseconds are there. */
+/** Keys that have asked in so many milliseconds are there; those that have done so in so many are busy, whether they have a place or not. */
 const OTHERS_MS = 60_000;
+const BUSY_MS = 2000;
+
+const isBusy = ({ running, waiting, asked }, now) => running > 0 || waiting > 0 || asked > now - BUSY_MS;
 
 /** Whether the first numbers that differ are less. @param {number[]} a @param {number[]} b */
 function isLess(a, b) {
@@ -234,12 +237,17 @@ export class Queue {
     return kind !== 'reply' || unbegun === 0 || unbegun + part <= 1.001;
   }
 
-  /** Where other keys ask, one leaves a quarter of the places to them: a newcomer need not wait until a long reply of somebody else's has ended. */
+  /**
+   * Replies side by side share the time of each step, so a key has no more of them than its share where others are busy. Where others have only asked
+   * of late, it leaves them a quarter of the places: a newcomer need not wait until a long reply of somebody else's has ended.
+   */
   #ownPlaces(keyed) {
-    const since = this.#now() - OTHERS_MS;
+    const now = this.#now();
     const parallel = this.#parallel();
-    for (const lane of this.#keys.values()) if (lane !== keyed && lane.asked > since) return Math.max(1, parallel - Math.ceil(parallel / 4));
-    return Infinity;
+    const others = [...this.#keys.values()].filter((lane) => lane !== keyed && (isBusy(lane, now) || lane.asked > now - OTHERS_MS));
+    if (others.length === 0) return Infinity;
+    const share = Math.ceil(this.#places / (1 + others.filter((lane) => isBusy(lane, now)).length));
+    return Math.max(1, Math.min(share, parallel - Math.ceil(parallel / 4)));
   }
 
   /** A few more than the engine makes: the next one begins in the step after which another has ended. */

@@ -4,7 +4,7 @@
 
 import { guestKey, ownerOf } from './shares.js';
 
-/** What it takes of a step, of all whose owners differ: at least so many milliseconds each. */
+/** What it takes of a step, where their owners differ: each owner has a part of that, and so many milliseconds at least. */
 const SHARE = 1 / 5;
 const LEAST_MS = 1;
 
@@ -15,7 +15,7 @@ const LOOK_MS = 20;
 const GONE = new Error('gone');
 
 const keyOf = ({ work: { place } }) => guestKey(ownerOf(place));
-const countOwners = (runs) => new Set(Array.from(runs, keyOf)).size;
+export const countOwners = (runs) => new Set(Array.from(runs, keyOf)).size;
 
 export class Pursuit {
   #turns;
@@ -66,7 +66,8 @@ export class Pursuit {
   /** The same of all, after a step that took so long. Whoever has more of them than his share of it allows waits with the rest. */
   async all(stepMs) {
     const behind = [...this.#runs.values()].filter(({ work, isPursued }) => work.isBehind && !isPursued);
-    const most = countOwners(this.#runs.values()) > 1 ? Math.max(LEAST_MS, stepMs * SHARE / countOwners(behind)) : Infinity;
+    const owners = countOwners(this.#runs.values());
+    const most = owners > 1 ? Math.max(LEAST_MS, stepMs * SHARE / owners) : Infinity;
     const spent = new Map();
     let looked = performance.now();
     for (const run of behind) {

@@ -5,7 +5,7 @@
 // token is looked for right after its step (pursuit.js).
 
 import { QuernError, asQuernError, isOf } from '../shared/errors.js';
-import { Pursuit } from './pursuit.js';
+import { Pursuit, countOwners } from './pursuit.js';
 import { Turns } from './turns.js';
 
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
@@ -133,7 +133,7 @@ export class Runner {
         await this.#pursuit.all(performance.now() - began);
         began = undefined;
       }
-      await this.turns.after(ms);
+      await this.turns.after(ms, countOwners(this.#runs.values()));
     }
     this.#loops = false;
     this.#tell(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whose turn it is beside the model's steps. Tokens of texts, prompts of conversations, pixels: such work is cut into slices of some milliseconds,
-// and between two slices the worker looks at its messages. While replies are made, slices together take a fifth of the time of the steps; otherwise
-// they follow each other. Among those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's
+// and between two slices the worker looks at its messages. While replies are made, slices together take a fifth of the time of the steps, and less
+// where more guests have replies than wait for slices, so that one who wants many slows the others' replies by no more than his part; otherwise slices follow each other. Among those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's
 // guests (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever else comes.
 
 import { Account, accountOf } from './shares.js';
@@ -155,9 +155,15 @@ export class Turns {
     this.#serve();
   }
 
-  /** Between two steps, the first of which took that long: a look at the messages, and slices as far as they are due. */
-  async after(ms) {
-    this.#credit = Math.min(this.#credit, 0) + Math.max(LEAST_MS, ms * SHARE);
+  /**
+   * Between two steps, the first of which took that long: a look at the messages, and slices as far as they are due.
+   * @param {number} ms
+   * @param {number} [owners] guests who have replies
+   */
+  async after(ms, owners = 1) {
+    let waiting = 0;
+    for (const { guests } of this.#scopes.values()) for (const guest of guests.values()) waiting += guest.waiting > 0 ? 1 : 0;
+    this.#credit = Math.min(this.#credit, 0) + Math.max(LEAST_MS, ms * SHARE * Math.min(1, waiting / Math.max(1, owners)));
     do await this.#rest(); while (this.#credit > 0 && this.#give(Math.min(SLICE_MS, this.#credit)));
   }
 

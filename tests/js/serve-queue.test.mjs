@@ -109,6 +109,7 @@ test('a key leaves a quarter of the places to others, once there are some', () =
   const alone = enter(1, 9);
   assert.equal(had(alone), PLACES);
   leave([...alone, ...enter(2, 1)]);
+  now = 10_000;
   const beside = enter(1, 9);
   assert.equal(had(beside), 3);
   const other = enter(2, 1);
@@ -116,6 +117,28 @@ test('a key leaves a quarter of the places to others, once there are some', () =
   leave([...beside, ...other]);
   now = 120_000;
   assert.equal(had(enter(1, 9)), PLACES, 'nobody else has asked for long');
+});
+
+test('where others are busy, a key has its share of the places', () => {
+  let now = 0;
+  const queue = new Queue({ parallel: () => 16, now: () => now });
+  const enter = (key, n) => Array.from({ length: n }, () => {
+    const place = queue.enter({ key, socket: {} });
+    if (!place.turn) place.begin();
+    return place;
+  });
+  const had = (places) => places.filter(({ turn }) => !turn).length;
+  const others = [2, 3, 4, 5, 6, 7, 8].flatMap((key) => enter(key, 1));
+  const one = enter(1, 20);
+  assert.equal(had(others), 7);
+  assert.equal(had(one), 3, '20 places for 8 keys');
+  for (const place of [...one.toReversed(), ...others]) place.leave();
+  now = 1500;
+  const again = enter(1, 20);
+  assert.equal(had(again), 3, 'who has just asked asks again');
+  for (const place of again.toReversed()) place.leave();
+  now = 5000;
+  assert.equal(had(enter(1, 20)), 12, 'who has not for some seconds leaves but a quarter free');
 });
 
 test('keys have places in turn, and so have connections of one key', async () => {

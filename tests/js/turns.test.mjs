@@ -23,11 +23,11 @@ function played() {
     for (let left = ms; left > 0; left -= 5) await slice(name, who, Math.min(5, left));
   };
   /** So many steps, with what comes between them. */
-  const steps = async (n, ms) => {
+  const steps = async (n, ms, owners) => {
     turns.begin();
     for (let i = 0; i < n; i++) {
       clock.now += ms;
-      await turns.after(ms);
+      await turns.after(ms, owners);
     }
     turns.end();
   };
@@ -53,6 +53,21 @@ test('who has used less comes first: two scopes share alike, however many jobs o
   const last = done.lastIndexOf('one');
   assert.equal(count(done, 'one'), 20);
   assert.ok(count(done.slice(0, last), 'many') <= 22, `${count(done.slice(0, last), 'many')} slices of the other's before its last`);
+});
+
+test('beside the replies of many, the slices of one take no more than his part', async () => {
+  const taken = async (owners, waiting) => {
+    const { clock, long, steps } = played();
+    for (let i = 0; i < waiting; i++) long('slices', owner(i), 1e6);
+    await task();
+    await steps(20, 100, owners);
+    return (clock.now - 2000) / 2000;
+  };
+  const share = async (owners, waiting) => Math.round(100 * await taken(owners, waiting)) / 100;
+  assert.equal(await share(1, 1), 0.2);
+  assert.equal(await share(8, 1), 0.03);
+  assert.equal(await share(8, 4), 0.1);
+  assert.equal(await share(2, 9), 0.2);
 });
 
 test('within a scope guests share alike', async () => {
