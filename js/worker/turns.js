@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Whose turn it is beside the model's steps. Tokens of texts, prompts of conversations, pixels: such work is cut into slices of some milliseconds,
 // and between two slices the worker looks at its messages. While replies are made, slices together take a fifth of the time of the steps, and less
-// where more guests have replies than wait for slices, so that one who wants many slows the others' replies by no more than his part; otherwise slices follow each other. Among those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's
-// guests (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever else comes.
+// where more guests have replies than wait for slices: who wants many slices slows the replies of others by no more than his part. Otherwise slices
+// follow each other. Among those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's guests
+// (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever else comes.
 
 import { Account, accountOf } from './shares.js';
 
