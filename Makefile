@@ -87,9 +87,14 @@ $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@
 
-$(BUILD)/tests/%: tests/c/%.c $(OBJECTS) $(TOOL_OBJECTS)
+# They have a played device too, in a table of backends of their own.
+$(BUILD)/tests/played.o: tests/c/played.c
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
+	$(CC) $(FLAGS) -c $< -o $@
+
+$(BUILD)/tests/%: tests/c/%.c $(BUILD)/tests/played.o $(OBJECTS) $(TOOL_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter-out %/compute/backends.o,$(filter %.c %.o,$^)) -o $@ -lm
 
 # A target with libFuzzer, and the same over its corpus without.
 SETS = safetensors hf_tokenizer ajc1 any
@@ -124,7 +129,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
-HOT = $(addprefix compute/cpu/,cpu attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
+HOT = $(addprefix compute/cpu/,matmul rows weights experts attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
 # Loops of images that gain nothing from being made wider than they are, and would be twice as large.
 WARM = compute/cpu/encode_simd image/taps
 # A second pass of binaryen takes 2 KB more away, emmalloc 3: the engine takes memory in large pieces.
@@ -262,6 +267,18 @@ $(eval $(call OPS_VARIANT,relaxed))
 bench-ops: $(OPS_NATIVE) build/wasm/bench/ops-simd.mjs build/wasm/bench/ops-relaxed.mjs
 	$(NODE) tests/bench/ops.mjs $(ARGS)
 
+# --- an engine whose backend is a played device, for tests/js/device.test.mjs ---
+
+PLAYED = $(filter-out %/compute/backends.o,$(addprefix build/wasm/simd/,$(addsuffix .o,$(WASM_NAMES)))) build/wasm/simd/played.o
+
+build/wasm/simd/played.o: tests/played.c
+	@mkdir -p $(@D)
+	$(EMCC) $(WASM_COMPILE) -Os $(WASM_simd) -c $< -o $@
+
+build/played/quern-simd.mjs: $(PLAYED)
+	@mkdir -p $(@D)
+	$(EMCC) $(filter-out -sBINARYEN_EXTRA_PASSES%,$(WASM_LINK)) $(WASM_simd) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node $(PLAYED) -o $@
+
 # --- package and page ---
 
 # --- an engine that crashes and hangs on demand, for the tests of the watchdog: the package with that engine in it ---
@@ -282,7 +299,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 	ln build/faults/quern-simd.wasm build/faults/quern-simd-text.wasm
 	@touch $@
 
-faults: build/faults/.stamp
+faults: build/faults/.stamp build/played/quern-simd.mjs
 
 dist: dist/index.js
 dist/index.js: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wasm/grammar.wasm $(wildcard js/* js/*/*) web/isolated.js web/sw-headers.js tools/build.mjs package.json

@@ -76,7 +76,8 @@ bool quern_is_end(const struct quern_engine *e, int32_t id); /* whether it ends 
 
 /* --- sequences --- */
 
-/* NULL when memory is short. Nothing is known of another scope's tokens: 0, or one for each who may not learn what others have asked.
+/* NULL when memory is short, or the engine can do nothing any more: quern_error() says which. Nothing is known of another scope's tokens: 0, or one
+ * for each who may not learn what others have asked.
  * priority: 0 normal, 1 background: after all others, until it has had no row for 10 s, and its pages are taken first. */
 struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t scope, int priority);
 void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages stay known for reuse */
@@ -95,8 +96,10 @@ int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pus
  * of the output head when budget_ms > 0 has passed or attention is asked for; the next call goes on from there. A sequence may find that nothing
  * of it was computed, as it waits, or was let go and starts anew. OK (it is done, or nothing is pending), 1 (stopped early), ERR_BUSY (awaited). */
 int quern_step(struct quern_engine *e, int budget_ms);
-/* Where a device computes: whether results of the last finished step are on their way, and, called when they are there, that the device
- * took ms for it. Never on the CPU. */
+/* Where a device computes (never on the CPU): whether an answer of it is on its way to what was called last, a step, an image, or a page or the
+ * fingerprint of a kept conversation. Until it has arrived, computing is ERR_BUSY. quern_arrive() says that it is there, after `ms` of work; then
+ * quern_events() has what follows from it, and a call that returned NEED_MORE is made again. A negative `ms` says that the device is lost: every
+ * reply ends with ERR_LOST, and so does every later call but quern_free(). */
 bool quern_awaits(const struct quern_engine *e);
 void quern_arrive(struct quern_engine *e, double ms);
 

@@ -31,6 +31,7 @@ struct quern_options {
     int parallel;          /* sequences that compute side by side, 1 .. 16; default 4 */
     int waiting;           /* sequences that may wait beside them; default 64 */
     int kv_positions;        /* positions that all of them have room for; default, and at least, context_size */
+    int backend;           /* what computes: a row of the table of backends (compute/backend.h); default the CPU */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
     enum quern_quantize quantize, embeddings; /* of layers; of the embedding and the output head. AUTO is for both */

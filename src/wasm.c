@@ -22,7 +22,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"16\"\n"
+        ".ascii \"17\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -82,7 +82,8 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 enum option {
     OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
     OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
-    OPTION_PARALLEL, OPTION_KV_POSITIONS, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_VIDEO_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE
+    OPTION_PARALLEL, OPTION_KV_POSITIONS, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_VIDEO_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE,
+    OPTION_BACKEND
 };
 
 /* What lies below the break is in use already, and a little is left for the caller's arguments. */
@@ -94,6 +95,7 @@ EXPORT address wasm_new(address table)
         .context_size = (int)o[OPTION_CONTEXT_SIZE],
         .kv = (enum quern_kv)o[OPTION_KV],
         .chunk = (int)o[OPTION_CHUNK],
+        .backend = (int)o[OPTION_BACKEND],
         .scalar = o[OPTION_SCALAR] != 0,
         .profile = o[OPTION_PROFILE] != 0,
         .inspect = o[OPTION_INSPECT] != 0,
@@ -212,6 +214,8 @@ EXPORT int wasm_sequence_set(address s, address ids, int n, int outputs)
 EXPORT int wasm_sequence_pending(address s) { return quern_sequence_pending(SEQUENCE(s)); }
 
 EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), budget_ms); }
+EXPORT int wasm_awaits(address e) { return quern_awaits(ENGINE(e)); }
+EXPORT void wasm_arrive(address e, double ms) { quern_arrive(ENGINE(e), ms); }
 
 /* out [2]: the first position and the number of rows; a hidden state has none. */
 EXPORT address wasm_logits(address s, address out)

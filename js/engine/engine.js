@@ -26,6 +26,7 @@ const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 const OPTIONS = [
   'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
   'parallel', 'kvPositions', 'blind', 'maxPixels', 'maxVideoPixels', 'mediaCache', 'visionSize',
+  'backend',
 ];
 
 /**
@@ -58,6 +59,8 @@ export class Engine {
   #heap;
   #engine;              // addresses
   #out;
+  #device;              // where it computes, if that is not the processor
+  #answer = null;       // of the device, while it is waited for
   #facts = null;        // parsed info
   #longestToken = 0;
 
@@ -72,14 +75,17 @@ export class Engine {
 
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
-   * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
+   * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others; backend: a
+   *   row of src/compute/backends.c, and its device: `answer()` resolves with the milliseconds that it took for what was asked last, and rejects when
+   *   it is lost
    */
   constructor({ wasm, memory }, options) {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
     this.staging = new Staging(wasm, this.#heap, () => this.#engine);    // before the plan, which counts what is taken
-    const { kv = 'f16', quantize, files = 1 } = options;
+    const { kv = 'f16', quantize, files = 1, device = null } = options;
+    this.#device = device;
     const values = { ...options, ...quantized(quantize), kv: KV_TYPES[kv], files };
     this.#engine = this.#heap.lend(8 * OPTIONS.length, (table) => {
       this.#heap.float64(table, OPTIONS.length).set(OPTIONS.map((name) => Number(values[name] ?? 0)));
@@ -198,15 +204,27 @@ export class Engine {
   /** A conversation, empty. @param {{cacheScope?: number, priority?: 'normal' | 'background'}} [place] of other scopes' tokens nothing is known */
   sequence({ cacheScope = 0, priority = 'normal' } = {}) {
     const address = this.#wasm._wasm_sequence_new(this.#engine, cacheScope, PRIORITIES[priority]);
-    if (!address) throw new QuernError('mem/load', 'There is not enough memory for another reply.');
+    if (!address) throw this.#error(this.#wasm._wasm_error_code(this.#engine));
     return new Sequence({ wasm: this.#wasm, heap: this.#heap, out: this.#out, facts: this.#facts, check: (status) => this.#check(status) }, address);
   }
 
   /** Computes for all sequences, for about `budgetMs`. @returns {boolean} whether a step was finished */
   step(budgetMs) { return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0; }
 
+  /** Whether a device has still to answer the last call: until then nothing else is computed. */
+  get awaits() { return this.#device !== null && this.#wasm._wasm_awaits(this.#engine) !== 0; }
+
+  /** Waits until it has; events() are then what follows from the answer. A lost device ends every reply with `gpu/lost`. */
+  async answer() {
+    this.#answer ??= this.#device.answer().catch(() => -1).then((ms) => {
+      this.#answer = null;
+      this.#wasm._wasm_arrive(this.#engine, ms);
+    });
+    await this.#answer;
+  }
+
   /**
-   * What the last call of step() brought, in order.
+   * What the last call of step() brought, or the last answer, in order.
    * @returns {EngineEvent[]} numbers are those of sequences
    */
   events() {

@@ -143,8 +143,15 @@ export class Sequence {
     return RECORDS[status] ?? this.#check(status);
   }
 
-  /** Makes the file's next record of its next page. @param {Uint8Array} record in the engine's memory @returns {boolean} false: there is none */
-  take({ byteOffset }) { return this.#wasm._wasm_kept_take(this.#address, byteOffset) === 0; }
+  /**
+   * Makes the file's next record of its next page.
+   * @param {Uint8Array} record in the engine's memory
+   * @returns {boolean | null} false: there is none; null: a device has still to answer (Engine.awaits), then it is to be asked again
+   */
+  take({ byteOffset }) {
+    const status = this.#wasm._wasm_kept_take(this.#address, byteOffset);
+    return status > 0 ? null : status === 0;
+  }
 
   /** The text that a token of the reply completes; id -1: what is left at the end. */
   stream(id) {

@@ -231,7 +231,9 @@ export class Keeping {
     const room = this.#room(2, bytes);
     if (agreed < most) await makeRoom(this.#store, ticket.name, sizeOf(most, bytes), this.#most);
     for (let i = agreed; i < most; i++) {
-      if (!await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.take(room))) return;
+      let isTaken;
+      do isTaken = await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.take(room)); while (isTaken === null);
+      if (!isTaken) return;
       if (i === agreed) await file.cut(agreed);
       await file.add(room);
     }

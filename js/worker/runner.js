@@ -48,7 +48,10 @@ export class Runner {
   constructor(engine, rest, busy) {
     this.#engine = engine;
     this.#busy = busy;
-    this.turns = new Turns(rest);
+    this.turns = new Turns(async () => {
+      await rest();
+      if (engine.awaits) await this.#answered(performance.now());      // what a slice has asked of a device
+    });
     this.#pursuit = new Pursuit({ turns: this.turns, rest, runs: this.#runs, act: (...what) => this.#do(...what), found: () => this.#loop() });
   }
 
@@ -128,6 +131,8 @@ export class Runner {
       const now = performance.now();
       began ??= now;
       const finished = this.#step(began);
+      if (this.#engine.awaits) await this.#answered(began);
+      else if (finished) this.#look(began);
       const ms = performance.now() - now;
       if (finished) {
         await this.#pursuit.all(performance.now() - began);
@@ -150,14 +155,27 @@ export class Runner {
   #step(began) {
     try {
       const finished = this.#engine.step(BUDGET_MS);
-      for (const event of this.#engine.events()) this.#do(event.number, (work) => work.take?.(event, began));
-      if (finished) this.#all((work) => work.look?.(began));
+      this.#tellEvents(began);
       return finished;
     } catch (thrown) {
       this.#all(() => { throw thrown; });
       return true;
     }
   }
+
+  /** A device has answered, or is lost. */
+  async #answered(began) {
+    await this.#engine.answer();
+    if (this.#dead) return;
+    this.#tellEvents(began);
+    this.#look(began);
+  }
+
+  #tellEvents(began) {
+    for (const event of this.#engine.events()) this.#do(event.number, (work) => work.take?.(event, began));
+  }
+
+  #look(began) { this.#all((work) => work.look?.(began)); }
 
   #all(act) {
     for (const number of [...this.#runs.keys()]) this.#do(number, act);

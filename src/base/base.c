@@ -25,6 +25,7 @@ static const char *const names[] = {
     [-ERR_DECODE] = "image/decode",
     [-ERR_SIZE] = "image/size",
     [-ERR_SCHEMA] = "use/schema",
+    [-ERR_LOST] = "gpu/lost",
 };
 
 const char *status_name(int status)

@@ -29,7 +29,8 @@ enum status {
     ERR_BUSY = -11,        /* use/busy: called in the wrong state */
     ERR_DECODE = -12,      /* image/decode: no image of a kind that can be read, or a broken one */
     ERR_SIZE = -13,        /* image/size: an image too large, too small or too narrow; too many of them */
-    ERR_SCHEMA = -14       /* use/schema: what a reply must look like cannot be honoured, or contradicts itself */
+    ERR_SCHEMA = -14,      /* use/schema: what a reply must look like cannot be honoured, or contradicts itself */
+    ERR_LOST = -15         /* gpu/lost: the device that computed is gone, and what it held with it */
 };
 
 enum { ERROR_MESSAGE = 201 }; /* bytes, the final NUL included */

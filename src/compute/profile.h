@@ -2,9 +2,8 @@
  *
  * A profile: what each operation costs, by layer, apart for reading prompts, for decoding, for both at once, and for encoding images.
  *
- * It stands between a model and its backend and is a backend itself, which times every operation and hands it on. Where no
- * profile is wanted, none is made. An operation's name holds what it works on: "matmul Q8_0 [4096, 1024]" are all products of one
- * input with matrices of 4,096 rows together.
+ * Where one is wanted, it runs each operation of a list by itself, for the backend. An operation's name holds what it works on: "matmul Q8_0
+ * [4096, 1024]" are all products of one input with matrices of 4,096 rows together.
  */
 #ifndef QUERN_PROFILE_H
 #define QUERN_PROFILE_H
@@ -12,6 +11,7 @@
 #include "base/base.h"
 
 struct backend;
+struct kv_shape;
 struct mem;
 struct pool;
 struct profile;
@@ -23,18 +23,25 @@ enum profile_phase { PROFILE_PREFILL, PROFILE_DECODE, PROFILE_MIXED, PROFILE_VIS
 struct profile_cost {
     double calls, ms;
     double macs;     /* multiplications of products and of attention */
-    double bytes;    /* of weights, keys and values, each counted once per call */
+    double bytes;    /* of weights, keys and values, each counted once per call; of experts at most as many as there were places */
     double barriers; /* of the pool */
 };
 
 /* What is asked for in place of an operation or a layer. */
 enum { PROFILE_ALL = -1, PROFILE_OUTSIDE = -2 /* of the layers: embedding and output head */ };
 
-/* Takes `inner` over: the profile's backend frees it. NULL when memory is short; inner is the caller's then. */
-struct profile *profile_new(struct mem *m, struct backend *inner, struct pool *pool);
-struct backend *profile_backend(struct profile *p);
+/* NULL when memory is short. */
+struct profile *profile_new(struct mem *m, struct pool *pool);
+/* Bytes that profile_reserve() takes. */
+uint64_t profile_cost_bytes(const struct profile *p, const struct kv_shape *kv);
+/* Room for the costs of each layer, in place of what there was. ERR_MEM_LOAD. It and the next three accept NULL. */
+int profile_reserve(struct profile *p, const struct kv_shape *kv);
+void profile_free(struct profile *p);
 
-/* Where the step at hand is. They accept NULL. */
+/* From now on the backend's operations run one by one, and what they cost is added up. */
+void profile_watch(struct profile *p, struct backend *b);
+
+/* Where the step at hand is. */
 void profile_step(struct profile *p, enum profile_phase phase, int rows);
 void profile_layer(struct profile *p, int layer); /* or PROFILE_OUTSIDE */
 

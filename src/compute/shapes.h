@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the operations of backend.h are asked with: weights, the geometry of the cache, rows of conversations, routes to experts, products.
+ * What operations are given: handles, weights, the geometry of the cache, rows of conversations, routes to experts, products.
  */
 #ifndef QUERN_SHAPES_H
 #define QUERN_SHAPES_H
@@ -8,6 +8,14 @@
 #include "weights/dtype.h"
 
 struct weight; /* a matrix [rows, cols] in the backend's own layout */
+
+/* Where values lie in a backend's scratch: bytes from its beginning. Only the backend can read or write there. */
+struct handle {
+    size_t at;
+};
+
+/* n values further. */
+static inline struct handle handle_at(struct handle h, size_t n) { return (struct handle){h.at + n * sizeof(float)}; }
 
 struct weight_facts {
     const struct dtype *type;
@@ -44,30 +52,28 @@ struct reserve_cost {
  * one expert by row. */
 struct route {
     int n_experts, n_used; /* all, and those of each row */
-    int32_t *first;        /* [n_experts + 1] expert e has the places first[e] .. first[e + 1] - 1 */
-    int32_t *place;        /* [n, n_used] a row's places, its experts ascending */
-    float *share;          /* [n, n_used] what each of them counts for */
+    struct handle first;   /* int32 [n_experts + 1] expert e has the places first[e] .. first[e + 1] - 1 */
+    struct handle place;   /* int32 [n, n_used] a row's places, its experts ascending */
+    struct handle share;   /* float [n, n_used] what each of them counts for */
 };
 
 /* y [n, w.rows] = x [n, w.cols] * w^T, or a part of its columns, without a route: first, a multiple of 64, .. first + rows - 1 */
 struct product {
-    float *y;
+    struct handle y;
     const struct weight *w;
     int first, rows; /* 0: all */
 };
 
-static inline struct product product(float *y, const struct weight *w) { return (struct product){.y = y, .w = w}; }
+static inline struct product product(struct handle y, const struct weight *w) { return (struct product){.y = y, .w = w}; }
 
 /* Of an encoder's attention: as many rows, all of which each row sees. */
 struct heads {
     int rows, n_heads, head_dim;
 };
 
-enum gelu { GELU_TANH, GELU_ERF, GELU_KINDS };
-
-/* What one of the operations wrote: y [n] */
+/* What an operation wrote, and somebody wants to read: n values. */
 struct result {
-    const float *y;
+    struct handle y;
     uint64_t n;
 };
 

@@ -38,9 +38,10 @@ struct quern_engine *quern_new(const struct quern_options *options)
     e->options.parallel = options->parallel > 0 ? min_int(options->parallel, PARALLEL_MOST) : PARALLEL_DEFAULT;
     e->options.waiting = options->waiting > 0 ? min_int(options->waiting, WAITING_MOST) : WAITING_DEFAULT;
     e->pool = pool_new(&e->mem, max_int(options->threads, 1));
-    e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
-    if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
-    if (e->profile) e->be = profile_backend(e->profile);
+    e->options.backend = options->backend > 0 && options->backend < n_backends ? options->backend : 0;
+    e->be = e->pool ? backends[e->options.backend].open(&e->mem, e->pool, options->scalar) : NULL;
+    if (e->be && options->profile) e->profile = profile_new(&e->mem, e->pool);
+    if (e->profile) profile_watch(e->profile, e->be);
     if (options->inspect) e->options.file_size = e->options.rest_size = 0; /* a file that was cut describes itself as well */
     intake_open(&e->intake, &e->mem, options->files, e->options.file_size);
     e->intake.headers_only = options->inspect;
@@ -62,6 +63,7 @@ void quern_free(struct quern_engine *e)
     tok_free(e->tok);
     model_free(e->model);
     if (e->be) e->be->ops->free(e->be);
+    profile_free(e->profile);
     pool_free(e->pool);
     mem_free(&e->mem, (void *)e->template.data);
     mem_free(&e->mem, (void *)e->tool_template.data);
@@ -198,8 +200,9 @@ static int check_kv(const struct quern_engine *e, struct error *err)
 
 static int reserve_context(struct quern_engine *e, int context_size)
 {
-    struct kv_shape shape = plan_shape(e, context_size);
-    return e->be->ops->reserve(e->be, &shape, plan_rows(e), plan_cols(e));
+    const struct reserve r = plan_reserve(e, plan_shape(e, context_size));
+    int status = profile_reserve(e->profile, &r.kv);
+    return status ? status : e->be->ops->reserve(e->be, &r);
 }
 
 /* Reserves the planned context. Where the system gives less memory than the plan counts on, it is halved until it fits; that is an
@@ -222,7 +225,8 @@ static int reserve_cache(struct quern_engine *e, struct error *err)
 
 static int reserve(struct quern_engine *e, struct error *err)
 {
-    if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out) || sight_reserve(e))
+    const struct handle behind_model = {(size_t)plan_model_values(e)};
+    if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out) || sight_reserve(e, behind_model))
         return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
     int status = reserve_cache(e, err);
     if (status) return status;

@@ -221,7 +221,7 @@ static void write_run(struct json *j, const struct quern_engine *e)
 {
     json_number(j, "threads", pool_threads(e->pool));
     json_string(j, "variant", e->be->ops->name(e->be));
-    json_string(j, "dots", backend_cpu_dots(e->options.scalar));
+    json_string(j, "dots", backends[e->options.backend].dots(e->options.scalar));
     json_number(j, "address", 8 * sizeof(void *));
     json_number(j, "memoryBytes", (double)e->mem.used);
 }

@@ -24,7 +24,7 @@ static const uint8_t magic[8] = "QUERNKV";
 
 uint64_t kept_record(const struct quern_engine *e)
 {
-    if (!e->kv || !e->be->ops->kv_bytes) return 0;
+    if (!e->kv) return 0;
     return (KEPT_HEAD + e->be->ops->kv_bytes(e->be) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
@@ -32,40 +32,47 @@ uint64_t kept_record(const struct quern_engine *e)
 
 enum { PRINTED = 1 << 20, JOB = 8 }; /* bytes that are hashed by themselves; blocks of a job for each thread: some ms on a slow machine */
 
-/* A walk over all parts, whose blocks are counted, and those from .. to - 1 added to a sum, which does not depend on their order. */
+/* A walk over all parts, whose blocks are counted; those from .. to - 1 are hashed, or added to the sum, which does not depend on their order. */
 struct walk {
-    const struct quern_engine *e;
+    struct quern_engine *e;
+    void (*visit)(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block, uint8_t *content);
     int64_t at, from, to;
     int part;
-    uint64_t sum[HASH_BYTES / 8];
 };
 
-/* A part's number, type and shape, and the content of one of its blocks. */
-static void add_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block)
+/* The content of a block. */
+static void hash_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block, uint8_t *content)
 {
-    const struct backend *be = k->e->be;
+    struct backend *be = k->e->be;
+    uint64_t from = block * PRINTED, n = f.bytes - from < PRINTED ? f.bytes - from : PRINTED;
+    memset(content, 0, HASH_BYTES);
+    if (w) be->ops->weight_hash(be, w, from, n, content);
+    else if (vector.data) hash128(vector.data + from, (size_t)n, content);
+}
+
+/* With its part's number, type and shape. */
+static void add_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block, uint8_t *content)
+{
     struct {
         uint64_t part, block, rows, cols;
         uint8_t type[32], content[HASH_BYTES];
     } facts = {.part = (uint64_t)k->part, .block = block, .rows = (uint64_t)f.rows, .cols = (uint64_t)f.cols};
-    uint64_t hash[HASH_BYTES / 8], from = block * PRINTED, n = f.bytes - from < PRINTED ? f.bytes - from : PRINTED;
-    if (w) {
-        memcpy(facts.type, f.type->name, strlen(f.type->name));
-        be->ops->weight_hash(be, w, from, n, facts.content);
-    } else if (vector.data) {
-        hash128(vector.data + from, (size_t)n, facts.content);
-    }
+    uint64_t hash[HASH_BYTES / 8];
+    (void)vector;
+    if (w) memcpy(facts.type, f.type->name, strlen(f.type->name));
+    memcpy(facts.content, content, HASH_BYTES);
     hash128(&facts, sizeof facts, (uint8_t *)hash);
-    for (int i = 0; i < HASH_BYTES / 8; i++) k->sum[i] += hash[i];
+    for (int i = 0; i < HASH_BYTES / 8; i++) k->e->printing.sum[i] += hash[i];
 }
 
 static void walk_part(void *context, const struct weight *w, struct bytes vector)
 {
     struct walk *k = context;
+    struct printing *p = &k->e->printing;
     const struct weight_facts vector_facts = {.cols = (int)vector.size, .bytes = vector.size};
     const struct weight_facts f = w ? k->e->be->ops->weight_facts(k->e->be, w) : vector_facts;
     int64_t n = (int64_t)(f.bytes / PRINTED) + 1, first = k->from - k->at, end = k->to - k->at; /* the last one may be empty */
-    for (int64_t i = first > 0 ? first : 0; i < n && i < end; i++) add_block(k, w, vector, f, (uint64_t)i);
+    for (int64_t i = first > 0 ? first : 0; i < n && i < end; i++) k->visit(k, w, vector, f, (uint64_t)i, p->content[k->at + i - p->done]);
     k->at += n;
     k->part++;
 }
@@ -76,16 +83,13 @@ static void walk(struct walk *k)
     if (quern_sees(k->e)) vision_each(k->e->sight->vision, walk_part, k);
 }
 
-static void add_blocks(void *arg, int thread, int n_threads)
+static void hash_blocks(void *arg, int thread, int n_threads)
 {
     struct quern_engine *e = arg;
     struct printing *p = &e->printing;
     (void)thread;
-    for (int64_t from, to; pool_claim(&p->claimed, p->until - p->done, n_threads, &from, &to);) {
-        struct walk k = {.e = e, .from = p->done + from, .to = p->done + to};
-        walk(&k);
-        for (int i = 0; i < HASH_BYTES / 8; i++) __atomic_fetch_add(&p->sum[i], k.sum[i], __ATOMIC_RELAXED);
-    }
+    for (int64_t from, to; pool_claim(&p->claimed, p->until - p->done, n_threads, &from, &to);)
+        walk(&(struct walk){.e = e, .visit = hash_block, .from = p->done + from, .to = p->done + to});
 }
 
 /* All blocks are in the sum. */
@@ -108,8 +112,28 @@ static void end_printing(struct quern_engine *e)
 static void count_blocks(struct quern_engine *e)
 {
     struct walk k = {.e = e};
-    walk(&k);
+    walk(&k); /* no block is in from .. to - 1 */
     e->printing.n = k.at;
+}
+
+/* The next job: its blocks are hashed, or being so by a device. */
+static void begin_job(struct quern_engine *e)
+{
+    struct printing *p = &e->printing;
+    int most = min_int(PRINT_MOST, JOB * pool_working(e->pool));
+    p->until = p->n - p->done < most ? p->n : p->done + most;
+    p->claimed = 0;
+    pool_run(e->pool, hash_blocks, e);
+    e->be->ops->submit(e->be, NULL, 0);
+    if (e->be->late) e->awaits = AWAITED_HASHES;
+}
+
+static void end_job(struct quern_engine *e)
+{
+    struct printing *p = &e->printing;
+    walk(&(struct walk){.e = e, .visit = add_block, .from = p->done, .to = p->until});
+    p->done = p->until;
+    engine_beat(e);
 }
 
 int kept_print(struct quern_engine *e, int budget_ms)
@@ -117,14 +141,13 @@ int kept_print(struct quern_engine *e, int budget_ms)
     struct printing *p = &e->printing;
     double start = e->options.now();
     if (e->has_fingerprint) return OK;
+    int status = engine_check(e);
+    if (status) return status;
     if (p->n == 0) count_blocks(e);
     do {
-        int64_t until = p->done + JOB * pool_working(e->pool);
-        p->until = until < p->n ? until : p->n;
-        p->claimed = 0;
-        pool_run(e->pool, add_blocks, e);
-        p->done = p->until;
-        engine_beat(e);
+        if (p->until == p->done) begin_job(e);
+        if (e->awaits) return NEED_MORE;
+        end_job(e);
     } while (p->done < p->n && (budget_ms <= 0 || e->options.now() - start < budget_ms));
     if (p->done < p->n) return NEED_MORE;
     end_printing(e);
@@ -165,8 +188,9 @@ int kept_open(struct quern_sequence *s, struct bytes name, uint8_t *out)
     if (!kept_record(e) || name.size < 1 || name.size > KEPT_NAME)
         return fail(&e->error, ERR_PARAM, "name", 0, "The name of a kept conversation has 1 to %d bytes, not %zu.", KEPT_NAME, name.size);
     if (!is_held(s)) return fail_held(e);
+    int status = kept_print(e, 0);
+    if (status) return status;
     sequence_hold(s);
-    kept_print(e, 0);
     make_header(e, name, out);
     s->kept = (struct kept){0};
     memcpy(s->kept.before, out + AT_HEADER_HASH, HASH_BYTES);
@@ -272,22 +296,36 @@ int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
     return status ? status : kept_give_end(s);
 }
 
-int kept_take(struct quern_sequence *s, uint8_t *out)
+/* Of the next page; what is on its way from a device may not go elsewhere. */
+static int begin_take(struct quern_sequence *s, uint8_t *out)
 {
     struct quern_engine *e = s->e;
     const struct kv_seq *kv = &s->turn.kv;
-    const uint32_t number[] = {(uint32_t)s->kept.next, 0};
-    uint64_t n = kept_record(e), page = e->be->ops->kv_bytes(e->be);
-    int at = s->kept.next * KV_PAGE;
+    int at = s->kept.next * KV_PAGE, status = engine_check(e);
+    if (status) return status;
     if (!is_held(s) || !s->listed) return fail_held(e);
     if (at + KV_PAGE > kv->length) return fail(&e->error, ERR_EMPTY, "kept", 0, "The conversation has no further whole page.");
-    memset(out, 0, KEPT_HEAD);
-    put(put(put(out, s->ids + at, KV_PAGE * sizeof *s->ids), number, sizeof number), s->kept.before, HASH_BYTES);
     e->be->ops->kv_get(e->be, kv->pages[s->kept.next], out + KEPT_HEAD);
+    e->be->ops->submit(e->be, NULL, 0);
+    if (e->be->late) e->awaits = AWAITED_PAGE;
+    s->kept.taking = true;
+    return e->be->late ? NEED_MORE : OK;
+}
+
+int kept_take(struct quern_sequence *s, uint8_t *out)
+{
+    struct quern_engine *e = s->e;
+    const uint32_t number[] = {(uint32_t)s->kept.next, 0};
+    uint64_t n = kept_record(e), page = e->be->ops->kv_bytes(e->be);
+    int status = s->kept.taking ? engine_check(e) : begin_take(s, out);
+    if (status) return status;
+    memset(out, 0, KEPT_HEAD);
+    put(put(put(out, s->ids + s->kept.next * KV_PAGE, KV_PAGE * sizeof *s->ids), number, sizeof number), s->kept.before, HASH_BYTES);
     memset(out + KEPT_HEAD + page, 0, (size_t)(n - KEPT_HEAD - page));
     hash_record(out, n, s->kept.before);
     memcpy(out + AT_HASH, s->kept.before, HASH_BYTES);
     engine_beat(e);
+    s->kept.taking = false;
     s->kept.next++;
     return OK;
 }

@@ -18,7 +18,7 @@ uint64_t kept_record(const struct quern_engine *e); /* bytes of a record; 0 wher
 /* Hashes all weights, which is done once, for about budget_ms (0: as long as it takes). NEED_MORE: there are more. */
 int kept_print(struct quern_engine *e, int budget_ms);
 /* Puts s, which is set and held, at the beginning of the file of this name, whose header goes to out [KEPT_HEADER]: a file that begins otherwise is
- * of no use. Ends what kept_print() has not. OK, ERR_PARAM (the name), ERR_BUSY (not held). */
+ * of no use. Ends what kept_print() has not, and may return its NEED_MORE on a device. OK, ERR_PARAM (the name), ERR_BUSY (not held). */
 int kept_open(struct quern_sequence *s, struct bytes name, uint8_t *out);
 /* The name in somebody's header [KEPT_HEADER], borrowed. OK, ERR_FORMAT. */
 int kept_name(const uint8_t *header, struct bytes *name);
@@ -30,7 +30,8 @@ int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n);
  * Meanwhile nothing else is asked of the engine, and the record stays. Whether it is damaged the second one says. */
 int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n);
 int kept_give_end(struct quern_sequence *s);
-/* Makes the file's next record, out [kept_record()], of s's next page. OK; ERR_EMPTY: there is none. */
+/* Makes the file's next record, out [kept_record()], of s's next page. OK; ERR_EMPTY: there is none; NEED_MORE: the page is on its way from a device,
+ * to `out`, for which the call is made again when it has arrived. */
 int kept_take(struct quern_sequence *s, uint8_t *out);
 
 #endif

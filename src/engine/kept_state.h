@@ -8,10 +8,12 @@
 #include "base/hash.h"
 
 /* The model's fingerprint while it is made, of blocks of all that a forward pass reads: n of them (0: not counted yet), of which the first
- * `done` are in the sum. A job adds those before `until`; claimed: of these so many have been taken by a thread. */
+ * `done` are in the sum. A job hashes those before `until`, which are added then; claimed: of these so many have been taken by a thread. */
+enum { PRINT_MOST = 128 }; /* blocks of a job at most */
 struct printing {
     int64_t n, done, until, claimed;
     uint64_t sum[HASH_BYTES / 8];
+    uint8_t content[PRINT_MOST][HASH_BYTES]; /* hashes of the job's blocks, which may have to come from a device */
 };
 
 /* A record that is being given, and the page it becomes; n is 0 where there is nothing to do. */
@@ -26,6 +28,7 @@ struct giving {
 /* Of a held conversation and its file: the record that comes next, and the hash of what is before it. */
 struct kept {
     int next;
+    bool taking;              /* its page is on its way */
     uint8_t before[HASH_BYTES];
 };
 

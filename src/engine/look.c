@@ -139,6 +139,15 @@ static void run_part(struct quern_engine *e)
     vision_part(e->sight->vision, l->part++);
     engine_beat(e);
     l->left -= e->options.now() - start;
+    if (e->be->late && vision_awaits(e->sight->vision)) e->awaits = AWAITED_TOKENS;
+    else look_arrived(e);
+}
+
+void look_arrived(struct quern_engine *e)
+{
+    const struct look *l = &e->sight->look;
+    if (!l->medium) return; /* it was given up meanwhile */
+    vision_arrive(e->sight->vision);
     if (l->part == vision_parts(e->sight->vision)) finish(e);
 }
 
@@ -184,12 +193,14 @@ int quern_media_look(struct quern_engine *e, uint64_t id, int budget_ms, const f
     struct medium *m = quern_sees(e) ? store_find(&e->sight->store, id) : NULL;
     if (!m) return fail(&e->error, ERR_PARAM, "media", 0, "No image of this identity is held.");
     if (e->step.running && !m->whole) return fail(&e->error, ERR_BUSY, "step", 0, "Images are looked at between steps.");
+    int status = engine_check(e);
+    if (status) return status;
     double start = e->options.now();
     if (!m->whole && e->sight->look.medium != m) look_drop(e);
     if (!m->whole && !e->sight->look.medium) begin(e, NULL, m); /* there is room for any one */
     while (!m->whole) {
         run_part(e);
-        if (!m->whole && stopped(e, start, budget_ms)) return NEED_MORE;
+        if (!m->whole && (e->awaits || stopped(e, start, budget_ms))) return NEED_MORE;
     }
     *out = m->result;
     *tokens = medium_tokens(m);

@@ -18,6 +18,8 @@ int look_ready(const struct sched_seq *s);
 bool look_awaited(const struct quern_engine *e);
 /* Encodes a part, between two steps; false: there is nothing to encode. */
 bool look_part(struct quern_engine *e);
+/* What the last part has made is there. */
+void look_arrived(struct quern_engine *e);
 /* A step has ended: how long encoding may go on before the next one. */
 void look_turn(struct quern_engine *e, double step_ms);
 /* Whatever is being encoded is given up. */

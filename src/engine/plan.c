@@ -37,8 +37,15 @@ static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv k
     return model_cache(e->model, positions / KV_PAGE + 2, (enum kv_type)kv);
 }
 
-int plan_rows(const struct quern_engine *e) { return max_int(e->step.max_rows, sight_rows(e)); }
-int plan_cols(const struct quern_engine *e) { return max_int(model_max_cols(e->model), sight_cols(e)); }
+uint64_t plan_model_values(const struct quern_engine *e) { return model_values(e->model, e->step.max_rows, e->step.max_out); }
+
+struct reserve plan_reserve(const struct quern_engine *e, struct kv_shape kv)
+{
+    return (struct reserve){.kv = kv,
+                            .max_rows = max_int(e->step.max_rows, sight_rows(e)),
+                            .max_cols = max_int(model_max_cols(e->model), sight_cols(e)),
+                            .values = plus(plan_model_values(e), sight_values(e))};
+}
 
 int plan_kv_positions(const struct quern_engine *e, int context_size) { return max_int(e->options.kv_positions, context_size); }
 
@@ -84,14 +91,16 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     const struct intake *in = &e->intake;
     const struct sched_limits limits = step_limits(e, context_size);
     struct cache_shape shape = shape_of(e, kv, kv_positions);
-    struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape.kv, plan_rows(e), plan_cols(e));
+    const struct reserve reserve = plan_reserve(e, shape.kv);
+    struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &reserve);
     struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, shape.state_bytes), .context_size = context_size};
     uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
     uint64_t freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
     if (e->sight && e->sight->begun) freed = plus(freed, ck_held(&e->sight->ck));
     p.scratch = plus(minus(e->mem.used, e->taken), reserved.scratch);
     p.scratch = plus(p.scratch, sight_scratch(e));
-    p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));
+    p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows));
+    p.scratch = plus(p.scratch, profile_cost_bytes(e->profile, &shape.kv));
     p.scratch = plus(p.scratch, step_cost(s));
     p.scratch = plus(p.scratch, replies_cost(e));
     p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages));
@@ -199,9 +208,8 @@ void plan_settle(struct quern_engine *e, int context_size)
 
 static double page_bytes(const struct quern_engine *e, enum quern_kv kv)
 {
-    const struct kv_shape none = shape_of(e, kv, 0).kv, one = shape_of(e, kv, KV_PAGE).kv;
-    int rows = plan_rows(e), cols = plan_cols(e);
-    return (double)(e->be->ops->reserve_cost(e->be, &one, rows, cols).pages - e->be->ops->reserve_cost(e->be, &none, rows, cols).pages);
+    const struct reserve none = plan_reserve(e, shape_of(e, kv, 0).kv), one = plan_reserve(e, shape_of(e, kv, KV_PAGE).kv);
+    return (double)(e->be->ops->reserve_cost(e->be, &one).pages - e->be->ops->reserve_cost(e->be, &none).pages);
 }
 
 /* For each type of cache, whichever was asked for. */

@@ -28,9 +28,9 @@ void plan_settle(struct quern_engine *e, int context_size);
 /* What weights become in the end, as plan_make() has chosen. */
 struct model_types plan_loaded(const struct quern_engine *e);
 
-/* Rows and columns that the backend must allow for. */
-int plan_rows(const struct quern_engine *e);
-int plan_cols(const struct quern_engine *e);
+/* What the backend is to reserve beside such a cache. The values of the model come first, then those of the encoder of images. */
+struct reserve plan_reserve(const struct quern_engine *e, struct kv_shape kv);
+uint64_t plan_model_values(const struct quern_engine *e); /* bytes */
 /* Positions of the pool of pages, beside a context; and its geometry. */
 int plan_kv_positions(const struct quern_engine *e, int context_size);
 struct kv_shape plan_shape(const struct quern_engine *e, int context_size);

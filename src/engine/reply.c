@@ -215,3 +215,9 @@ void replies_write(struct quern_engine *e)
     else pick_rows(k, 0, 1);
     for (int i = 0; i < k->n; i++) write_token(k->who[i], k->who[i]->picked);
 }
+
+void replies_lost(struct quern_engine *e)
+{
+    for (struct quern_sequence *s = e->sequences; s; s = s->next)
+        if (s->replies) finish(s, QUERN_ERROR, 0, ERR_LOST);
+}

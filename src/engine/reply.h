@@ -24,5 +24,7 @@ void replies_looked(struct quern_engine *e);
 void replies_computed(struct quern_sequence *s, int end, double now);
 /* The logits of a step are there: samples all rows, pushes, ends. */
 void replies_write(struct quern_engine *e);
+/* Ends all with ERR_LOST. */
+void replies_lost(struct quern_engine *e);
 
 #endif

@@ -61,11 +61,19 @@ static void set_rows(struct quern_sequence *s)
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
+static struct quern_sequence *fail_new(struct quern_engine *e)
+{
+    if (e->state == STATE_LOST) e->error = e->failure;
+    else if (e->state != STATE_READY || !e->kv) fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
+    else fail(&e->error, ERR_MEM_LOAD, "sequence", 0, "There is not enough memory for another reply.");
+    return NULL;
+}
+
 struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t scope, int priority)
 {
-    if (e->state != STATE_READY || !e->kv) return NULL;
+    if (e->state != STATE_READY || !e->kv) return fail_new(e);
     struct quern_sequence *s = mem_alloc(&e->mem, sizeof *s);
-    if (!s) return NULL;
+    if (!s) return fail_new(e);
     s->e = e;
     s->number = ++e->numbers;
     s->priority = priority > 0;
@@ -76,7 +84,7 @@ struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t scope
     e->sequences = s;
     if (s->text && s->sampler && opened) return s;
     quern_sequence_free(s);
-    return NULL;
+    return fail_new(e);
 }
 
 void quern_sequence_free(struct quern_sequence *s)
@@ -223,10 +231,12 @@ int quern_sequence_pending(const struct quern_sequence *s) { return s->turn.n - 
 
 bool sequence_hidden(const struct quern_sequence *s) { return s->outputs == QUERN_HIDDEN || s->outputs == QUERN_STATES; }
 
-/* Nothing before it has arrived. */
+/* The rows that the last step made of it; NULL while they have not arrived, and where there are none of that kind. */
 static const float *made_by(const struct quern_sequence *s, bool hidden)
 {
-    return s->made_rows && !s->e->awaits && sequence_hidden(s) == hidden ? s->made : NULL;
+    const struct model_config *c = &s->e->model->config;
+    if (!s->made_rows || s->e->awaits == AWAITED_OUTPUTS || sequence_hidden(s) != hidden) return NULL;
+    return hidden ? s->e->hidden + (size_t)s->made_at * (size_t)c->dim : s->e->logits + (size_t)s->made_at * (size_t)c->vocab_size;
 }
 
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows)
@@ -247,13 +257,7 @@ const float *quern_hidden(const struct quern_sequence *s, int *first, int *n_row
 
 bool quern_output_row(struct quern_engine *e, int32_t id, float *out)
 {
-    const struct model *m = e->model;
-    if (id >= 0 && m->config.headless) return false;
-    const struct weight *w = id < 0 ? m->classes : m->ops->output(m);
-    int32_t row = id < 0 ? -1 - id : id;
-    if (row >= (id < 0 ? m->config.n_classes : m->config.vocab_size) || e->be->ops->adopt) return false;
-    e->be->ops->embed(e->be, out, w, &row, 1);
-    return true;
+    return model_output_row(e->model, id, out);
 }
 
 const float *sequence_logits(const struct quern_sequence *s)
@@ -312,7 +316,7 @@ int quern_sample_among(struct quern_sequence *s, const uint32_t *allowed)
 {
     struct quern_engine *e = s->e;
     const float *logits = sequence_logits(s);
-    if (e->awaits) return fail(&e->error, ERR_BUSY, "awaited", 0, "The logits have not arrived yet.");
+    if (e->awaits == AWAITED_OUTPUTS) return fail(&e->error, ERR_BUSY, "awaited", 0, "The logits have not arrived yet.");
     if (!logits) return fail(&e->error, ERR_EMPTY, "logits", 0, "There are no logits to sample from.");
     return sequence_picked(e, sampler_pick(s->sampler, e->picking.scratch, logits, allowed));
 }

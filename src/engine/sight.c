@@ -154,13 +154,26 @@ static uint64_t media_cost(const struct quern_engine *e, int patches, int width,
            mem_cost(3 * pixels);
 }
 
+enum { PATCH_AWAITED = 16 }; /* pixels of a side */
+
+static int patches_awaited(const struct quern_engine *e)
+{
+    double most = e->options.max_pixels > 0 ? fmin(e->options.max_pixels, PIXELS_MOST) : (double)IMAGE_MOST;
+    return (int)(most / (PATCH_AWAITED * PATCH_AWAITED));
+}
+
+uint64_t sight_values(const struct quern_engine *e)
+{
+    const struct sight *s = e->sight;
+    if (!s) return 0;
+    if (s->vision) return vision_values(s->vision, s->max_patches);
+    return sizeof(float) * (4 * (uint64_t)patches_awaited(e) * DIM_AWAITED + (uint64_t)ROWS_AWAITED * (2 * DIM_AWAITED + FFN_AWAITED));
+}
+
 static uint64_t awaited_cost(const struct quern_engine *e)
 {
-    enum { PATCH = 16 };
-    double most = e->options.max_pixels > 0 ? fmin(e->options.max_pixels, PIXELS_MOST) : (double)IMAGE_MOST;
-    int patches = (int)(most / (PATCH * PATCH)), width = (1 + ADDED_AWAITED) * e->model->config.dim;
-    uint64_t floats = 4 * (uint64_t)patches * DIM_AWAITED + (uint64_t)ROWS_AWAITED * (2 * DIM_AWAITED + FFN_AWAITED);
-    return mem_cost(floats * sizeof(float)) + media_cost(e, patches, width, PATCH);
+    int patches = patches_awaited(e), width = (1 + ADDED_AWAITED) * e->model->config.dim;
+    return media_cost(e, patches, width, PATCH_AWAITED);
 }
 
 uint64_t sight_scratch(const struct quern_engine *e)
@@ -177,13 +190,13 @@ int sight_cols(const struct quern_engine *e)
     return quern_sees(e) ? vision_max_cols(e->sight->vision) : e->sight ? DIM_AWAITED * IMAGE_MERGE * IMAGE_MERGE : 0;
 }
 
-int sight_reserve(struct quern_engine *e)
+int sight_reserve(struct quern_engine *e, struct handle first)
 {
     struct sight *s = e->sight;
     if (!s) return OK;
     int width = width_of(vision_config(s->vision));
     s->features = mem_array(&e->mem, (uint64_t)e->step.max_rows, sizeof *s->features);
-    if (!s->features || vision_reserve(s->vision, s->max_patches)) return ERR_MEM_LOAD;
+    if (!s->features || vision_reserve(s->vision, s->max_patches, first)) return ERR_MEM_LOAD;
     return store_open(&s->store, &e->mem, store_floats(e, s->max_patches, width), width);
 }
 

@@ -28,14 +28,16 @@ bool sight_awaited(const struct quern_engine *e);
 /* The file that has the encoder's weights. */
 struct checkpoint *sight_file(const struct quern_engine *e);
 
-/* For the plan. Bytes of a projector's weights, those of its file while that is awaited; of everything else; and what the backend must allow for. */
+/* For the plan. Bytes of a projector's weights, those of its file while that is awaited; of its values in the backend's scratch, behind the model's;
+ * of everything else; and what the backend must allow for. */
 uint64_t sight_weights(const struct quern_engine *e);
+uint64_t sight_values(const struct quern_engine *e);
 uint64_t sight_scratch(const struct quern_engine *e);
 int sight_rows(const struct quern_engine *e);
 int sight_cols(const struct quern_engine *e);
 
-/* Scratch, and the store of media. ERR_MEM_LOAD. */
-int sight_reserve(struct quern_engine *e);
+/* Scratch, whose values lie from `first` on, and the store of media. ERR_MEM_LOAD. */
+int sight_reserve(struct quern_engine *e, struct handle first);
 void sight_free(struct quern_engine *e);
 
 #endif

@@ -17,7 +17,10 @@
 enum { PADS = 2 };
 enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED }; /* what files advise for sampling */
 
-enum state { STATE_LOADING, STATE_READY, STATE_FAILED };
+enum state { STATE_LOADING, STATE_READY, STATE_FAILED, STATE_LOST /* with its device */ };
+
+/* What is on its way from a device: see quern_awaits(). */
+enum awaited { AWAITED_NOTHING, AWAITED_OUTPUTS, AWAITED_TOKENS, AWAITED_PAGE, AWAITED_HASHES };
 
 /* A step that may be stopped after a layer, or a part of the output head, and go on later. */
 struct step {
@@ -29,6 +32,7 @@ struct step {
     int max_rows, max_out;
     int chunk, rows;       /* read in a step at most; and at most now: follows the machine's speed unless the caller chose a chunk */
     double ms, layers_ms;  /* spent in this step so far; in its layers */
+    struct outputs made;   /* of the last finished step */
 };
 
 /* Sampling of all replies of a step: threads take one after the other. */
@@ -63,7 +67,7 @@ struct quern_engine {
     struct quern_options options;
     enum state state;
     struct error error;
-    struct error failure;       /* of loading: every later call repeats it */
+    struct error failure;       /* of loading, or of a device that is lost: every later call repeats it */
     struct mem mem;
     struct pool *pool;
     struct crew crew;         /* how many of its threads work */
@@ -95,7 +99,8 @@ struct quern_engine {
     double advice[ADVISED];   /* -1: none; as of info */
     struct step step;
     struct sight *sight;      /* NULL: it sees nothing */
-    bool awaits;              /* results of the last step are on their way */
+    enum awaited awaits;
+    const float *hidden, *logits; /* of the last finished step: struct outputs */
     struct picking picking;
     struct quern_event *events; /* [events_most()]; n_events of them since the last call */
     int n_events;
@@ -131,8 +136,8 @@ struct quern_sequence {
     struct kept kept;
     double since;             /* ms of the clock: its last row, or when it began to wait */
     int picked;               /* in this step: an id, or an error */
-    const float *made;        /* by the last finished step: [made_rows] rows of logits, or a hidden state; for positions from made_first on */
-    int made_first, made_rows, made_at; /* made_at: which row of the step's outputs is the first */
+    int made_first, made_rows, made_at; /* rows of outputs that the last finished step made, for positions from made_first on; the first of them among
+                                            all logits or hidden states */
     struct sampler *sampler;
     uint32_t *allowed;        /* [mask_words()] once it was limited for the first time */
     bool limited;             /* to the ids in it */
@@ -140,6 +145,9 @@ struct quern_sequence {
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };
+
+/* OK, ERR_BUSY "loading" or "awaited", or why it can do nothing any more. */
+int engine_check(struct quern_engine *e);
 
 /* A sign of life, by which who waits for the engine knows that it gets on. */
 static inline void engine_beat(struct quern_engine *e) { __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED); }

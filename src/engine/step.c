@@ -93,7 +93,7 @@ static void add_outs(const struct step *p, struct batch *b, bool hidden)
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
         end += t->rows;
         if (sequence_hidden(sequence_of(t)) != hidden) continue;
-        sequence_of(t)->made_at = b->n_out;
+        sequence_of(t)->made_at = hidden ? b->n_out - b->n_logits : b->n_out;
         for (int i = end - t->outs; i < end; i++) b->out[b->n_out++] = i;
     }
 }
@@ -178,27 +178,34 @@ static bool run_parts(struct quern_engine *e, double start, int budget_ms)
     return p->part == p->parts;
 }
 
+/* The outputs of the last step are there. */
+static void take_outputs(struct quern_engine *e)
+{
+    const struct backend_ops *op = e->be->ops;
+    e->hidden = op->result(e->be, e->step.made.hidden);
+    e->logits = op->result(e->be, e->step.made.logits);
+    replies_write(e);
+}
+
 /* The sequences have these rows now. */
 static void step_end(struct quern_engine *e)
 {
     struct step *p = &e->step;
     const struct batch *b = &p->batch;
-    const struct outputs made = model_end(e->model, b);
-    size_t dim = (size_t)e->model->config.dim, vocab = (size_t)e->model->config.vocab_size;
     double now = e->options.now();
+    p->made = model_end(e->model, b);
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
         struct quern_sequence *s = sequence_of(t);
         if (!s) continue;
         s->made_rows = t->outs;
         s->made_first = t->first + t->rows - t->outs;
-        s->made = sequence_hidden(s) ? made.hidden + (size_t)s->made_at * dim : made.logits + (size_t)s->made_at * vocab;
         replies_computed(s, t->first + t->rows, now);
     }
-    e->awaits = e->be->ops->submit && b->n_out > 0;
-    sched_commit(e->sched, e->be->ops->submit ? 0 : p->ms);
+    if (e->be->late && b->n_out > 0) e->awaits = AWAITED_OUTPUTS;
+    sched_commit(e->sched, e->be->late ? 0 : p->ms);
     p->running = false;
     p->n_takes = 0;
-    if (!e->awaits) replies_write(e);
+    if (!e->awaits) take_outputs(e);
     if (e->sight) look_turn(e, p->ms);
 }
 
@@ -210,7 +217,7 @@ static int take_turns(struct quern_engine *e, double start, int budget_ms)
         bool turn = e->sight && e->sight->look.left > 0;
         if (!turn && step_begin(e)) return OK;
         if (look_part(e)) {
-            if (wanted(e) || (budget_ms > 0 && e->options.now() - start >= budget_ms)) return NEED_MORE;
+            if (e->awaits || wanted(e) || (budget_ms > 0 && e->options.now() - start >= budget_ms)) return NEED_MORE;
         } else if (turn) {
             e->sight->look.left = 0;
         } else {
@@ -223,27 +230,22 @@ static int take_turns(struct quern_engine *e, double start, int budget_ms)
 int quern_step(struct quern_engine *e, int budget_ms)
 {
     struct step *p = &e->step;
-    if (e->state != STATE_READY) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
-    if (e->awaits) return fail(&e->error, ERR_BUSY, "awaited", 0, "The results of the last step have not arrived yet.");
+    int status = engine_check(e);
+    if (status) return status;
     double start = e->options.now();
     e->n_events = 0;
-    int status = take_turns(e, start, budget_ms);
+    status = take_turns(e, start, budget_ms);
     replies_looked(e);
     if (status || !p->running) return status;
     if (!run_parts(e, start, budget_ms)) return NEED_MORE;
-    if (!e->be->ops->submit) adapt_rows(e);
+    if (!e->be->late) adapt_rows(e);
     step_end(e);
     return OK;
 }
 
-bool quern_awaits(const struct quern_engine *e) { return e->awaits; }
-
-void quern_arrive(struct quern_engine *e, double ms)
+void step_arrived(struct quern_engine *e, double ms)
 {
-    if (!e->awaits) return;
-    e->awaits = false;
     e->step.layers_ms = ms;
     adapt_rows(e);
-    e->n_events = 0;
-    replies_write(e);
+    take_outputs(e);
 }

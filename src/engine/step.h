@@ -14,6 +14,9 @@ uint64_t step_cost(const struct step *s);
 int step_reserve(struct quern_engine *e);
 void step_free(struct quern_engine *e);
 
+/* The outputs of the last step are there, for which a device took ms. */
+void step_arrived(struct quern_engine *e, double ms);
+
 /* Of the scheduler, for a context of so many positions. */
 struct sched_limits step_limits(const struct quern_engine *e, int context_size);
 

@@ -21,10 +21,10 @@ struct batch {
     int32_t *out;           /* [n_out] their numbers */
 };
 
-/* What a step made; borrowed until the next one begins. */
+/* What a step made. */
 struct outputs {
-    const float *hidden; /* [n_out, dim] after the last norm; on a device those without logits */
-    const float *logits; /* [n_logits, vocab_size] */
+    struct handle logits; /* [n_logits, vocab_size] */
+    struct handle hidden; /* [n_out - n_logits, dim] after the last norm, of those rows that want no logits */
 };
 
 #endif

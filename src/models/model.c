@@ -164,7 +164,8 @@ uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck) { r
 int model_take(struct model *m, struct checkpoint *ck, struct error *err) { return binder_take(&m->bind, ck, err); }
 void model_each(const struct model *m, model_part *fn, void *context) { m->ops->each(m, fn, context); }
 struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type) { return m->ops->cache(m, n_pages, type); }
-uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out) { return m->ops->reserve_cost(m, max_rows, max_out); }
+uint64_t model_values(const struct model *m, int max_rows, int max_out) { return m->ops->values(m, max_rows, max_out); }
+uint64_t model_reserve_cost(const struct model *m, int max_rows) { return m->ops->reserve_cost(m, max_rows); }
 int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->reserve(m, max_rows, max_out); }
 
 int model_max_cols(const struct model *m)
@@ -199,15 +200,28 @@ void model_head(struct model *m, const struct batch *b, int part)
 
 struct outputs model_end(struct model *m, const struct batch *b)
 {
-    const struct backend_ops *op = m->bind.be->ops;
+    struct backend *be = m->bind.be;
     struct outputs made = m->ops->end(m);
     uint64_t logits = (uint64_t)b->n_logits, rest = (uint64_t)(b->n_out - b->n_logits), dim = (uint64_t)m->config.dim;
     struct result results[2];
     int n = 0;
+    made.hidden = handle_at(made.hidden, (size_t)(logits * dim));
     if (logits) results[n++] = (struct result){made.logits, logits * (uint64_t)m->config.vocab_size};
-    if (rest) results[n++] = (struct result){made.hidden + logits * dim, rest * dim};
-    if (op->submit) op->submit(m->bind.be, results, n);
+    if (rest) results[n++] = (struct result){made.hidden, rest * dim};
+    be->ops->submit(be, results, n);
     return made;
+}
+
+bool model_output_row(struct model *m, int32_t id, float *out)
+{
+    struct backend *be = m->bind.be;
+    const struct weight *w = id < 0 ? m->classes : m->ops->output(m);
+    const int32_t row = id < 0 ? -1 - id : id;
+    const struct handle y = m->ops->end(m).hidden;
+    if (be->late || (id >= 0 && m->config.headless) || row >= (id < 0 ? m->config.n_classes : m->config.vocab_size)) return false;
+    backend_run(be, &(struct op){OP_EMBED, 1, m->config.dim, .y = y, .w = w, .ids = &row}, 1);
+    memcpy(out, be->ops->result(be, y), (size_t)m->config.dim * sizeof *out);
+    return true;
 }
 
 const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name)

@@ -65,13 +65,14 @@ struct model_ops {
     void (*free)(struct model *m);
     void (*each)(const struct model *m, model_part *fn, void *context);
     struct cache_shape (*cache)(const struct model *m, int n_pages, enum kv_type type);
-    uint64_t (*reserve_cost)(const struct model *m, int max_rows, int max_out);
+    uint64_t (*values)(const struct model *m, int max_rows, int max_out);
+    uint64_t (*reserve_cost)(const struct model *m, int max_rows);
     int (*reserve)(struct model *m, int max_rows, int max_out);
     void (*begin)(struct model *m, const struct batch *b);
     void (*layer)(struct model *m, const struct batch *b, int layer);
     /* Outputs first .. first + n - 1 of the head, in order; with the first of them also what comes before the head. */
     void (*head)(struct model *m, const struct batch *b, int first, int n);
-    struct outputs (*end)(const struct model *m);
+    struct outputs (*end)(const struct model *m); /* hidden: of all n_out rows */
     const struct weight *(*output)(const struct model *m); /* the output head's matrix */
 };
 
@@ -106,9 +107,11 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err);
 /* All that a forward pass reads beside the configuration, in the architecture's order. */
 void model_each(const struct model *m, model_part *fn, void *context);
 struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type);
-/* Bytes that model_reserve() takes. */
-uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out);
-/* Scratch for batches of at most max_rows rows, of max_out of which something is wanted. ERR_MEM_LOAD. */
+/* Bytes of values that it has in the backend's scratch, from the beginning on, for batches of at most max_rows rows, of max_out of which something is
+ * wanted; and bytes that model_reserve() takes beside them. */
+uint64_t model_values(const struct model *m, int max_rows, int max_out);
+uint64_t model_reserve_cost(const struct model *m, int max_rows);
+/* ERR_MEM_LOAD. */
 int model_reserve(struct model *m, int max_rows, int max_out);
 int model_max_cols(const struct model *m); /* most columns that a product takes for one row, in all its places; for backend reserve */
 
@@ -116,8 +119,10 @@ void model_begin(struct model *m, const struct batch *b);
 void model_layer(struct model *m, const struct batch *b, int layer); /* 0 .. n_layers - 1, in order */
 int model_parts(const struct model *m, const struct batch *b); /* of the output head, about as long as a layer each; at least one */
 void model_head(struct model *m, const struct batch *b, int part); /* 0 .. parts - 1, in order */
-/* Where the backend has an operation submit, they arrive later. */
+/* Ends a step, whose outputs are there when the backend's submit() has arrived. */
 struct outputs model_end(struct model *m, const struct batch *b);
+/* A row of the output head, or for id -1 - i of the matrix of classes, [dim]: whether there is one. Not while a step runs. */
+bool model_output_row(struct model *m, int32_t id, float *out);
 
 /* --- for the architectures --- */
 

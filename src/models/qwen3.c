@@ -10,7 +10,7 @@
 #include "base/reader.h"
 #include "load/metadata.h"
 #include "models/qwen.h"
-#include "models/rope.h"
+#include "models/qwen3.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,18 +27,17 @@ struct layer {
     int ffn_dim;                           /* of an expert */
 };
 
-/* Values of the step at hand; n rows. Handles: see backend.h. */
+/* Values of the step at hand; n rows. */
 struct scratch {
-    float *x, *h;            /* [n, dim] the residual stream; its norm, or a block's result */
-    float *q, *o;            /* [n, q_dim] */
-    float *k, *v;            /* [n, kv_dim] */
-    float *gate, *up;        /* [n, ffn_dim] or [n * n_used, expert_dim] */
-    float *scores;           /* [n, n_experts] */
-    float *places;           /* [n * n_used, dim] what the experts get, then what they give */
+    struct handle x, h;      /* [n, dim] the residual stream; its norm, or a block's result */
+    struct handle q, o;      /* [n, q_dim] */
+    struct handle k, v;      /* [n, kv_dim] */
+    struct handle gate, up;  /* [n, ffn_dim] or [n * n_used, expert_dim] */
+    struct handle scores;    /* [n, n_experts] */
+    struct handle places;    /* [n * n_used, dim] what the experts get, then what they give */
     struct route route;
-    float *cosine, *sine;    /* [n, rope_dim / 2] the only ones that are written here; nothing is read */
-    float *last;             /* [n_out, dim] rows of which something is wanted */
-    float *logits;           /* [n_logits, vocab_size] */
+    struct handle last;      /* [n_out, dim] rows of which something is wanted */
+    struct handle logits;    /* [n_logits, vocab_size] */
 };
 
 /* Where the output head is: GGUF files do not say. */
@@ -54,169 +53,8 @@ struct qwen3 {
     struct rope rope;
     double *frequency;                 /* [rope_dim / 2] radians per position */
     struct scratch s;
-    void *arena;
+    float *cosine, *sine;              /* [max_rows, rope_dim / 2] of the step at hand */
 };
-
-enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
-
-/* --- configuration ------------------------------------------------------------------------------------- */
-
-/* Where a model's own keys are: "qwen3." and so on. */
-struct keys {
-    const struct checkpoint *ck;
-    const char *prefix;
-    int n_layers;             /* 0: not known yet */
-};
-
-/* An integer key of lo .. hi, for all layers or for each of them; a missing one is an error unless a default is given. */
-static int config_int(const struct keys *k, const char *name, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
-{
-    char key[KEY_SIZE];
-    const struct meta *m = meta_find(k->ck, model_key(key, k->prefix, name));
-    int64_t value;
-    int status = m && m->type == META_ARRAY ? meta_layers(k->ck, key, k->n_layers, lo, hi, &value, err)
-                                            : meta_int(k->ck, key, lo, hi, missing, &value, err);
-    if (!status) *out = (int)value;
-    return status;
-}
-
-static int config_float(const struct keys *k, const char *name, double lo, double hi, const double *missing, double *out, struct error *err)
-{
-    char key[KEY_SIZE];
-    return meta_float(k->ck, model_key(key, k->prefix, name), lo, hi, missing, out, err);
-}
-
-enum { HEAD_MOST = 1024 };
-
-/* What the specification of GGUF has for the size of a head that a file does not say: even parts of the columns. NULL: nothing. */
-static const int64_t *even_heads(const struct model_config *c, int64_t *size)
-{
-    *size = c->dim / c->n_heads;
-    return c->dim % c->n_heads || *size > HEAD_MOST ? NULL : size;
-}
-
-static int check_heads(const struct model_config *c, int value_length, struct error *err)
-{
-    if (c->n_heads % c->n_kv_heads)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "%d attention heads do not divide by %d key-value heads.", c->n_heads, c->n_kv_heads);
-    if (c->head_dim % 2) return fail(err, ERR_INCONSISTENT, "value", 0, "The head size %d is odd.", c->head_dim);
-    if (value_length != c->head_dim)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "Keys have %d and values %d columns per head; Qwen3 has equal ones.", c->head_dim,
-                    value_length);
-    if (c->rope_dim % 2 || c->rope_dim > c->head_dim)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "RoPE turns %d columns of heads of %d.", c->rope_dim, c->head_dim);
-    return OK;
-}
-
-/* What other models with experts do and Qwen3 does not. */
-static int check_gating(const struct keys *k, struct error *err)
-{
-    enum { SOFTMAX = 1 };
-    const int64_t softmax = SOFTMAX, none = 0;
-    const double one = 1;
-    int gating, shared;
-    double scale;
-    int status = config_int(k, "expert_gating_func", 0, INT32_MAX, &softmax, &gating, err);
-    if (!status) status = config_int(k, "expert_shared_count", 0, INT32_MAX, &none, &shared, err);
-    if (!status) status = config_float(k, "expert_weights_scale", -1e9, 1e9, &one, &scale, err);
-    if (status) return status;
-    if (gating == SOFTMAX && shared == 0 && (scale == 1 || scale == 0)) return OK;
-    return fail(err, ERR_UNSUPPORTED, "experts", 0,
-                "The experts are chosen by gating function %d with scale %g, and %d are shared; Qwen3 has softmax, no scale and none shared.", gating,
-                scale, shared);
-}
-
-/* What is left of all sizes when experts and columns multiply: they are counted in int32. */
-static int check_expert_sizes(const struct model_config *c, struct error *err)
-{
-    int64_t widest = max_int(c->dim, c->expert_dim);
-    if (c->expert_dim % 8 || c->dim % 8)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "Experts of %d x %d; both must be multiples of 8.", c->expert_dim, c->dim);
-    if (c->n_experts * widest <= INT32_MAX) return OK;
-    return fail(err, ERR_INCONSISTENT, "value", 0, "%d experts of %lld columns are too many.", c->n_experts, (long long)widest);
-}
-
-static int read_experts(const struct keys *k, struct model_config *c, struct error *err)
-{
-    enum { EXPERTS_MAX = 1024 }; /* Qwen3 has 128 */
-    char key[KEY_SIZE];
-    int status = config_int(k, "expert_count", 1, EXPERTS_MAX, NULL, &c->n_experts, err);
-    if (!status) status = config_int(k, "expert_used_count", 1, c->n_experts, NULL, &c->n_used, err);
-    if (!status) status = config_int(k, "expert_feed_forward_length", 1, 1 << 22, NULL, &c->expert_dim, err);
-    if (!status) status = meta_bool(k->ck, model_key(key, k->prefix, "expert_weights_norm"), true, &c->renormalise, err);
-    if (!status) status = check_gating(k, err);
-    if (status) return status;
-    return check_expert_sizes(c, err);
-}
-
-/* The number of rows of the embedding; where another file has that, as the metadata says, or the number of tokens. */
-static int read_vocab_size(const struct keys *k, struct model_config *c, struct error *err)
-{
-    const struct checkpoint *ck = k->ck;
-    char key[KEY_SIZE];
-    const struct tensor *t = ck_find(ck, "token_embd.weight");
-    const struct meta *tokens = meta_find(ck, "tokenizer.ggml.tokens");
-    const int64_t n_tokens = tokens && tokens->count && tokens->count <= VOCAB_MAX ? (int64_t)tokens->count : 1;
-    int64_t said;
-    int status = meta_int(ck, model_key(key, k->prefix, "vocab_size"), 1, INT64_MAX, &n_tokens, &said, err);
-    if (status) return status;
-    uint64_t rows = t ? t->rows : (uint64_t)said;
-    if (rows > VOCAB_MAX)
-        return fail(err, ERR_INCONSISTENT, "value", t ? t->name.at : 0, "The embedding has %llu rows; at most %d are allowed.",
-                    (unsigned long long)rows, VOCAB_MAX);
-    c->vocab_size = (int)rows;
-    return OK;
-}
-
-static bool has_experts(const struct model_ops *ops) { return ops == &model_qwen3moe || ops == &model_qwen3vlmoe; }
-static bool sees(const struct model_ops *ops) { return ops == &model_qwen3vl || ops == &model_qwen3vlmoe; }
-
-/* What a model with vision says beside the rest; its positions have sections, and its experts' shares always sum up to 1. */
-static int read_sight(const struct keys *k, struct model_config *c, struct error *err)
-{
-    const int64_t unsaid = -1;
-    char key[KEY_SIZE];
-    int status = config_int(k, "n_deepstack_layers", 0, INT32_MAX, &unsaid, &c->n_added, err);
-    c->sees = c->renormalise = true;
-    if (!status && !meta_find(k->ck, model_key(key, k->prefix, "rope.dimension_sections")))
-        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s is missing.", key);
-    if (status || c->n_added <= c->n_layers) return status;
-    return fail(err, ERR_INCONSISTENT, "deepstack", 0, "Images are added after %d layers, but the model has %d.", c->n_added, c->n_layers);
-}
-
-static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct error *err)
-{
-    struct model_config *c = &m->base.config;
-    struct keys keys = {ck, m->base.prefix, 0}, *k = &keys;
-    const bool moe = has_experts(m->base.ops);
-    const double theta = 1e6;
-    const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
-    char key[KEY_SIZE];
-    int value_length = 0;
-    int64_t even;
-    double eps;
-    int status = config_int(k, "block_count", 1, n_tensors, NULL, &c->n_layers, err);
-    k->n_layers = c->n_layers;
-    if (!status) status = config_int(k, "embedding_length", 1, 1 << 20, NULL, &c->dim, err);
-    if (!status) status = config_int(k, "feed_forward_length", moe ? 0 : 1, 1 << 22, moe ? &unset : NULL, &c->ffn_dim, err);
-    if (!status) status = config_int(k, "attention.head_count", 1, 4096, NULL, &c->n_heads, err);
-    if (!status) status = config_int(k, "attention.head_count_kv", 1, c->n_heads, &(const int64_t){c->n_heads}, &c->n_kv_heads, err);
-    if (!status) status = config_int(k, "attention.key_length", 1, HEAD_MOST, even_heads(c, &even), &c->head_dim, err);
-    if (!status) status = config_int(k, "attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err);
-    if (!status) status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &c->rope_dim, err);
-    if (!status) status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err);
-    if (!status) status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err);
-    if (!status) status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err);
-    if (!status && moe) status = read_experts(k, c, err);
-    if (!status && sees(m->base.ops)) status = read_sight(k, c, err);
-    if (status) return status;
-    c->eps = (float)eps;
-    if (c->rope_dim == 0) c->rope_dim = c->head_dim;
-    status = check_heads(c, value_length, err);
-    if (!status) status = rope_read(ck, k->prefix, c, &m->rope, err);
-    c->rope_factor = m->rope.factor;
-    return status ? status : read_vocab_size(k, c, err);
-}
 
 /* --- weights ------------------------------------------------------------------------------------------- */
 
@@ -338,13 +176,13 @@ static int read_head(struct qwen3 *m, const struct checkpoint *ck, struct error 
 /* Layers without experts, as config.json counts them: each that is named, and all but every so many. */
 static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error *err)
 {
-    const struct keys keys = {ck, m->base.prefix, m->base.config.n_layers};
     const int64_t none = 0;
     char key[KEY_SIZE];
     struct bytes list;
     uint64_t n;
-    int step, status = config_int(&keys, "decoder_sparse_step", 1, INT32_MAX, &none, &step, err);
-    if (!status) status = meta_array(ck, model_key(key, keys.prefix, "mlp_only_layers"), META_I32, false, &list, &n, err);
+    int64_t step;
+    int status = meta_int(ck, model_key(key, m->base.prefix, "decoder_sparse_step"), 1, INT32_MAX, &none, &step, err);
+    if (!status) status = meta_array(ck, model_key(key, m->base.prefix, "mlp_only_layers"), META_I32, false, &list, &n, err);
     if (status || !step || !m->base.config.n_experts) return status;
     m->dense_known = true;
     for (int l = 0; l < m->base.config.n_layers; l++) m->layers[l].dense = (l + 1) % step != 0;
@@ -378,7 +216,7 @@ static void qwen3_free(struct model *base)
     }
     if (be) be->ops->weight_free(be, m->output);
     if (be) be->ops->weight_free(be, m->embedding);
-    void *parts[] = {m->output_norm, m->layers, m->frequency, m->arena, m};
+    void *parts[] = {m->output_norm, m->layers, m->frequency, m->cosine, m->sine, m};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
 
@@ -415,7 +253,8 @@ static int qwen3_open(const struct model_ops *ops, struct mem *mem, struct backe
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
     m->base = (struct model){.ops = ops, .prefix = prefix, .bind = {.mem = mem, .be = be}};
-    int status = read_config(ck, m, err);
+    const bool moe = ops == &model_qwen3moe || ops == &model_qwen3vlmoe, sees = ops == &model_qwen3vl || ops == &model_qwen3vlmoe;
+    int status = qwen3_config(ck, prefix, moe, sees, &m->base.config, &m->rope, err);
     if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
     if (!status) status = read_dense(m, ck, err);
@@ -426,38 +265,30 @@ static int qwen3_open(const struct model_ops *ops, struct mem *mem, struct backe
 
 /* --- scratch -------------------------------------------------------------------------------------------- */
 
-static void lay_out(struct arena *a, const struct model_config *c, uint64_t rows, uint64_t out, struct scratch *s)
+/* Returns the bytes of all. */
+static uint64_t lay_out(const struct model_config *c, int max_rows, int max_out, struct scratch *s)
 {
-    uint64_t dim = (uint64_t)c->dim, ffn = (uint64_t)c->ffn_dim, head = (uint64_t)c->head_dim, angles = (uint64_t)c->rope_dim / 2, f = sizeof(float);
-    uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head;
-    uint64_t places = rows * (uint64_t)c->n_used, expert = (uint64_t)c->expert_dim,
-             inner = places * expert > rows * ffn ? places * expert : rows * ffn;
-    s->x = arena_take(a, rows * dim, f);
-    s->h = arena_take(a, rows * dim, f);
-    s->q = arena_take(a, rows * q_dim, f);
-    s->o = arena_take(a, rows * q_dim, f);
-    s->k = arena_take(a, rows * kv_dim, f);
-    s->v = arena_take(a, rows * kv_dim, f);
-    s->gate = arena_take(a, inner, f);
-    s->up = arena_take(a, inner, f);
-    s->scores = arena_take(a, rows * (uint64_t)c->n_experts, f);
-    s->places = arena_take(a, places * dim, f);
+    struct arena all = {0}, *a = &all;
+    uint64_t rows = (uint64_t)max_rows, out = (uint64_t)max_out, dim = (uint64_t)c->dim, head = (uint64_t)c->head_dim, f = sizeof(float);
+    uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head, dense = rows * (uint64_t)c->ffn_dim;
+    uint64_t places = rows * (uint64_t)c->n_used, expert = places * (uint64_t)c->expert_dim, inner = expert > dense ? expert : dense;
+    s->x = take_values(a, rows * dim, f);
+    s->h = take_values(a, rows * dim, f);
+    s->q = take_values(a, rows * q_dim, f);
+    s->o = take_values(a, rows * q_dim, f);
+    s->k = take_values(a, rows * kv_dim, f);
+    s->v = take_values(a, rows * kv_dim, f);
+    s->gate = take_values(a, inner, f);
+    s->up = take_values(a, inner, f);
+    s->scores = take_values(a, rows * (uint64_t)c->n_experts, f);
+    s->places = take_values(a, places * dim, f);
     s->route = (struct route){.n_experts = c->n_experts, .n_used = c->n_used};
-    s->route.first = arena_take(a, (uint64_t)c->n_experts + 1, sizeof *s->route.first);
-    s->route.place = arena_take(a, places, sizeof *s->route.place);
-    s->route.share = arena_take(a, places, f);
-    s->cosine = arena_take(a, rows * angles, f);
-    s->sine = arena_take(a, rows * angles, f);
-    s->last = arena_take(a, out * dim, f);
-    s->logits = arena_take(a, out * (uint64_t)c->vocab_size, f);
-}
-
-static uint64_t scratch_bytes(const struct model *base, int max_rows, int max_out)
-{
-    struct scratch measured;
-    struct arena a = {0};
-    lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &measured);
-    return a.used;
+    s->route.first = take_values(a, (uint64_t)c->n_experts + 1, sizeof(int32_t));
+    s->route.place = take_values(a, places, sizeof(int32_t));
+    s->route.share = take_values(a, places, f);
+    s->last = take_values(a, out * dim, f);
+    s->logits = take_values(a, out * (uint64_t)c->vocab_size, f);
+    return a->used;
 }
 
 /* Every layer has keys and values, and nothing beside them. */
@@ -468,17 +299,23 @@ static struct cache_shape qwen3_cache(const struct model *base, int n_pages, enu
                                        .n_pages = n_pages, .type = type}};
 }
 
-static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows, int max_out) { return mem_cost(scratch_bytes(base, max_rows, max_out)); }
+static uint64_t qwen3_values(const struct model *base, int max_rows, int max_out)
+{
+    struct scratch measured;
+    return lay_out(&base->config, max_rows, max_out, &measured);
+}
+
+static uint64_t angles(const struct model *base, int max_rows) { return (uint64_t)max_rows * (uint64_t)base->config.rope_dim / 2; }
+
+static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows) { return 2 * mem_cost(angles(base, max_rows) * sizeof(float)); }
 
 static int qwen3_reserve(struct model *base, int max_rows, int max_out)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    m->arena = mem_alloc(base->bind.mem, scratch_bytes(base, max_rows, max_out));
-    if (!m->arena) return ERR_MEM_LOAD;
-    struct arena a = {.base = m->arena};
-    lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
-    if (base->bind.be->ops->adopt) base->bind.be->ops->adopt(base->bind.be, m->arena, a.used);
-    return OK;
+    lay_out(&base->config, max_rows, max_out, &m->s);
+    m->cosine = mem_array(base->bind.mem, angles(base, max_rows), sizeof *m->cosine);
+    m->sine = mem_array(base->bind.mem, angles(base, max_rows), sizeof *m->sine);
+    return m->cosine && m->sine ? OK : ERR_MEM_LOAD;
 }
 
 /* --- forward ---------------------------------------------------------------------------------------------- */
@@ -491,90 +328,104 @@ static void set_angles(struct qwen3 *m, const struct batch *b)
         for (size_t i = 0; i < half; i++) {
             double sine, cosine;
             num_sincos64(b->pos[t][rope_axis(&m->rope, (int)i)] * m->frequency[i], &sine, &cosine);
-            m->s.cosine[t * half + i] = (float)(cosine * m->rope.magnitude);
-            m->s.sine[t * half + i] = (float)(sine * m->rope.magnitude);
+            m->cosine[t * half + i] = (float)(cosine * m->rope.magnitude);
+            m->sine[t * half + i] = (float)(sine * m->rope.magnitude);
         }
 }
 
 static void qwen3_begin(struct model *base, const struct batch *b)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    const struct backend_ops *op = base->bind.be->ops;
-    op->embed(base->bind.be, m->s.x, m->embedding, b->tokens, b->n);
-    if (b->features) op->features(base->bind.be, m->s.x, b->features, 0, b->n, base->config.dim, false);
+    int n = b->n, dim = base->config.dim;
+    struct op_list ops = {0};
+    add_op(&ops, OP_EMBED, n, dim, .y = m->s.x, .w = m->embedding, .ids = b->tokens);
+    if (b->features) add_op(&ops, OP_FEATURES, n, dim, .y = m->s.x, .features = b->features);
+    backend_run_list(base->bind.be, &ops);
     set_angles(m, b);
 }
 
 /* x += o(attention(rope(norm(q)), rope(norm(k)), v)) */
-static void attend(struct qwen3 *m, const struct batch *b, int l)
+static void attend(const struct qwen3 *m, const struct batch *b, int l, struct op_list *ops)
 {
     const struct model_config *c = &m->base.config;
     const struct layer *w = &m->layers[l];
-    struct scratch *s = &m->s;
-    struct backend *be = m->base.bind.be;
-    const struct backend_ops *op = be->ops;
-    int n = b->n;
-    op->rmsnorm(be, s->h, s->x, w->attn_norm, n, c->dim, c->eps);
-    op->matmul(be, (struct product[]){product(s->q, w->q), product(s->k, w->k), product(s->v, w->v)}, 3, s->h, n, NULL);
-    op->rmsnorm(be, s->q, s->q, w->q_norm, n * c->n_heads, c->head_dim, c->eps);
-    op->rmsnorm(be, s->k, s->k, w->k_norm, n * c->n_kv_heads, c->head_dim, c->eps);
-    op->rope(be, s->q, s->cosine, s->sine, n, c->n_heads, c->head_dim, c->rope_dim);
-    op->rope(be, s->k, s->cosine, s->sine, n, c->n_kv_heads, c->head_dim, c->rope_dim);
-    op->kv_append(be, l, s->k, s->v, b->kv, n);
-    op->attention(be, l, s->o, s->q, b->kv, n);
-    op->matmul(be, (struct product[]){product(s->h, w->o)}, 1, s->o, n, NULL);
-    op->add(be, s->x, s->h, n, c->dim);
+    const struct scratch *s = &m->s;
+    int n = b->n, dim = c->dim, head = c->head_dim, q_dim = c->n_heads * head, kv_dim = c->n_kv_heads * head;
+    add_op(ops, OP_RMSNORM, n, dim, .y = s->h, .x = s->x, .vector = w->attn_norm, .eps = c->eps);
+    add_op(ops, OP_MATMUL, n, dim, .x = s->h, .products = {product(s->q, w->q), product(s->k, w->k), product(s->v, w->v)});
+    add_op(ops, OP_RMSNORM, n * c->n_heads, head, .y = s->q, .x = s->q, .vector = w->q_norm, .eps = c->eps);
+    add_op(ops, OP_RMSNORM, n * c->n_kv_heads, head, .y = s->k, .x = s->k, .vector = w->k_norm, .eps = c->eps);
+    add_op(ops, OP_ROPE, n, q_dim, .y = s->q, .cosine = m->cosine, .sine = m->sine, .heads = c->n_heads, .rot = c->rope_dim);
+    add_op(ops, OP_ROPE, n, kv_dim, .y = s->k, .cosine = m->cosine, .sine = m->sine, .heads = c->n_kv_heads, .rot = c->rope_dim);
+    add_op(ops, OP_KV_APPEND, n, kv_dim, .x = s->k, .z = s->v, .kv = b->kv, .layer = l);
+    add_op(ops, OP_ATTENTION, n, q_dim, .y = s->o, .x = s->q, .kv = b->kv, .layer = l);
+    add_op(ops, OP_MATMUL, n, q_dim, .x = s->o, .products = {product(s->h, w->o)});
+    add_op(ops, OP_ADD, n, dim, .y = s->x, .x = s->h);
+}
+
+/* x += down(silu(gate(h)) * up(h)) */
+static void feed_forward(const struct qwen3 *m, const struct layer *w, int n, struct op_list *ops)
+{
+    const struct scratch *s = &m->s;
+    int dim = m->base.config.dim, ffn = w->ffn_dim;
+    add_op(ops, OP_RMSNORM, n, dim, .y = s->h, .x = s->x, .vector = w->ffn_norm, .eps = m->base.config.eps);
+    add_op(ops, OP_MATMUL, n, dim, .x = s->h, .products = {product(s->gate, w->gate), product(s->up, w->up)});
+    add_op(ops, OP_SWIGLU, n, ffn, .y = s->gate, .x = s->up);
+    add_op(ops, OP_MATMUL, n, ffn, .x = s->gate, .products = {product(s->h, w->down)});
+    add_op(ops, OP_ADD, n, dim, .y = s->x, .x = s->h);
 }
 
 /* x += sum over a row's experts of share * down(silu(gate(h)) * up(h)) */
-static void feed_forward(struct qwen3 *m, const struct layer *w, int n)
+static void mix_experts(const struct qwen3 *m, const struct layer *w, int n, struct op_list *ops)
 {
     const struct model_config *c = &m->base.config;
-    struct scratch *s = &m->s;
-    struct backend *be = m->base.bind.be;
-    const struct backend_ops *op = be->ops;
-    const struct route *route = w->dense ? NULL : &s->route;
-    float *h = route ? s->places : s->h;
-    int n_places = route ? n * c->n_used : n;
-    op->rmsnorm(be, s->h, s->x, w->ffn_norm, n, c->dim, c->eps);
-    if (route) {
-        op->matmul(be, (struct product[]){product(s->scores, w->router)}, 1, s->h, n, NULL);
-        op->route(be, s->scores, n, c->renormalise, &s->route);
-        op->gather(be, h, s->h, route, n, c->dim);
-    }
-    op->matmul(be, (struct product[]){product(s->gate, w->gate), product(s->up, w->up)}, 2, h, n_places, route);
-    op->swiglu(be, s->gate, s->up, n_places, w->ffn_dim);
-    op->matmul(be, (struct product[]){product(h, w->down)}, 1, s->gate, n_places, route);
-    if (route) op->combine(be, s->h, h, route, n, c->dim);
-    op->add(be, s->x, s->h, n, c->dim);
+    const struct scratch *s = &m->s;
+    const struct route *route = &s->route;
+    int dim = c->dim, ffn = w->ffn_dim, places = n * c->n_used;
+    add_op(ops, OP_RMSNORM, n, dim, .y = s->h, .x = s->x, .vector = w->ffn_norm, .eps = c->eps);
+    add_op(ops, OP_MATMUL, n, dim, .x = s->h, .products = {product(s->scores, w->router)});
+    add_op(ops, OP_ROUTE, n, c->n_experts, .y = s->scores, .route = route, .renormalise = c->renormalise);
+    add_op(ops, OP_GATHER, n, dim, .y = s->places, .x = s->h, .route = route);
+    add_op(ops, OP_EXPERTS, places, dim, .x = s->places, .products = {product(s->gate, w->gate), product(s->up, w->up)}, .route = route);
+    add_op(ops, OP_SWIGLU, places, ffn, .y = s->gate, .x = s->up);
+    add_op(ops, OP_EXPERTS, places, ffn, .x = s->gate, .products = {product(s->places, w->down)}, .route = route);
+    add_op(ops, OP_COMBINE, n, dim, .y = s->h, .x = s->places, .route = route);
+    add_op(ops, OP_ADD, n, dim, .y = s->x, .x = s->h);
 }
 
 static void qwen3_layer(struct model *base, const struct batch *b, int l)
 {
     struct qwen3 *m = (struct qwen3 *)base;
+    const struct layer *w = &m->layers[l];
+    struct op_list ops = {0};
     int dim = base->config.dim;
-    attend(m, b, l);
-    feed_forward(m, &m->layers[l], b->n);
-    if (b->features && l < b->n_added) base->bind.be->ops->features(base->bind.be, m->s.x, b->features, (1 + l) * dim, b->n, dim, true);
+    attend(m, b, l, &ops);
+    if (w->dense) feed_forward(m, w, b->n, &ops);
+    else mix_experts(m, w, b->n, &ops);
+    if (b->features && l < b->n_added)
+        add_op(&ops, OP_FEATURES, b->n, dim, .y = m->s.x, .features = b->features, .first = (1 + l) * dim, .adds = true);
+    backend_run_list(base->bind.be, &ops);
 }
 
 static void qwen3_head(struct model *base, const struct batch *b, int first, int n)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    const struct model_config *c = &base->config;
-    struct backend *be = base->bind.be;
-    const struct product part = {m->s.logits, m->output ? m->output : m->embedding, first, n};
+    const struct scratch *s = &m->s;
+    const struct weight *head = m->output ? m->output : m->embedding;
+    struct op_list ops = {0};
+    int dim = base->config.dim;
     if (first == 0 && b->n_out) {
-        be->ops->pick(be, m->s.last, m->s.x, b->out, b->n_out, c->dim);
-        be->ops->rmsnorm(be, m->s.last, m->s.last, m->output_norm, b->n_out, c->dim, c->eps);
+        add_op(&ops, OP_PICK, b->n_out, dim, .y = s->last, .x = s->x, .ids = b->out);
+        add_op(&ops, OP_RMSNORM, b->n_out, dim, .y = s->last, .x = s->last, .vector = m->output_norm, .eps = base->config.eps);
     }
-    if (b->n_logits) be->ops->matmul(be, &part, 1, m->s.last, b->n_logits, NULL);
+    if (b->n_logits) add_op(&ops, OP_MATMUL, b->n_logits, dim, .x = s->last, .products = {{s->logits, head, first, n}});
+    backend_run_list(base->bind.be, &ops);
 }
 
 static struct outputs qwen3_end(const struct model *base)
 {
     const struct qwen3 *m = (const struct qwen3 *)base;
-    return (struct outputs){m->s.last, m->s.logits};
+    return (struct outputs){.logits = m->s.logits, .hidden = m->s.last};
 }
 
 static const struct weight *qwen3_output(const struct model *base)
@@ -588,7 +439,7 @@ static const struct weight *qwen3_output(const struct model *base)
     { \
         .architecture = name, .claim = older, .open = qwen3_open, .tokenizer = texts, .bind = qwen3_bind, .free = qwen3_free, \
         .each = qwen3_each, .cache = qwen3_cache, \
-        .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
+        .values = qwen3_values, .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
         .head = qwen3_head, .end = qwen3_end, .output = qwen3_output, \
     }
 

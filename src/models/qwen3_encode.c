@@ -4,8 +4,7 @@
  *
  * `attend`, `feed_forward` and `merge` are the recipe. A part is one product of up to 256 rows and what belongs to it, or attention of as many rows
  * as take about as long. Queries, keys and values of a layer are there for all rows before the first attends. Rows influence each other in attention
- * only, so that neither parts nor chunks change a result. What comes from here (pixels, positions, angles) goes up as a backend wants it;
- * what has been made is read where it lies, as the CPU's backend has it.
+ * only, so that neither parts nor chunks change a result. Tokens come back part by part, as they are made.
  */
 #include "models/qwen3_vision.h"
 
@@ -18,57 +17,50 @@
 
 static struct heads heads_of(const struct vision *v, int rows) { return (struct heads){rows, v->config.n_heads, v->config.head_dim}; }
 
-static void lay_out(struct arena *a, const struct vision *v, int max_patches, struct vision_scratch *s)
+/* Returns the bytes of all, and of what lies before them. */
+static uint64_t lay_out(const struct vision *v, int max_patches, struct handle first, struct vision_scratch *s)
 {
     const struct vision_config *c = &v->config;
     const struct heads heads = heads_of(v, max_patches);
-    uint64_t n = (uint64_t)max_patches, dim = (uint64_t)c->dim, angles = (uint64_t)c->head_dim / 2, f = sizeof(float);
-    s->x = arena_take(a, n * dim, f);
-    s->q = arena_take(a, n * dim, f);
-    s->kept = arena_take(a, v->bind.be->ops->kept_size(v->bind.be, &heads), f);
-    s->cosine = arena_take(a, n * angles, f);
-    s->sine = arena_take(a, n * angles, f);
-    s->h = arena_take(a, CHUNK * dim, f);
-    s->k = arena_take(a, CHUNK * dim, f);
-    s->v = arena_take(a, CHUNK * dim, f);
-    s->f = arena_take(a, CHUNK * (uint64_t)max_int(max_int(vision_pixels(c), c->ffn_dim), c->dim), f);
-    s->made = arena_take(a, CHUNK / JOINED * (uint64_t)c->out_dim, f);
-}
-
-static uint64_t arena_bytes(const struct vision *v, int max_patches)
-{
-    struct vision_scratch measured;
-    struct arena a = {0};
-    lay_out(&a, v, max_patches, &measured);
-    return a.used;
-}
-
-/* `ups`, then `up`. */
-static uint64_t host_bytes(const struct vision *v)
-{
-    return CHUNK * (sizeof *v->ups + (uint64_t)max_int(vision_pixels(&v->config), v->config.dim) * sizeof *v->up);
+    struct arena all = {.used = first.at}, *a = &all;
+    uint64_t n = (uint64_t)max_patches, dim = (uint64_t)c->dim, f = sizeof(float);
+    s->x = take_values(a, n * dim, f);
+    s->q = take_values(a, n * dim, f);
+    s->kept = take_values(a, v->bind.be->ops->heads_size(v->bind.be, &heads), f);
+    s->h = take_values(a, CHUNK * dim, f);
+    s->k = take_values(a, CHUNK * dim, f);
+    s->v = take_values(a, CHUNK * dim, f);
+    s->f = take_values(a, CHUNK * (uint64_t)max_int(max_int(vision_pixels(c), c->ffn_dim), c->dim), f);
+    s->made = take_values(a, CHUNK / JOINED * (uint64_t)c->out_dim, f);
+    return a->used;
 }
 
 int vision_max_rows(const struct vision *v) { return (void)v, CHUNK; }
 int vision_max_cols(const struct vision *v) { return max_int(v->config.ffn_dim, max_int(JOINED * v->config.dim, vision_pixels(&v->config))); }
 
-uint64_t vision_reserve_cost(const struct vision *v, int max_patches) { return mem_cost(arena_bytes(v, max_patches)) + mem_cost(host_bytes(v)); }
+uint64_t vision_values(const struct vision *v, int max_patches)
+{
+    struct vision_scratch measured;
+    return lay_out(v, max_patches, (struct handle){0}, &measured);
+}
 
-int vision_reserve(struct vision *v, int max_patches)
+static uint64_t angles(const struct vision *v, int max_patches) { return (uint64_t)max_patches * (uint64_t)v->config.head_dim / 2; }
+static uint64_t up_size(const struct vision *v) { return CHUNK * (uint64_t)max_int(vision_pixels(&v->config), v->config.dim); }
+
+uint64_t vision_reserve_cost(const struct vision *v, int max_patches)
+{
+    return 2 * mem_cost(angles(v, max_patches) * sizeof *v->cosine) + mem_cost(up_size(v) * sizeof *v->up) + mem_cost(CHUNK * sizeof *v->ups);
+}
+
+int vision_reserve(struct vision *v, int max_patches, struct handle first)
 {
     struct mem *mem = v->bind.mem;
-    struct backend *be = v->bind.be;
-    struct arena a = {0};
-    mem_free(mem, v->arena);
-    mem_free(mem, v->host);
-    v->arena = a.base = mem_alloc(mem, arena_bytes(v, max_patches));
-    v->host = mem_alloc(mem, host_bytes(v));
-    if (!v->arena || !v->host) return ERR_MEM_LOAD;
-    lay_out(&a, v, max_patches, &v->s);
-    v->ups = v->host;
-    v->up = (float *)(void *)(v->ups + CHUNK);
-    if (be->ops->adopt) be->ops->adopt(be, v->arena, a.used);
-    return OK;
+    lay_out(v, max_patches, first, &v->s);
+    v->cosine = mem_array(mem, angles(v, max_patches), sizeof *v->cosine);
+    v->sine = mem_array(mem, angles(v, max_patches), sizeof *v->sine);
+    v->up = mem_array(mem, up_size(v), sizeof *v->up);
+    v->ups = mem_array(mem, CHUNK, sizeof *v->ups);
+    return v->cosine && v->sine && v->up && v->ups ? OK : ERR_MEM_LOAD;
 }
 
 /* --- pixels and places ------------------------------------------------------------------------------------ */
@@ -84,12 +76,11 @@ static struct place place_of(const struct vision *v, int patch)
     return (struct place){block / in_row * 2 + patch % JOINED / 2, block % in_row * 2 + patch % 2};
 }
 
-/* n rows of `up`, each of `width`, to x or added to it. */
-static void go_up(struct vision *v, float *x, int n, int width, bool add)
+/* n rows of `up`, each of `width`, become rows of x or are added to them. */
+static void take_up(struct vision *v, struct op_list *ops, struct handle x, int n, int width, bool adds)
 {
-    struct backend *be = v->bind.be;
     for (int i = 0; i < n; i++) v->ups[i] = v->up + (size_t)i * (size_t)width;
-    be->ops->features(be, x, v->ups, 0, n, width, add);
+    add_op(ops, OP_FEATURES, n, width, .y = x, .features = v->ups, .adds = adds);
 }
 
 /* Where a coordinate lies between two of the table's. */
@@ -123,106 +114,114 @@ static void set_angles(struct vision *v, int patch)
     for (size_t i = 0; i < 2 * quarter; i++) {
         double sine, cosine;
         num_sincos64((i < quarter ? at.y : at.x) * v->frequency[i % quarter], &sine, &cosine);
-        v->s.cosine[first + i] = (float)cosine;
-        v->s.sine[first + i] = (float)sine;
+        v->cosine[first + i] = (float)cosine;
+        v->sine[first + i] = (float)sine;
     }
 }
 
 /* x = patches * weights + bias + positions */
-static void begin_rows(struct vision *v, int first, int n)
+static void begin_rows(struct vision *v, int first, int n, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
-    struct backend *be = v->bind.be;
-    const struct backend_ops *op = be->ops;
-    float *x = v->s.x + (size_t)first * (size_t)c->dim;
+    struct handle x = handle_at(v->s.x, (size_t)first * (size_t)c->dim);
     image_patches(v->frames, v->cols * c->patch, c->patch, v->table, first, n, v->up);
-    go_up(v, v->s.f, n, vision_pixels(c), false);
-    op->matmul(be, (struct product[]){product(x, v->patches)}, 1, v->s.f, n, NULL);
-    op->bias(be, x, v->patch_bias, n, c->dim);
+    take_up(v, ops, v->s.f, n, vision_pixels(c), false);
+    add_op(ops, OP_MATMUL, n, vision_pixels(c), .x = v->s.f, .products = {product(x, v->patches)});
+    add_op(ops, OP_BIAS, n, c->dim, .y = x, .bias = v->patch_bias);
+    backend_run_list(v->bind.be, ops); /* which has taken the pixels; now positions come to their place */
+    ops->n = 0;
     for (int i = 0; i < n; i++) position(v, place_of(v, first + i), v->up + (size_t)i * (size_t)c->dim);
-    go_up(v, x, n, c->dim, true);
+    take_up(v, ops, x, n, c->dim, true);
     for (int i = 0; i < n; i++) set_angles(v, first + i);
 }
 
 /* --- a layer ------------------------------------------------------------------------------------------------ */
 
-/* y = x * weights + bias, x [n, cols] */
-static void apply(struct vision *v, const struct linear *l, float *y, const float *x, int n, int rows)
+/* y = x * weights + bias, x [n, cols], y [n, rows] */
+static void apply(struct op_list *ops, const struct linear *l, struct handle y, struct handle x, int n, int cols, int rows)
 {
-    struct backend *be = v->bind.be;
-    be->ops->matmul(be, (struct product[]){product(y, l->w)}, 1, x, n, NULL);
-    be->ops->bias(be, y, l->b, n, rows);
+    add_op(ops, OP_MATMUL, n, cols, .x = x, .products = {product(y, l->w)});
+    add_op(ops, OP_BIAS, n, rows, .y = y, .bias = l->b);
 }
 
 /* q, k, v of ln1(x), turned; q stays, k and v are kept */
-static void prepare(struct vision *v, const struct vision_layer *w, int first, int n)
+static void prepare(const struct vision *v, const struct vision_layer *w, int first, int n, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
-    const struct heads heads = heads_of(v, v->rows * v->cols);
     const struct vision_scratch *s = &v->s;
-    struct backend *be = v->bind.be;
-    const struct backend_ops *op = be->ops;
     size_t at = (size_t)first * (size_t)c->dim, angles = (size_t)first * (size_t)c->head_dim / 2;
-    float *parts[] = {s->q + at, s->k, s->v};
-    op->layernorm(be, s->h, s->x + at, w->ln1.w, w->ln1.b, n, c->dim, c->eps);
-    op->matmul(be, (struct product[]){product(parts[0], w->qkv[0]), product(parts[1], w->qkv[1]), product(parts[2], w->qkv[2])}, 3, s->h, n, NULL);
+    const struct handle parts[] = {handle_at(s->q, at), s->k, s->v};
+    struct weight *const *qkv = w->qkv;
+    add_op(ops, OP_LAYERNORM, n, c->dim, .y = s->h, .x = handle_at(s->x, at), .vector = w->ln1.w, .bias = w->ln1.b, .eps = c->eps);
+    add_op(ops, OP_MATMUL, n, c->dim, .x = s->h, .products = {product(parts[0], qkv[0]), product(s->k, qkv[1]), product(s->v, qkv[2])});
     for (int i = 0; i < 3; i++) {
-        op->bias(be, parts[i], w->qkv_bias + i * c->dim, n, c->dim);
-        if (i < 2) op->rope(be, parts[i], s->cosine + angles, s->sine + angles, n, c->n_heads, c->head_dim, c->head_dim);
+        add_op(ops, OP_BIAS, n, c->dim, .y = parts[i], .bias = w->qkv_bias + i * c->dim);
+        if (i == 2) continue;
+        add_op(ops, OP_ROPE, n, c->dim, .y = parts[i], .cosine = v->cosine + angles, .sine = v->sine + angles, .heads = c->n_heads,
+               .rot = c->head_dim);
     }
-    op->keep(be, s->kept, s->k, s->v, first, n, &heads);
+    add_op(ops, OP_KEEP, n, c->dim, .y = s->kept, .x = s->k, .z = s->v, .first = first, .attended = heads_of(v, v->rows * v->cols));
 }
 
 /* x += out(attention(q)) */
-static void attend(struct vision *v, const struct vision_layer *w, int first, int n)
+static void attend(const struct vision *v, const struct vision_layer *w, int first, int n, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
-    const struct heads heads = heads_of(v, v->rows * v->cols);
     const struct vision_scratch *s = &v->s;
-    struct backend *be = v->bind.be;
     size_t at = (size_t)first * (size_t)c->dim;
-    be->ops->attend_all(be, s->k, s->q + at, s->kept, n, &heads);
-    apply(v, &w->out, s->h, s->k, n, c->dim);
-    be->ops->add(be, s->x + at, s->h, n, c->dim);
+    add_op(ops, OP_ATTEND_ALL, n, c->dim, .y = s->k, .x = handle_at(s->q, at), .z = s->kept, .attended = heads_of(v, v->rows * v->cols));
+    apply(ops, &w->out, s->h, s->k, n, c->dim, c->dim);
+    add_op(ops, OP_ADD, n, c->dim, .y = handle_at(s->x, at), .x = s->h);
 }
 
 /* x += down(gelu(up(ln2(x)))), in two parts */
-static void feed_forward(struct vision *v, const struct vision_layer *w, int first, int n, bool second)
+static void feed_forward(const struct vision *v, const struct vision_layer *w, int first, int n, bool second, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
     const struct vision_scratch *s = &v->s;
-    struct backend *be = v->bind.be;
-    float *x = s->x + (size_t)first * (size_t)c->dim;
+    const struct handle x = handle_at(s->x, (size_t)first * (size_t)c->dim);
     if (!second) {
-        be->ops->layernorm(be, s->h, x, w->ln2.w, w->ln2.b, n, c->dim, c->eps);
-        apply(v, &w->up, s->f, s->h, n, c->ffn_dim);
-        be->ops->gelu(be, s->f, GELU_TANH, n, c->ffn_dim);
+        add_op(ops, OP_LAYERNORM, n, c->dim, .y = s->h, .x = x, .vector = w->ln2.w, .bias = w->ln2.b, .eps = c->eps);
+        apply(ops, &w->up, s->f, s->h, n, c->dim, c->ffn_dim);
+        add_op(ops, OP_GELU, n, c->ffn_dim, .y = s->f);
         return;
     }
-    apply(v, &w->down, s->h, s->f, n, c->dim);
-    be->ops->add(be, x, s->h, n, c->dim);
+    apply(ops, &w->down, s->h, s->f, n, c->ffn_dim, c->dim);
+    add_op(ops, OP_ADD, n, c->dim, .y = x, .x = s->h);
 }
 
 /* Tokens of n patches: fc2(gelu(fc1(norm(join(x))))), where the last merger's norm is before the joining; in two parts. */
-static void merge(struct vision *v, int merger, int first, int n, bool second)
+static void merge(struct vision *v, int merger, int first, int n, bool second, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
     const struct merger *m = &v->mergers[merger];
     const struct vision_scratch *s = &v->s;
-    struct backend *be = v->bind.be;
     bool last = merger == c->n_added;
     int tokens = n / JOINED, wide = JOINED * c->dim;
     if (!second) {
-        const float *x = s->x + (size_t)first * (size_t)c->dim;
-        be->ops->layernorm(be, s->h, x, m->norm.w, m->norm.b, last ? n : tokens, last ? c->dim : wide, c->eps);
-        apply(v, &m->fc1, s->k, s->h, tokens, wide);
-        be->ops->gelu(be, s->k, GELU_ERF, tokens, wide);
+        const struct handle x = handle_at(s->x, (size_t)first * (size_t)c->dim);
+        add_op(ops, OP_LAYERNORM, last ? n : tokens, last ? c->dim : wide, .y = s->h, .x = x, .vector = m->norm.w, .bias = m->norm.b, .eps = c->eps);
+        apply(ops, &m->fc1, s->k, s->h, tokens, wide, wide);
+        add_op(ops, OP_GELU_ERF, tokens, wide, .y = s->k);
         return;
     }
-    size_t width = (size_t)c->out_dim, pitch = width * (size_t)(1 + c->n_added), place = width * (size_t)(last ? 0 : 1 + merger);
-    apply(v, &m->fc2, s->made, s->k, tokens, c->out_dim);
-    for (size_t t = 0; t < (size_t)tokens; t++)
-        memcpy(v->out + ((size_t)(first / JOINED) + t) * pitch + place, s->made + t * width, width * sizeof *v->out);
+    apply(ops, &m->fc2, s->made, s->k, tokens, wide, c->out_dim);
+    v->made_by = merger;
+    v->made_at = first / JOINED;
+    v->n_made = tokens;
+}
+
+bool vision_awaits(const struct vision *v) { return v->n_made > 0; }
+
+void vision_arrive(struct vision *v)
+{
+    const struct vision_config *c = &v->config;
+    size_t width = (size_t)c->out_dim, pitch = width * (size_t)(1 + c->n_added);
+    size_t place = v->made_by == c->n_added ? 0 : width * (size_t)(1 + v->made_by);
+    const float *made = v->n_made ? v->bind.be->ops->result(v->bind.be, v->s.made) : NULL;
+    for (size_t t = 0; t < (size_t)v->n_made; t++)
+        memcpy(v->out + ((size_t)v->made_at + t) * pitch + place, made + t * width, width * sizeof *v->out);
+    v->n_made = 0;
 }
 
 /* --- parts ---------------------------------------------------------------------------------------------------- */
@@ -238,6 +237,7 @@ void vision_begin(struct vision *v, const uint8_t *const frames[FRAMES], int row
     v->rows = rows;
     v->cols = cols;
     v->out = out;
+    v->n_made = 0;
 }
 
 /* Rows whose attention takes about as long as a product of CHUNK rows. */
@@ -300,14 +300,18 @@ static struct step step_of(const struct vision *v, int part)
 
 void vision_part(struct vision *v, int part)
 {
+    struct backend *be = v->bind.be;
     struct step s = step_of(v, part);
     bool halves = s.kind >= FEED_FORWARD, second = halves && s.part % 2;
     int rows = s.kind == ATTEND ? attend_rows(v) : CHUNK, first = (halves ? s.part / 2 : s.part) * rows, n = min_int(rows, v->rows * v->cols - first);
+    struct op_list ops = {0};
     switch (s.kind) {
-    case ROWS: begin_rows(v, first, n); break;
-    case PREPARE: prepare(v, &v->layers[s.which], first, n); break;
-    case ATTEND: attend(v, &v->layers[s.which], first, n); break;
-    case FEED_FORWARD: feed_forward(v, &v->layers[s.which], first, n, second); break;
-    default: merge(v, s.which, first, n, second); break;
+    case ROWS: begin_rows(v, first, n, &ops); break;
+    case PREPARE: prepare(v, &v->layers[s.which], first, n, &ops); break;
+    case ATTEND: attend(v, &v->layers[s.which], first, n, &ops); break;
+    case FEED_FORWARD: feed_forward(v, &v->layers[s.which], first, n, second, &ops); break;
+    default: merge(v, s.which, first, n, second, &ops); break;
     }
+    backend_run_list(be, &ops);
+    be->ops->submit(be, &(struct result){v->s.made, (uint64_t)v->n_made * (uint64_t)v->config.out_dim}, v->n_made > 0);
 }

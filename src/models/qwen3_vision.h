@@ -37,15 +37,14 @@ struct merger {
     struct linear fc1, fc2;    /* [4 dim, 4 dim], [out_dim, 4 dim] */
 };
 
-/* Handles: see backend.h; n patches. */
+/* Values of an image of n patches. */
 struct vision_scratch {
-    float *x;                  /* [n, dim] the residual stream */
-    float *q;                  /* [n, dim] */
-    float *kept;               /* keys and values: see keep() */
-    float *cosine, *sine;      /* [n, head_dim / 2] */
-    float *h, *k, *v;          /* [CHUNK, dim] */
-    float *f;                  /* [CHUNK, the widest of pixels, ffn_dim and dim] */
-    float *made;               /* [CHUNK / 4, out_dim] tokens */
+    struct handle x;           /* [n, dim] the residual stream */
+    struct handle q;           /* [n, dim] */
+    struct handle kept;        /* keys and values of all rows: OP_KEEP's */
+    struct handle h, k, v;     /* [CHUNK, dim] */
+    struct handle f;           /* [CHUNK, the widest of pixels, ffn_dim and dim] */
+    struct handle made;        /* [CHUNK / 4, out_dim] tokens, until they have come back */
 };
 
 struct vision {
@@ -61,13 +60,14 @@ struct vision {
     struct merger *mergers;    /* [n_added + 1] the last one makes the rows */
     double *frequency;         /* [head_dim / 4] radians per patch */
     struct vision_scratch s;
-    void *arena, *host;        /* of s; of `up` and `ups` */
-    float *up;                 /* [CHUNK, the wider of pixels and dim] what goes up from here */
+    float *cosine, *sine;      /* [n, head_dim / 2] */
+    float *up;                 /* [CHUNK, the wider of pixels and dim] pixels or positions, which become rows */
     const float **ups;         /* [CHUNK] its rows */
     /* The image at hand. */
     const uint8_t *frames[FRAMES];
     int rows, cols;            /* patches */
     float *out;
+    int made_by, made_at, n_made; /* tokens that are to come back: of which merger, from which on, how many */
 };
 
 static inline int vision_pixels(const struct vision_config *c) { return CHANNELS * FRAMES * c->patch * c->patch; }

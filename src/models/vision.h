@@ -47,13 +47,14 @@ uint64_t vision_take_cost(const struct vision *v, const struct checkpoint *ck);
 int vision_take(struct vision *v, struct checkpoint *ck, struct error *err);
 void vision_each(const struct vision *v, model_part *fn, void *context);
 
-/* What backend reserve must allow for. */
+/* What the backend's reserve must allow for; values from `first` on of its scratch. */
 int vision_max_rows(const struct vision *v);
 int vision_max_cols(const struct vision *v);
-/* Bytes that vision_reserve() takes. */
+uint64_t vision_values(const struct vision *v, int max_patches); /* bytes */
+/* Bytes that vision_reserve() takes beside its values. */
 uint64_t vision_reserve_cost(const struct vision *v, int max_patches);
-/* Scratch for images of at most so many patches, in place of what there was. ERR_MEM_LOAD. */
-int vision_reserve(struct vision *v, int max_patches);
+/* Once, for images of at most so many patches. ERR_MEM_LOAD. */
+int vision_reserve(struct vision *v, int max_patches, struct handle first);
 
 /* Floats of an image's result: [tokens, (1 + n_added) * out_dim], each token's row, then its additions. rows and cols: patches, both even. */
 uint64_t vision_size(const struct vision *v, int rows, int cols);
@@ -61,6 +62,9 @@ uint64_t vision_size(const struct vision *v, int rows, int cols);
  * are borrowed until the last part. */
 void vision_begin(struct vision *v, const uint8_t *const frames[2], int rows, int cols, float *out);
 int vision_parts(const struct vision *v);     /* of the image at hand */
-void vision_part(struct vision *v, int part); /* 0 .. parts - 1, in order; after the last one `out` is whole */
+/* 0 .. parts - 1, in order. Ends with a submit of the backend; when that has arrived, vision_arrive() takes what it has made. */
+void vision_part(struct vision *v, int part);
+bool vision_awaits(const struct vision *v); /* whether it has made anything */
+void vision_arrive(struct vision *v);       /* after the last part's `out` is whole */
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times the operations of src/compute/backend.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
+ * Times the operations of src/compute/ops.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
  *
  * The length is rows for what works by row and positions for attention and blocks: a prefill cell is the chunk of up to 64 rows that
  * ends at the length, a decode cell the one row that does. A batch is as many rows as the length says, each of a conversation of its own with
  * BATCH_PAST positions. Weights and pages go round several copies, so that they come from memory as
  * they do in a model. Built natively it is a program that is asked for cells line by line (main); as wasm its functions are called.
  */
-#include "compute/backend.h"
 #include "blocks.h"
+#include "ops.h"
 
 #include <stdlib.h>
 
@@ -44,11 +44,12 @@ struct bench {
     struct mem mem;
     struct pool *pool;
     struct backend *be;
-    float *x, *y, *gate, *up, *q, *k, *v, *o, *cosine, *sine, *norm; /* [LENGTH_MAX, widest use] */
+    struct handle x, y, gate, up, q, k, v, o; /* [LENGTH_MAX, widest use] */
+    float *cosine, *sine, *norm;        /* [LENGTH_MAX, HEAD / 2] twice, [LENGTH_MAX] */
     int32_t pages[LENGTH_MAX / KV_PAGE];
     struct kv_row rows[LENGTH_MAX];
     struct kv_row batch[BATCH_MAX];
-    float *scores, *places;             /* [BATCH_MAX, EXPERTS], [BATCH_MAX * USED, DIM] */
+    struct handle scores, places;       /* [BATCH_MAX, EXPERTS], [BATCH_MAX * USED, DIM] */
     struct route route;
     const char *type;                   /* of the weights there are now */
     struct weight *matrices[COPIES_MAX]; /* [FFN, DIM] each */
@@ -70,19 +71,22 @@ typedef struct work work_fn(const struct bench *b, int length);
 
 /* --- operations by row ------------------------------------------------------------------------------------ */
 
-static void call_rmsnorm(struct bench *b, int n) { b->be->ops->rmsnorm(b->be, b->y, b->x, b->norm, n, DIM, 1e-6f); }
+static void call_rmsnorm(struct bench *b, int n) { RUN(b->be, OP_RMSNORM, n, DIM, .y = b->y, .x = b->x, .vector = b->norm, .eps = 1e-6f); }
 static struct work work_rmsnorm(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * DIM}; }
 
-static void call_rope(struct bench *b, int n) { b->be->ops->rope(b->be, b->q, b->cosine, b->sine, n, HEADS, HEAD, HEAD); }
+static void call_rope(struct bench *b, int n)
+{
+    RUN(b->be, OP_ROPE, n, Q_DIM, .y = b->q, .cosine = b->cosine, .sine = b->sine, .heads = HEADS, .rot = HEAD);
+}
+
 static struct work work_rope(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * Q_DIM + 4.0 * n * HEAD}; }
 
-static void call_swiglu(struct bench *b, int n) { b->be->ops->swiglu(b->be, b->gate, b->up, n, FFN); }
+static void call_swiglu(struct bench *b, int n) { RUN(b->be, OP_SWIGLU, n, FFN, .y = b->gate, .x = b->up); }
 static struct work work_swiglu(const struct bench *b, int n) { return (void)b, (struct work){0, 12.0 * n * FFN}; }
 
 static void call_matmul(struct bench *b, int n)
 {
-    const struct product p = product(b->y, b->matrices[b->turn++ % (unsigned)b->n_matrices]);
-    b->be->ops->matmul(b->be, &p, 1, b->x, n, NULL);
+    RUN(b->be, OP_MATMUL, n, DIM, .x = b->x, .products = {{b->y, b->matrices[b->turn++ % (unsigned)b->n_matrices]}});
 }
 
 static struct work work_matmul(const struct bench *b, int n)
@@ -94,10 +98,16 @@ static struct work work_matmul(const struct bench *b, int n)
 
 static int layer_turn(struct bench *b) { return (int)(b->turn++ % LAYERS); }
 
-static void call_kv_append(struct bench *b, int n) { b->be->ops->kv_append(b->be, layer_turn(b), b->k, b->v, b->rows, n); }
+/* Keys and values of the first n rows. */
+static void append(struct bench *b, int l, int n) { RUN(b->be, OP_KV_APPEND, n, KV_DIM, .x = b->k, .z = b->v, .kv = b->rows, .layer = l); }
+
+static void call_kv_append(struct bench *b, int n) { append(b, layer_turn(b), n); }
 static struct work work_kv_append(const struct bench *b, int n) { return (void)b, (struct work){0, 12.0 * n * KV_DIM}; }
 
-static void attend(struct bench *b, int length, int n) { b->be->ops->attention(b->be, layer_turn(b), b->o, b->q, b->rows + length - n, n); }
+static void attend(struct bench *b, int length, int n)
+{
+    RUN(b->be, OP_ATTENTION, n, Q_DIM, .y = b->o, .x = b->q, .kv = b->rows + length - n, .layer = layer_turn(b));
+}
 
 static struct work attend_work(int length, int n)
 {
@@ -116,59 +126,59 @@ static struct work work_attention_decode(const struct bench *b, int length) { re
 
 /* --- a transformer block: src/models/qwen3.c's layer ---------------------------------------------------------- */
 
-static void run_attention(struct bench *b, int l, float *x, const struct kv_row *rows, int n)
+static void add_attention(const struct bench *b, int l, struct handle x, const struct kv_row *rows, int n, struct op_list *ops)
 {
-    struct backend *be = b->be;
-    const struct backend_ops *op = be->ops;
     const struct layer *w = &b->layers[l];
-    op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){product(b->q, w->q), product(b->k, w->k), product(b->v, w->v)}, 3, b->y, n, NULL);
-    op->rmsnorm(be, b->q, b->q, b->norm, n * HEADS, HEAD, 1e-6f);
-    op->rmsnorm(be, b->k, b->k, b->norm, n * KV_HEADS, HEAD, 1e-6f);
-    op->rope(be, b->q, b->cosine, b->sine, n, HEADS, HEAD, HEAD);
-    op->rope(be, b->k, b->cosine, b->sine, n, KV_HEADS, HEAD, HEAD);
-    op->kv_append(be, l, b->k, b->v, rows, n);
-    op->attention(be, l, b->o, b->q, rows, n);
-    op->matmul(be, (struct product[]){product(b->y, w->o)}, 1, b->o, n, NULL);
-    op->add(be, x, b->y, n, DIM);
+    add_op(ops, OP_RMSNORM, n, DIM, .y = b->y, .x = x, .vector = b->norm, .eps = 1e-6f);
+    add_op(ops, OP_MATMUL, n, DIM, .x = b->y, .products = {product(b->q, w->q), product(b->k, w->k), product(b->v, w->v)});
+    add_op(ops, OP_RMSNORM, n * HEADS, HEAD, .y = b->q, .x = b->q, .vector = b->norm, .eps = 1e-6f);
+    add_op(ops, OP_RMSNORM, n * KV_HEADS, HEAD, .y = b->k, .x = b->k, .vector = b->norm, .eps = 1e-6f);
+    add_op(ops, OP_ROPE, n, Q_DIM, .y = b->q, .cosine = b->cosine, .sine = b->sine, .heads = HEADS, .rot = HEAD);
+    add_op(ops, OP_ROPE, n, KV_DIM, .y = b->k, .cosine = b->cosine, .sine = b->sine, .heads = KV_HEADS, .rot = HEAD);
+    add_op(ops, OP_KV_APPEND, n, KV_DIM, .x = b->k, .z = b->v, .kv = rows, .layer = l);
+    add_op(ops, OP_ATTENTION, n, Q_DIM, .y = b->o, .x = b->q, .kv = rows, .layer = l);
+    add_op(ops, OP_MATMUL, n, Q_DIM, .x = b->o, .products = {product(b->y, w->o)});
+    add_op(ops, OP_ADD, n, DIM, .y = x, .x = b->y);
 }
 
-static void run_feed_forward(struct bench *b, int l, float *x, int n)
+static void add_feed_forward(const struct bench *b, int l, struct handle x, int n, struct op_list *ops)
 {
-    struct backend *be = b->be;
-    const struct backend_ops *op = be->ops;
     const struct layer *w = &b->layers[l];
-    op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){product(b->gate, w->gate), product(b->up, w->up)}, 2, b->y, n, NULL);
-    op->swiglu(be, b->gate, b->up, n, FFN);
-    op->matmul(be, (struct product[]){product(b->y, w->down)}, 1, b->gate, n, NULL);
-    op->add(be, x, b->y, n, DIM);
+    add_op(ops, OP_RMSNORM, n, DIM, .y = b->y, .x = x, .vector = b->norm, .eps = 1e-6f);
+    add_op(ops, OP_MATMUL, n, DIM, .x = b->y, .products = {product(b->gate, w->gate), product(b->up, w->up)});
+    add_op(ops, OP_SWIGLU, n, FFN, .y = b->gate, .x = b->up);
+    add_op(ops, OP_MATMUL, n, FFN, .x = b->gate, .products = {product(b->y, w->down)});
+    add_op(ops, OP_ADD, n, DIM, .y = x, .x = b->y);
 }
 
 /* The mixture instead. */
-static void run_experts(struct bench *b, float *x, int n)
+static void add_experts(const struct bench *b, struct handle x, int n, struct op_list *ops)
 {
-    struct backend *be = b->be;
-    const struct backend_ops *op = be->ops;
     const struct mixture *w = &b->mixture;
-    struct route *r = &b->route;
-    op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){product(b->scores, w->router)}, 1, b->y, n, NULL);
-    op->route(be, b->scores, n, true, r);
-    op->gather(be, b->places, b->y, r, n, DIM);
-    op->matmul(be, (struct product[]){product(b->gate, w->gate), product(b->up, w->up)}, 2, b->places, n * USED, r);
-    op->swiglu(be, b->gate, b->up, n * USED, EXPERT);
-    op->matmul(be, (struct product[]){product(b->places, w->down)}, 1, b->gate, n * USED, r);
-    op->combine(be, b->y, b->places, r, n, DIM);
-    op->add(be, x, b->y, n, DIM);
+    const struct route *r = &b->route;
+    int places = n * USED;
+    add_op(ops, OP_RMSNORM, n, DIM, .y = b->y, .x = x, .vector = b->norm, .eps = 1e-6f);
+    add_op(ops, OP_MATMUL, n, DIM, .x = b->y, .products = {product(b->scores, w->router)});
+    add_op(ops, OP_ROUTE, n, EXPERTS, .y = b->scores, .route = r, .renormalise = true);
+    add_op(ops, OP_GATHER, n, DIM, .y = b->places, .x = b->y, .route = r);
+    add_op(ops, OP_EXPERTS, places, DIM, .x = b->places, .products = {product(b->gate, w->gate), product(b->up, w->up)}, .route = r);
+    add_op(ops, OP_SWIGLU, places, EXPERT, .y = b->gate, .x = b->up);
+    add_op(ops, OP_EXPERTS, places, EXPERT, .x = b->gate, .products = {product(b->places, w->down)}, .route = r);
+    add_op(ops, OP_COMBINE, n, DIM, .y = b->y, .x = b->places, .route = r);
+    add_op(ops, OP_ADD, n, DIM, .y = x, .x = b->y);
 }
 
-static void run_block(struct bench *b, int length, int n)
+/* The next layer, for n rows. */
+static void run_layer(struct bench *b, const struct kv_row *rows, int n)
 {
+    struct op_list ops = {0};
     int l = layer_turn(b);
-    run_attention(b, l, b->x, b->rows + length - n, n);
-    run_feed_forward(b, l, b->x, n);
+    add_attention(b, l, b->x, rows, n, &ops);
+    add_feed_forward(b, l, b->x, n, &ops);
+    backend_run_list(b->be, &ops);
 }
+
+static void run_block(struct bench *b, int length, int n) { run_layer(b, b->rows + length - n, n); }
 
 /* n rows and all their bytes of a weight. */
 static void add_product(const struct bench *b, const struct weight *w, int n, struct work *sum)
@@ -195,23 +205,32 @@ static struct work work_block_decode(const struct bench *b, int length) { return
 /* --- batches: rows of many conversations ------------------------------------------------------------------------ */
 
 /* Other rows each time, so that other experts work. */
-static float *batch_rows(struct bench *b) { return b->x + (size_t)(b->turn * BATCH_MAX % (LENGTH_MAX - BATCH_MAX)) * DIM; }
+static struct handle batch_rows(const struct bench *b) { return handle_at(b->x, (size_t)(b->turn * BATCH_MAX % (LENGTH_MAX - BATCH_MAX)) * DIM); }
 
-static void call_feed_forward(struct bench *b, int n) { run_feed_forward(b, layer_turn(b), b->x, n); }
-static void call_experts(struct bench *b, int n) { run_experts(b, (b->turn++, batch_rows(b)), n); }
-
-static void call_layer(struct bench *b, int n)
+static void call_feed_forward(struct bench *b, int n)
 {
-    int l = layer_turn(b);
-    run_attention(b, l, b->x, b->batch, n);
-    run_feed_forward(b, l, b->x, n);
+    struct op_list ops = {0};
+    add_feed_forward(b, layer_turn(b), b->x, n, &ops);
+    backend_run_list(b->be, &ops);
 }
+
+static void call_experts(struct bench *b, int n)
+{
+    struct op_list ops = {0};
+    b->turn++;
+    add_experts(b, batch_rows(b), n, &ops);
+    backend_run_list(b->be, &ops);
+}
+
+static void call_layer(struct bench *b, int n) { run_layer(b, b->batch, n); }
 
 static void call_expert_layer(struct bench *b, int n)
 {
-    float *x = batch_rows(b);
-    run_attention(b, layer_turn(b), x, b->batch, n);
-    run_experts(b, x, n);
+    const struct handle x = batch_rows(b);
+    struct op_list ops = {0};
+    add_attention(b, layer_turn(b), x, b->batch, n, &ops);
+    add_experts(b, x, n, &ops);
+    backend_run_list(b->be, &ops);
 }
 
 static struct work work_feed_forward(const struct bench *b, int n)
@@ -373,18 +392,28 @@ static float *floats(struct bench *b, int width, float scale)
     return out;
 }
 
+/* Handles of rows with numbers in them, and of n elements of 4 bytes for what is computed. */
+static struct handle filled(struct bench *b, int width) { return handle_of(b->be, floats(b, width, 1)); }
+
+static struct handle room(struct bench *b, uint64_t n)
+{
+    void *out = mem_array(&b->mem, n, 4);
+    if (!out) exit(2);
+    return handle_of(b->be, out);
+}
+
 static void make_inputs(struct bench *b)
 {
-    b->x = floats(b, DIM, 1), b->y = floats(b, FFN, 1), b->gate = floats(b, FFN, 1), b->up = floats(b, FFN, 1);
-    b->q = floats(b, Q_DIM, 1), b->k = floats(b, KV_DIM, 1), b->v = floats(b, KV_DIM, 1), b->o = floats(b, Q_DIM, 1);
+    float *gate = floats(b, FFN, 1), *up = floats(b, FFN, 1);
+    b->x = filled(b, DIM), b->y = filled(b, FFN), b->gate = handle_of(b->be, gate), b->up = handle_of(b->be, up);
+    b->q = filled(b, Q_DIM), b->k = filled(b, KV_DIM), b->v = filled(b, KV_DIM), b->o = filled(b, Q_DIM);
     b->cosine = floats(b, HEAD / 2, 0), b->sine = floats(b, HEAD / 2, 0), b->norm = floats(b, 1, 1);
-    b->scores = mem_array(&b->mem, BATCH_MAX * EXPERTS, sizeof(float)), b->places = mem_array(&b->mem, BATCH_MAX * USED * DIM, sizeof(float));
-    b->route = (struct route){EXPERTS, USED, mem_array(&b->mem, EXPERTS + 1, 4), mem_array(&b->mem, BATCH_MAX * USED, 4), mem_array(&b->mem, BATCH_MAX * USED, 4)};
-    if (!b->scores || !b->places || !b->route.first || !b->route.place || !b->route.share) exit(2);
+    b->scores = room(b, BATCH_MAX * EXPERTS), b->places = room(b, BATCH_MAX * USED * DIM);
+    b->route = (struct route){EXPERTS, USED, room(b, EXPERTS + 1), room(b, BATCH_MAX * USED), room(b, BATCH_MAX * USED)};
     for (int i = 0; i < LENGTH_MAX * HEAD / 2; i++) b->cosine[i] = 0.8f, b->sine[i] = 0.6f; /* a turn: nothing grows */
     for (int i = 0; i < LENGTH_MAX * FFN; i++) { /* a stable fixed point of gate = silu(gate) * up, which is done over and over */
-        b->gate[i] = -1 - 0.8f * b->gate[i];
-        b->up[i] = 1 + expf(-b->gate[i]);
+        gate[i] = -1 - 0.8f * gate[i];
+        up[i] = 1 + expf(-gate[i]);
     }
     for (int i = 0; i < LENGTH_MAX / KV_PAGE; i++) b->pages[i] = i;
     for (int i = 0; i < LENGTH_MAX; i++) b->rows[i] = (struct kv_row){b->pages, i};
@@ -394,14 +423,15 @@ static void make_inputs(struct bench *b)
 /* NULL when memory is short. */
 EXPORT struct bench *ops_open(int threads)
 {
-    const struct kv_shape shape = {.n_layers = LAYERS, .n_heads = HEADS, .n_kv_heads = KV_HEADS, .head_dim = HEAD, .n_pages = LENGTH_MAX / KV_PAGE};
+    const struct reserve r = {.kv = {.n_layers = LAYERS, .n_heads = HEADS, .n_kv_heads = KV_HEADS, .head_dim = HEAD, .n_pages = LENGTH_MAX / KV_PAGE},
+                              .max_rows = LENGTH_MAX, .max_cols = FFN};
     struct bench *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     b->pool = pool_new(&b->mem, threads);
     b->be = b->pool ? backend_cpu(&b->mem, b->pool, false) : NULL;
-    if (!b->be || b->be->ops->reserve(b->be, &shape, LENGTH_MAX, FFN)) return NULL;
+    if (!b->be || b->be->ops->reserve(b->be, &r)) return NULL;
     make_inputs(b);
-    for (int l = 0; l < LAYERS; l++) b->be->ops->kv_append(b->be, l, b->k, b->v, b->rows, LENGTH_MAX);
+    for (int l = 0; l < LAYERS; l++) append(b, l, LENGTH_MAX);
     return b;
 }
 

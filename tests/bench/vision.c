@@ -49,8 +49,7 @@ EXPORT int vision_bench_open(int threads, int scalar)
 {
     bench.pool = pool_new(&bench.mem, threads);
     bench.be = backend_cpu(&bench.mem, bench.pool, scalar);
-    bench.profile = profile_new(&bench.mem, bench.be, bench.pool);
-    bench.be = profile_backend(bench.profile);
+    bench.be->profile = bench.profile = profile_new(&bench.mem, bench.pool);
     intake_open(&bench.in, &bench.mem, 1, 0);
     return pool_threads(bench.pool);
 }
@@ -77,14 +76,15 @@ EXPORT int vision_bench_feed(const uint8_t *bytes, size_t n)
 /* After the file's end: room for an image of so many pixels a side. */
 EXPORT int vision_bench_reserve(int pixels)
 {
-    const struct kv_shape shape = {1, 1, 1, 32, 1, KV_F32};
     int side = bench.patches = pixels / vision_config(bench.v)->patch;
+    const struct reserve r = {.kv = {1, 1, 1, 32, 1, KV_F32}, .max_rows = vision_max_rows(bench.v), .max_cols = vision_max_cols(bench.v),
+                              .values = vision_values(bench.v, side * side)};
     size_t bytes = (size_t)pixels * (size_t)pixels * 3;
     uint32_t state = 1;
     bench.frame = malloc(bytes);
     bench.out = malloc(vision_size(bench.v, side, side) * sizeof *bench.out);
-    if (!bench.frame || !bench.out || bench.be->ops->reserve(bench.be, &shape, vision_max_rows(bench.v), vision_max_cols(bench.v)) ||
-        vision_reserve(bench.v, side * side))
+    if (!bench.frame || !bench.out || profile_reserve(bench.profile, &r.kv) || bench.be->ops->reserve(bench.be, &r) ||
+        vision_reserve(bench.v, side * side, (struct handle){0}))
         return fail_with("memory");
     for (size_t i = 0; i < bytes; i++) bench.frame[i] = (uint8_t)((state = state * 1664525u + 1013904223u) >> 24);
     return 0;
@@ -100,6 +100,7 @@ EXPORT double vision_bench_look(void)
     for (int i = 0, n = vision_parts(bench.v); i < n; i++) {
         double part = now_ms();
         vision_part(bench.v, i);
+        vision_arrive(bench.v);
         if (now_ms() - part > longest) longest = now_ms() - part;
     }
     double ms = now_ms() - start;

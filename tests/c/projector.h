@@ -70,10 +70,17 @@ static inline int projector_take(struct projector *e, const struct file *f, cons
     return status || !e->in.complete ? status : projector_weights(e, f, used, o);
 }
 
+/* What an encoder needs of a backend for images of so many patches. */
+static inline struct reserve projector_needs(const struct vision *v, int patches)
+{
+    return (struct reserve){.kv = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32},
+                            .max_rows = vision_max_rows(v), .max_cols = vision_max_cols(v), .values = vision_values(v, patches)};
+}
+
 /* Opens an encoder from the files of a model; projector_close() follows, whatever comes of it. */
 static inline int projector_open(struct projector *e, const struct file *files, int n, const struct projector_options *o)
 {
-    const struct kv_shape shape = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32};
+    int patches = o->max_patches ? o->max_patches : 1024;
     *e = (struct projector){.mem = {.limit = o->limit, .fail_at = o->fail_at}};
     e->pool = pool_new(&e->mem, max_int(o->threads, 1));
     e->be = e->pool ? backend_cpu(&e->mem, e->pool, o->scalar) : NULL;
@@ -84,8 +91,10 @@ static inline int projector_open(struct projector *e, const struct file *files, 
         if (!status) status = projector_take(e, &files[i], o);
     }
     if (!status) status = intake_finish(&e->in, &e->err);
-    if (!status) status = e->be->ops->reserve(e->be, &shape, vision_max_rows(e->v), vision_max_cols(e->v));
-    if (!status) status = vision_reserve(e->v, o->max_patches ? o->max_patches : 1024);
+    if (status) return status;
+    const struct reserve needs = projector_needs(e->v, patches);
+    status = e->be->ops->reserve(e->be, &needs);
+    if (!status) status = vision_reserve(e->v, patches, (struct handle){0});
     return status;
 }
 
@@ -98,11 +107,18 @@ static inline void projector_close(struct projector *e)
     CHECK_EQ(e->mem.used, 0);
 }
 
+/* One part, whose tokens are there at once. */
+static inline void projector_part(struct projector *e, int part)
+{
+    vision_part(e->v, part);
+    vision_arrive(e->v);
+}
+
 /* All parts; out [vision_size()]. */
 static inline void projector_look(struct projector *e, const uint8_t *const frames[2], int rows, int cols, float *out)
 {
     vision_begin(e->v, frames, rows, cols, out);
-    for (int i = 0, n = vision_parts(e->v); i < n; i++) vision_part(e->v, i);
+    for (int i = 0, n = vision_parts(e->v); i < n; i++) projector_part(e, i);
 }
 
 #endif

@@ -4,8 +4,8 @@
  * sequences in one call, on contexts of several spans, with NaN in every position that a row may not see. Sequences that have pages in common, as a
  * tree of prefixes makes them or in any other way, get what each of their rows gets alone.
  */
-#include "compute/cpu/cpu.h"
 #include "model_file.h"
+#include "ops.h"
 
 #include <math.h>
 
@@ -45,7 +45,7 @@ static void world_open(struct world *w, struct kv_shape shape, int threads, bool
     uint64_t seed = 3;
     *w = (struct world){.shape = shape, .pool = pool_new(&mem, threads)};
     w->be = backend_cpu(&mem, w->pool, scalar);
-    CHECK_EQ(w->be->ops->reserve(w->be, &shape, 64, 64), OK);
+    CHECK_EQ(w->be->ops->reserve(w->be, &(struct reserve){.kv = shape, .max_rows = 64, .max_cols = 64}), OK);
     for (int i = 0; i < N_PAGES; i++) w->pages[i] = i;
     for (int i = N_PAGES - 1; i > 0; i--) {
         int j = random_below(&seed, i + 1), page = w->pages[i];
@@ -74,7 +74,13 @@ static void append(struct world *w, int layer, int sequence, int from, int n)
     struct kv_row rows[64] = {0};
     size_t at = (size_t)(sequence * POSITIONS + from) * kv_dim(w);
     for (int i = 0; i < n; i++) rows[i] = (struct kv_row){pages_of(w, sequence), from + i};
-    w->be->ops->kv_append(w->be, layer, w->k + at, w->v + at, rows, n);
+    RUN(w->be, OP_KV_APPEND, n, (int)kv_dim(w), .x = handle_of(w->be, w->k + at), .z = handle_of(w->be, w->v + at), .kv = rows, .layer = layer);
+}
+
+/* o = attention of n rows q */
+static void run_attention(const struct world *w, int layer, float *o, const float *q, const struct kv_row *rows, int n)
+{
+    RUN(w->be, OP_ATTENTION, n, (int)q_dim(w), .y = handle_of(w->be, o), .x = handle_of(w->be, q), .kv = rows, .layer = layer);
 }
 
 /* Head h of one row, by the definition. */
@@ -115,7 +121,7 @@ static void attend(struct world *w, int layer, int a_from, int a_n, int b_from, 
     for (size_t i = 0; i < (size_t)n * q_dim(w); i++) q[i] = 2 * random_unit(&seed);
     if (w->shape.type == KV_Q8) coarsen_codes(q, (size_t)n * q_dim(w));
     for (int i = 0; i < n; i++) rows[i] = i < a_n ? (struct kv_row){w->pages, a_from + i} : (struct kv_row){pages_of(w, 1), b_from + i - a_n};
-    w->be->ops->attention(w->be, layer, o, q, rows, n);
+    run_attention(w, layer, o, q, rows, n);
     check_rows(w, o, q, rows, n);
     free(q);
 }
@@ -190,7 +196,7 @@ static void odd_numbers(void)
                 float *const to[] = {w.k + 550 * kv_dim(&w) + 3, w.v + 10 * kv_dim(&w) + 9, q + 5};
                 *to[i / ODD] = odd[i % ODD];
                 fill(&w, 0, 0, AT + 1);
-                w.be->ops->attention(w.be, 0, o[way], q, &(struct kv_row){w.pages, AT}, 1);
+                run_attention(&w, 0, o[way], q, &(struct kv_row){w.pages, AT}, 1);
                 for (size_t j = 0; j < q_dim(&w); j++) CHECK(same_float(o[0][j], o[way][j]));
                 world_close(&w);
             }
@@ -228,9 +234,9 @@ static void poison_shows(void)
         float o[6 * HEAD_MAX], q[6 * HEAD_MAX] = {1};
         world_open(&w, shapes[shape], 1, false);
         fill(&w, 0, 0, 10);
-        w.be->ops->attention(w.be, 0, o, q, &(struct kv_row){w.pages, 9}, 1);
+        run_attention(&w, 0, o, q, &(struct kv_row){w.pages, 9}, 1);
         CHECK(o[0] == o[0]);
-        w.be->ops->attention(w.be, 0, o, q, &(struct kv_row){w.pages, 10}, 1);
+        run_attention(&w, 0, o, q, &(struct kv_row){w.pages, 10}, 1);
         CHECK(o[0] != o[0]);
         world_close(&w);
     }
@@ -276,9 +282,9 @@ static void company_of(const struct kv_shape *shape, int threads, bool scalar)
         grow_talks(&w, talks, &seed);
         int n = gather_rows(talks, rows, &seed);
         for (size_t i = 0; i < (size_t)n * q_dim(&w); i++) q[i] = 2 * random_unit(&seed);
-        w.be->ops->attention(w.be, 1, o, q, rows, n);
+        run_attention(&w, 1, o, q, rows, n);
         for (int i = 0; i < n; i++) {
-            w.be->ops->attention(w.be, 1, alone, q + (size_t)i * q_dim(&w), rows + i, 1);
+            run_attention(&w, 1, alone, q + (size_t)i * q_dim(&w), rows + i, 1);
             CHECK(alone[0] == alone[0]);
             CHECK_EQ(memcmp(o + (size_t)i * q_dim(&w), alone, q_dim(&w) * sizeof *o), 0);
         }

@@ -4,8 +4,8 @@
  * sizes that no block divides; attention against a language model's with an f32 cache, to the bit too.
  */
 #include "base/num.h"
-#include "compute/cpu/cpu.h"
 #include "model_file.h"
+#include "ops.h"
 
 #include <math.h>
 
@@ -65,6 +65,11 @@ static void check_normed(const float *y, const float *x, const float *w, const f
     }
 }
 
+static void run_layernorm(struct backend *be, float *y, const float *x, const float *w, const float *bias, int n, int dim)
+{
+    RUN(be, OP_LAYERNORM, n, dim, .y = handle_of(be, y), .x = handle_of(be, x), .vector = w, .bias = bias, .eps = 1e-6f);
+}
+
 static void layernorm(void)
 {
     struct both b;
@@ -75,10 +80,10 @@ static void layernorm(void)
         float *x = floats(&seed, (size_t)(n * rows), 4), *w = floats(&seed, (size_t)n, 1), *bias = floats(&seed, (size_t)n, 1);
         float *y[2] = {floats(&seed, (size_t)(n * rows), 1), floats(&seed, (size_t)(n * rows), 1)};
         for (int i = 0; i < n * rows; i++) x[i] += 3; /* a mean that is not 0 */
-        for (int i = 0; i < 2; i++) b.be[i]->ops->layernorm(b.be[i], y[i], x, w, bias, rows, n, 1e-6f);
+        for (int i = 0; i < 2; i++) run_layernorm(b.be[i], y[i], x, w, bias, rows, n);
         check_same(y[0], y[1], (size_t)(n * rows));
         for (int t = 0; t < rows && n > 7; t++) check_normed(y[0] + t * n, x + t * n, w, bias, n, 1e-6);
-        b.be[1]->ops->layernorm(b.be[1], x, x, w, bias, rows, n, 1e-6f); /* in place */
+        run_layernorm(b.be[1], x, x, w, bias, rows, n); /* in place */
         check_same(x, y[0], (size_t)(n * rows));
         float *parts[] = {x, w, bias, y[0], y[1]};
         for (int i = 0; i < 5; i++) free(parts[i]);
@@ -97,14 +102,16 @@ static float gelu_input(uint32_t i)
     return i < n ? places[i] : f32_from_bits((i - n) << 12);
 }
 
-static void gelu_kind(enum gelu kind, double (*exact)(double), double room)
+typedef void gelu_fn(float *x, int n);
+
+static void gelu_kind(gelu_fn *reference, gelu_fn *fast, double (*exact)(double), double room)
 {
     const uint32_t n = (1u << 20) + 14;
     float *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
     CHECK(a && b);
     for (uint32_t i = 0; i < n; i++) a[i] = b[i] = gelu_input(i);
-    kernels_scalar.gelu[kind](a, (int)n);
-    simd.gelu[kind](b, (int)n);
+    reference(a, (int)n);
+    fast(b, (int)n);
     check_same(a, b, n);
     for (uint32_t i = 0; i < n; i++) {
         float x = gelu_input(i);
@@ -114,8 +121,8 @@ static void gelu_kind(enum gelu kind, double (*exact)(double), double room)
     }
     for (int size = 1; size < 12; size++) { /* tails */
         for (int i = 0; i < size; i++) a[i] = b[i] = gelu_input((uint32_t)(700000 + i));
-        kernels_scalar.gelu[kind](a, size);
-        simd.gelu[kind](b, size);
+        reference(a, size);
+        fast(b, size);
         check_same(a, b, (size_t)size);
     }
     free(a);
@@ -124,8 +131,8 @@ static void gelu_kind(enum gelu kind, double (*exact)(double), double room)
 
 static void gelu(void)
 {
-    gelu_kind(GELU_TANH, gelu_by_tanh, 6e-7);
-    gelu_kind(GELU_ERF, gelu_by_erf, 1e-7);
+    gelu_kind(kernels_scalar.gelu, simd.gelu, gelu_by_tanh, 6e-7);
+    gelu_kind(kernels_scalar.gelu_erf, simd.gelu_erf, gelu_by_erf, 1e-7);
 }
 
 static void bias(void)
@@ -136,7 +143,7 @@ static void bias(void)
     for (int dim = 1; dim < 40; dim++) {
         float *y = floats(&seed, (size_t)(700 * dim), 1), *other = malloc((size_t)(700 * dim) * sizeof *y), *more = floats(&seed, (size_t)dim, 1);
         memcpy(other, y, (size_t)(700 * dim) * sizeof *y);
-        b.be[1]->ops->bias(b.be[1], y, more, 700, dim);
+        RUN(b.be[1], OP_BIAS, 700, dim, .y = handle_of(b.be[1], y), .bias = more);
         for (int i = 0; i < 700 * dim; i++) CHECK(y[i] == other[i] + more[i % dim]);
         free(y), free(other), free(more);
     }
@@ -153,14 +160,17 @@ struct look {
 static float *attend_all(struct backend *be, const struct look *l, int chunk)
 {
     const struct heads s = {l->rows, l->heads, l->dim};
-    size_t width = (size_t)(l->heads * l->dim), kept_size = be->ops->kept_size(be, &s);
-    float *o = malloc((size_t)l->rows * width * sizeof *o), *kept = malloc(kept_size * sizeof *kept);
+    int width = l->heads * l->dim;
+    size_t kept_size = be->ops->heads_size(be, &s);
+    float *o = malloc((size_t)(l->rows * width) * sizeof *o), *kept = malloc(kept_size * sizeof *kept);
     CHECK(o && kept);
     memset(kept, 0xFF, kept_size * sizeof *kept); /* NaN behind the last row */
     for (int i = 0; i < l->rows; i += chunk)
-        be->ops->keep(be, kept, l->k + (size_t)i * width, l->v + (size_t)i * width, i, min_int(chunk, l->rows - i), &s);
+        RUN(be, OP_KEEP, min_int(chunk, l->rows - i), width, .y = handle_of(be, kept), .x = handle_of(be, l->k + i * width),
+            .z = handle_of(be, l->v + i * width), .first = i, .attended = s);
     for (int i = 0; i < l->rows; i += chunk)
-        be->ops->attend_all(be, o + (size_t)i * width, l->q + (size_t)i * width, kept, min_int(chunk, l->rows - i), &s);
+        RUN(be, OP_ATTEND_ALL, min_int(chunk, l->rows - i), width, .y = handle_of(be, o + i * width), .x = handle_of(be, l->q + i * width),
+            .z = handle_of(be, kept), .attended = s);
     free(kept);
     return o;
 }
@@ -168,18 +178,18 @@ static float *attend_all(struct backend *be, const struct look *l, int chunk)
 /* A language model's attention with an f32 cache, every row seeing all. */
 static float *attend_pages(struct backend *be, const struct look *l)
 {
-    int n_pages = (l->rows + KV_PAGE - 1) / KV_PAGE;
-    const struct kv_shape shape = {1, l->heads, l->heads, l->dim, n_pages, KV_F32};
+    int n_pages = (l->rows + KV_PAGE - 1) / KV_PAGE, width = l->heads * l->dim;
+    const struct reserve reserve = {.kv = {1, l->heads, l->heads, l->dim, n_pages, KV_F32}, .max_rows = l->rows, .max_cols = 32};
     int32_t *pages = malloc((size_t)n_pages * sizeof *pages);
     struct kv_row *rows = malloc((size_t)l->rows * sizeof *rows);
-    float *o = malloc((size_t)(l->rows * l->heads * l->dim) * sizeof *o);
+    float *o = malloc((size_t)(l->rows * width) * sizeof *o);
     CHECK(pages && rows && o);
-    CHECK_EQ(be->ops->reserve(be, &shape, l->rows, 32), OK);
+    CHECK_EQ(be->ops->reserve(be, &reserve), OK);
     for (int i = 0; i < n_pages; i++) pages[i] = i;
     for (int i = 0; i < l->rows; i++) rows[i] = (struct kv_row){pages, i};
-    be->ops->kv_append(be, 0, l->k, l->v, rows, l->rows);
+    RUN(be, OP_KV_APPEND, l->rows, width, .x = handle_of(be, l->k), .z = handle_of(be, l->v), .kv = rows);
     for (int i = 0; i < l->rows; i++) rows[i].index = l->rows - 1;
-    be->ops->attention(be, 0, o, l->q, rows, l->rows);
+    RUN(be, OP_ATTENTION, l->rows, width, .y = handle_of(be, o), .x = handle_of(be, l->q), .kv = rows);
     free(pages);
     free(rows);
     return o;

@@ -3,7 +3,7 @@
  * Mixture of experts: how rows are routed, products by expert against a plain sum, and models with experts, whose logits are the same
  * alone, in chunks, beside others, and in the layers that have none.
  */
-#include "compute/cpu/cpu.h"
+#include "ops.h"
 #include "session.h"
 
 #include <math.h>
@@ -34,9 +34,9 @@ static struct routed *routed_new(int threads, bool scalar)
     CHECK(t != NULL);
     t->pool = pool_new(&t->mem, threads);
     t->be = backend_cpu(&t->mem, t->pool, scalar);
-    t->r = (struct route){EXPERTS, USED, t->first, t->place, t->share};
     struct kv_shape shape = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1};
-    CHECK_EQ(t->be->ops->reserve(t->be, &shape, ROWS, USED * DIM), OK);
+    CHECK_EQ(t->be->ops->reserve(t->be, &(struct reserve){.kv = shape, .max_rows = ROWS, .max_cols = USED * DIM}), OK);
+    t->r = (struct route){EXPERTS, USED, handle_of(t->be, t->first), handle_of(t->be, t->place), handle_of(t->be, t->share)};
     return t;
 }
 
@@ -48,10 +48,16 @@ static void routed_free(struct routed *t)
     free(t);
 }
 
-static int expert_of(const struct route *r, int place)
+/* Chooses the experts of n rows by their scores, which it overwrites. */
+static void run_route(struct routed *t, float *scores, int n, bool renormalise)
+{
+    RUN(t->be, OP_ROUTE, n, EXPERTS, .y = handle_of(t->be, scores), .route = &t->r, .renormalise = renormalise);
+}
+
+static int expert_of(const struct routed *t, int place)
 {
     int e = 0;
-    while (r->first[e + 1] <= place) e++;
+    while (t->first[e + 1] <= place) e++;
     return e;
 }
 
@@ -71,25 +77,25 @@ static void check_row_choice(const struct routed *t, const float *scores, int ro
     }
     for (int i = 0, e = 0; i < USED; i++, e++) {
         while (!taken[e]) e++;
-        CHECK_EQ(expert_of(&t->r, place[i]), e);
+        CHECK_EQ(expert_of(t, place[i]), e);
         CHECK(fabs(t->share[row * USED + i] - p[e] / (renormalise ? chosen : all)) < 1e-6);
     }
 }
 
 /* Every place once; those of an expert in the order of the rows. */
-static void check_places(const struct route *r, int n)
+static void check_places(const struct routed *t, int n)
 {
     int row_of[ROWS * USED];
     bool seen[ROWS * USED] = {false};
-    CHECK_EQ(r->first[0], 0);
-    CHECK_EQ(r->first[r->n_experts], n * r->n_used);
-    for (int i = 0; i < n * r->n_used; i++) {
-        CHECK(r->place[i] >= 0 && r->place[i] < n * r->n_used && !seen[r->place[i]]);
-        seen[r->place[i]] = true;
-        row_of[r->place[i]] = i / r->n_used;
+    CHECK_EQ(t->first[0], 0);
+    CHECK_EQ(t->first[EXPERTS], n * USED);
+    for (int i = 0; i < n * USED; i++) {
+        CHECK(t->place[i] >= 0 && t->place[i] < n * USED && !seen[t->place[i]]);
+        seen[t->place[i]] = true;
+        row_of[t->place[i]] = i / USED;
     }
-    for (int e = 0; e < r->n_experts; e++)
-        for (int i = r->first[e] + 1; i < r->first[e + 1]; i++) CHECK(row_of[i] > row_of[i - 1]);
+    for (int e = 0; e < EXPERTS; e++)
+        for (int i = t->first[e] + 1; i < t->first[e + 1]; i++) CHECK(row_of[i] > row_of[i - 1]);
 }
 
 static void chooses_the_largest(void)
@@ -99,8 +105,8 @@ static void chooses_the_largest(void)
     for (int n = 1; n <= ROWS; n += 8) {
         struct routed *t = routed_new(1, true);
         for (int i = 0; i < n * EXPERTS; i++) kept[i] = scores[i] = 4 * random_unit(&seed);
-        t->be->ops->route(t->be, scores, n, n % 16 == 1, &t->r);
-        check_places(&t->r, n);
+        run_route(t, scores, n, n % 16 == 1);
+        check_places(t, n);
         for (int i = 0; i < n; i++) check_row_choice(t, kept + i * EXPERTS, i, n % 16 == 1);
         routed_free(t);
     }
@@ -114,16 +120,16 @@ static void ties_and_no_numbers(void)
     struct routed *t = routed_new(1, true);
     for (int i = 0; i < 5; i++) {
         for (int e = 0; e < EXPERTS; e++) scores[e] = odd[i];
-        t->be->ops->route(t->be, scores, 1, true, &t->r);
-        check_places(&t->r, 1);
-        for (int u = 0; u < USED; u++) CHECK(i == 1 || i == 2 || i == 3 || (expert_of(&t->r, t->place[u]) == u && t->share[u] == 1.0f / 3));
+        run_route(t, scores, 1, true);
+        check_places(t, 1);
+        for (int u = 0; u < USED; u++) CHECK(i == 1 || i == 2 || i == 3 || (expert_of(t, t->place[u]) == u && t->share[u] == 1.0f / 3));
     }
     for (int e = 0; e < EXPERTS; e++) scores[e] = e == 4 || e == 9 || e == 11 || e == 7 ? 2 : 1;
-    t->be->ops->route(t->be, scores, 1, true, &t->r);
-    CHECK(expert_of(&t->r, t->place[0]) == 4 && expert_of(&t->r, t->place[1]) == 7 && expert_of(&t->r, t->place[2]) == 9);
+    run_route(t, scores, 1, true);
+    CHECK(expert_of(t, t->place[0]) == 4 && expert_of(t, t->place[1]) == 7 && expert_of(t, t->place[2]) == 9);
     for (int e = 0; e < EXPERTS; e++) scores[e] = e == 6 ? NAN : 1;
-    t->be->ops->route(t->be, scores, 1, true, &t->r);
-    check_places(&t->r, 1);
+    run_route(t, scores, 1, true);
+    check_places(t, 1);
     routed_free(t);
 }
 
@@ -148,21 +154,22 @@ static struct weight *random_stack(struct backend *be, const struct dtype *type,
 static void check_products(struct routed *t, const struct dtype *type, const float *x, int n)
 {
     float places[ROWS * USED * DIM], y[2][ROWS * USED * FFN], alone[FFN];
-    const struct backend_ops *op = t->be->ops;
-    struct weight *w[2] = {random_stack(t->be, type, FFN, DIM, 7), random_stack(t->be, type, FFN, DIM, 8)};
-    op->gather(t->be, places, x, &t->r, n, DIM);
-    op->matmul(t->be, (struct product[]){product(y[0], w[0]), product(y[1], w[1])}, 2, places, n * USED, &t->r);
+    struct backend *be = t->be;
+    struct weight *w[2] = {random_stack(be, type, FFN, DIM, 7), random_stack(be, type, FFN, DIM, 8)};
+    RUN(be, OP_GATHER, n, DIM, .y = handle_of(be, places), .x = handle_of(be, x), .route = &t->r);
+    RUN(be, OP_EXPERTS, n * USED, DIM, .x = handle_of(be, places), .products = {product(handle_of(be, y[0]), w[0]), product(handle_of(be, y[1]), w[1])},
+        .route = &t->r);
     for (int i = 0; i < n * USED; i++) {
-        int place = t->place[i], e = expert_of(&t->r, place);
+        int place = t->place[i], e = expert_of(t, place);
         for (int j = 0; j < 2; j++) {
             struct weight one = *w[j];
             one.rows = FFN;
             one.panels += (size_t)e * FFN / 8 * one.panel;
-            op->matmul(t->be, (struct product[]){product(alone, &one)}, 1, x + i / USED * DIM, 1, NULL);
+            RUN(be, OP_MATMUL, 1, DIM, .x = handle_of(be, x + i / USED * DIM), .products = {product(handle_of(be, alone), &one)});
             CHECK(same_bits(alone, y[j] + place * FFN, FFN));
         }
     }
-    for (int j = 0; j < 2; j++) op->weight_free(t->be, w[j]);
+    for (int j = 0; j < 2; j++) be->ops->weight_free(be, w[j]);
 }
 
 /* The sum over a row's experts, ascending, from zero. */
@@ -171,7 +178,7 @@ static void check_combined(struct routed *t, int n)
     float x[ROWS * USED * DIM], y[ROWS * DIM];
     uint64_t seed = 11;
     for (int i = 0; i < n * USED * DIM; i++) x[i] = random_unit(&seed);
-    t->be->ops->combine(t->be, y, x, &t->r, n, DIM);
+    RUN(t->be, OP_COMBINE, n, DIM, .y = handle_of(t->be, y), .x = handle_of(t->be, x), .route = &t->r);
     for (int i = 0; i < n * DIM; i++) {
         float sum = 0;
         for (int u = 0; u < USED; u++) {
@@ -192,7 +199,7 @@ static void products_by_expert(void)
             float scores[ROWS * EXPERTS], x[ROWS * DIM];
             for (int i = 0; i < n * EXPERTS; i++) scores[i] = (i % EXPERTS == 5 ? 3 : 1) * random_unit(&seed); /* one that many want */
             for (int i = 0; i < n * DIM; i++) x[i] = random_unit(&seed);
-            t->be->ops->route(t->be, scores, n, true, &t->r);
+            run_route(t, scores, n, true);
             for (int k = 0; k < 2; k++) check_products(t, types[k], x, n);
             check_combined(t, n);
             routed_free(t);
@@ -208,14 +215,14 @@ static void check_unread(struct routed *t, const struct dtype *type, int n)
     int unread = 0;
     for (int i = 0; i < n * EXPERTS; i++) scores[i] = (float)(i % EXPERTS * 5 % EXPERTS);
     for (int i = 0; i < n * DIM; i++) x[i] = (float)(i % 50);
-    t->be->ops->route(t->be, scores, n, true, &t->r);
-    t->be->ops->gather(t->be, places, x, &t->r, n, DIM);
+    run_route(t, scores, n, true);
+    RUN(t->be, OP_GATHER, n, DIM, .y = handle_of(t->be, places), .x = handle_of(t->be, x), .route = &t->r);
     for (int e = 0; e < EXPERTS; e++) {
         if (t->first[e] < t->first[e + 1]) continue;
         ASAN_POISON_MEMORY_REGION(w->panels + (size_t)e * size, size);
         unread++;
     }
-    t->be->ops->matmul(t->be, (struct product[]){product(y, w)}, 1, places, n * USED, &t->r);
+    RUN(t->be, OP_EXPERTS, n * USED, DIM, .x = handle_of(t->be, places), .products = {product(handle_of(t->be, y), w)}, .route = &t->r);
     ASAN_UNPOISON_MEMORY_REGION(w->panels, EXPERTS * size);
     CHECK_EQ(unread, EXPERTS - USED);
     t->be->ops->weight_free(t->be, w);

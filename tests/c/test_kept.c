@@ -6,7 +6,7 @@
 #include "engine/kept.h"
 #include "session.h"
 
-enum { TOKENS = 170, RECORDS = TOKENS / KV_PAGE, CONTEXT = 256, WRITES = 12 };
+enum { TOKENS = 170, RECORDS = TOKENS / KV_PAGE, CONTEXT = 256, REPLY = 12 };
 
 /* A file as a store would hold it. */
 struct kept_file {
@@ -86,7 +86,7 @@ static int give_all(struct quern_sequence *s, struct kept_file *f)
 /* The reply to the conversation of n tokens, by the engine's own sampling. Returns how much of it was known. */
 static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said)
 {
-    struct quern_reply r = {.max_tokens = WRITES};
+    struct quern_reply r = {.max_tokens = REPLY};
     int cached = 0, n_said = 0, n;
     CHECK_EQ(quern_reply_begin(s, &r), OK);
     for (bool ended = false; !ended;) {
@@ -99,7 +99,7 @@ static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said
             if (events[i].type == QUERN_TOKEN) said[n_said++] = events[i].token;
         }
     }
-    for (; n_said < WRITES; n_said++) said[n_said] = -1;
+    for (; n_said < REPLY; n_said++) said[n_said] = -1;
     return cached;
 }
 
@@ -121,7 +121,7 @@ static void round_trip(void)
         struct kept_file f = made_by(&r.file, (struct quern_options){.kv = types[i], .chunk = 7});
         struct quern_engine *e = load(&r.file, (struct quern_options){.kv = types[i]});
         struct quern_sequence *s = hold(e, TOKENS);
-        int32_t said[WRITES], alone[WRITES];
+        int32_t said[REPLY], alone[REPLY];
         CHECK(load_u32(f.header + 20) == (uint32_t)types[i] && load_u64(f.header + 32) == f.record && load_u32(f.header + 16) == KV_PAGE);
         CHECK_EQ(give_all(s, &f), OK);
         CHECK_EQ(reply(e, s, said), RECORDS * KV_PAGE);
@@ -427,7 +427,7 @@ static void pages_run_out(void)
     struct kept_file f = made_by(&r.file, (struct quern_options){0});
     struct quern_engine *e = load(&r.file, (struct quern_options){.kv_positions = CONTEXT});
     struct quern_sequence *held = hold(e, TOKENS), *other = sequence_new(e);
-    int32_t own[CONTEXT], said[WRITES], alone[WRITES];
+    int32_t own[CONTEXT], said[REPLY], alone[REPLY];
     uint8_t header[KEPT_HEADER];
     CHECK_EQ(kept_open(held, name, header), OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(kept_give(held, record_at(&f, i), f.record), OK);

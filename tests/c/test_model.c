@@ -1,76 +1,47 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model asks of its backend and gets from a batch: it computes on a device that shares no memory with it, to the same bits; rows may
- * be features instead of tokens, stand at three positions, and ask for their hidden state.
+ * What a model asks of its backend and gets from a batch: rows may be features instead of tokens, stand at three positions, and ask for their hidden
+ * state.
  */
-#include "heap_backend.h"
+#include "played.h"
+#include "session.h"
 
 #include "base/num.h"
 
 #include <math.h>
 
+/* What devices have been asked for: where tokens became rows, the angles of the first rotation, and after which layers something was added. */
+static struct seen {
+    struct handle embedded;
+    float cosine[64 * 16];
+    bool rotated;
+    int attentions, n_added, added_after[8], added_from[8];
+} seen;
+
+static void see(const struct op *op)
+{
+    if (op->kind == OP_EMBED) seen = (struct seen){.embedded = op->y};
+    if (op->kind == OP_ATTENTION) seen.attentions++;
+    if (op->kind == OP_FEATURES && op->adds) {
+        seen.added_after[seen.n_added] = seen.attentions - 1;
+        seen.added_from[seen.n_added++] = op->first;
+    }
+    if (op->kind == OP_ROPE && !seen.rotated && op->n * op->rot / 2 <= (int)(sizeof seen.cosine / sizeof *seen.cosine)) {
+        memcpy(seen.cosine, op->cosine, (size_t)(op->n * op->rot / 2) * sizeof *seen.cosine);
+        seen.rotated = true;
+    }
+}
+
 /* --- on a device -------------------------------------------------------------------------------------------- */
 
-static struct quern_engine *heap_load(const struct file *f, struct quern_options options)
+static struct quern_engine *device_load(const struct file *f, struct quern_options options)
 {
-    struct quern_engine *e = heap_engine(options);
+    options.backend = BACKEND_PLAYED;
+    struct quern_engine *e = quern_new(&options);
+    if (!e) exit(2);
+    played_of(e->be)->seen = see;
     CHECK_EQ(engine_feed(e, f, SIZE_MAX), OK);
-    CHECK(heap_untouched(heap_of(e->be)));
     return e;
-}
-
-/* A step, whose results come a call later. Returns whether there were any. */
-static bool heap_step(struct quern_engine *e, struct quern_sequence *s)
-{
-    int first, n;
-    int status = quern_step(e, 0);
-    CHECK_EQ(status, OK);
-    if (!quern_awaits(e)) return false;
-    CHECK(quern_logits(s, &first, &n) == NULL && n == 0);
-    CHECK_EQ(quern_sample(s), ERR_BUSY);
-    CHECK_EQ(quern_step(e, 0), ERR_BUSY);
-    heap_deliver(e);
-    return true;
-}
-
-static void golden_on_a_device(void)
-{
-    for (int i = 0; i < GOLDEN_FILES; i++) {
-        struct reference r = reference_new(golden_names[i]);
-        struct quern_engine *e = heap_load(&r.file, (struct quern_options){.chunk = 48, .threads = 1 + i % 2, .profile = false});
-        struct quern_sequence *s = sequence_new(e);
-        float *all = logits_new(GOLDEN_ROWS, GOLDEN_VOCAB);
-        CHECK_EQ(quern_sequence_set(s, r.ids, GOLDEN_ROWS, QUERN_ALL), 0);
-        while (quern_sequence_pending(s) > 0) {
-            CHECK(heap_step(e, s));
-            CHECK(logits_keep(s, GOLDEN_VOCAB, all) > 0);
-            heap_clear(e);
-        }
-        CHECK(same_bits(all, r.logits, GOLDEN_ROWS * GOLDEN_VOCAB));
-        quern_free(e);
-        free(all);
-        reference_free(&r);
-    }
-}
-
-/* A prompt of several chunks, of which the last one gives something, and tokens after it. */
-static void reply_on_a_device(void)
-{
-    struct reference r = reference_new("moe-nano.Q4_K_M");
-    struct quern_engine *e = heap_load(&r.file, (struct quern_options){.chunk = 16});
-    struct quern_sequence *s = sequence_new(e);
-    int first, n, steps = 0;
-    CHECK_EQ(quern_sequence_set(s, r.ids, 70, QUERN_LAST), 0);
-    for (int at = 69; at < 80; at++) {
-        while (!heap_step(e, s)) steps++;
-        check_row(&r, at, quern_logits(s, &first, &n));
-        CHECK(first == at && n == 1);
-        heap_clear(e);
-        CHECK_EQ(quern_sequence_push(s, r.ids[at + 1]), OK);
-    }
-    CHECK_EQ(steps, 4);
-    quern_free(e);
-    reference_free(&r);
 }
 
 /* --- a batch by hand ------------------------------------------------------------------------------------------ */
@@ -102,22 +73,28 @@ static void hand_fill(struct hand *h, const struct reference *r)
     }
 }
 
-static struct outputs hand_run(struct quern_engine *e, const struct hand *h)
+/* The logits of its rows, borrowed until the next one runs. */
+static const float *hand_run(struct quern_engine *e, const struct hand *h)
 {
     model_begin(e->model, &h->batch);
     for (int l = 0; l < e->model->config.n_layers; l++) model_layer(e->model, &h->batch, l);
     for (int i = 0; i < model_parts(e->model, &h->batch); i++) model_head(e->model, &h->batch, i);
-    return model_end(e->model, &h->batch);
+    struct outputs made = model_end(e->model, &h->batch);
+    if (e->be->late) played_deliver(e->be);
+    return e->be->ops->result(e->be, made.logits);
 }
 
 /* The embedding of a token, as the backend decodes it. */
-static void embedding_of(struct quern_engine *e, struct hand *h, int32_t id, float *out)
+static void embedding_of(struct quern_engine *device, const struct hand *h, int32_t id, float *out)
 {
     struct hand one = *h;
-    const struct heap *heap = heap_of(e->be);
+    struct backend *be = device->be;
+    seen = (struct seen){0};
     one.tokens[0] = id;
-    model_begin(e->model, &(struct batch){.n = 1, .tokens = one.tokens, .kv = one.kv, .pos = one.pos});
-    memcpy(out, heap->embedded, (size_t)e->model->config.dim * sizeof *out);
+    model_begin(device->model, &(struct batch){.n = 1, .tokens = one.tokens, .kv = one.kv, .pos = one.pos});
+    be->ops->submit(be, &(struct result){seen.embedded, (uint64_t)device->model->config.dim}, 1);
+    played_deliver(be);
+    memcpy(out, be->ops->result(be, seen.embedded), (size_t)device->model->config.dim * sizeof *out);
 }
 
 /* Rows that are given a token's embedding are that token, whatever id stands there. */
@@ -127,21 +104,21 @@ static void rows_of_features(void)
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         struct reference r = reference_new(names[k]);
         struct quern_engine *plain = engine_load(&r.file, (struct quern_options){.chunk = ROWS, .threads = 2}, SIZE_MAX);
-        struct quern_engine *device = heap_load(&r.file, (struct quern_options){.chunk = ROWS});
+        struct quern_engine *device = device_load(&r.file, (struct quern_options){.chunk = ROWS});
         int dim = plain->model->config.dim;
         float *rows = logits_new(ROWS, dim);
         struct hand h;
         hand_fill(&h, &r);
-        CHECK(same_bits(hand_run(plain, &h).logits, r.logits, ROWS * GOLDEN_VOCAB));
+        CHECK(same_bits(hand_run(plain, &h), r.logits, ROWS * GOLDEN_VOCAB));
         h.batch.features = h.features;
         for (int i = 3; i < 11; i++) {
             embedding_of(device, &h, r.ids[i], rows + i * dim);
             h.features[i] = rows + i * dim;
             h.tokens[i] = 7;
         }
-        CHECK(same_bits(hand_run(plain, &h).logits, r.logits, ROWS * GOLDEN_VOCAB));
+        CHECK(same_bits(hand_run(plain, &h), r.logits, ROWS * GOLDEN_VOCAB));
         h.features[5] = rows + 6 * dim;
-        const float *other = hand_run(plain, &h).logits;
+        const float *other = hand_run(plain, &h);
         CHECK(same_bits(other, r.logits, 5 * GOLDEN_VOCAB));
         CHECK(!same_bits(other + 5 * GOLDEN_VOCAB, reference_row(&r, 5), GOLDEN_VOCAB));
         quern_free(plain);
@@ -155,9 +132,8 @@ static void rows_of_features(void)
 static void rows_added_after_layers(void)
 {
     struct reference r = reference_new("duo.F32");
-    struct quern_engine *device = heap_load(&r.file, (struct quern_options){.chunk = ROWS});
+    struct quern_engine *device = device_load(&r.file, (struct quern_options){.chunk = ROWS});
     struct quern_engine *plain = engine_load(&r.file, (struct quern_options){.chunk = ROWS}, SIZE_MAX);
-    struct heap *heap = heap_of(device->be);
     int dim = plain->model->config.dim;
     float *row = logits_new(3, dim), *zeros = logits_new(3, dim);
     struct hand h;
@@ -168,15 +144,14 @@ static void rows_added_after_layers(void)
     h.batch.features = h.features;
     h.batch.n_added = 2;
     h.features[8] = zeros;
-    CHECK(same_bits(hand_run(plain, &h).logits, r.logits, ROWS * GOLDEN_VOCAB));
+    CHECK(same_bits(hand_run(plain, &h), r.logits, ROWS * GOLDEN_VOCAB));
     h.features[8] = row;
-    const float *changed = hand_run(plain, &h).logits;
+    const float *changed = hand_run(plain, &h);
     CHECK(same_bits(changed, r.logits, 8 * GOLDEN_VOCAB));
     for (int i = 8; i < ROWS; i++) CHECK(!same_bits(changed + i * GOLDEN_VOCAB, reference_row(&r, i), GOLDEN_VOCAB));
-    hand_run(device, &h);
-    CHECK_EQ(heap->n_added, 2);
-    for (int i = 0; i < 2; i++) CHECK(heap->added[i] == i && heap->added_from[i] == (i + 1) * dim);
-    CHECK(same_bits(heap_at(heap, heap->results[0].y, 1), changed, ROWS * GOLDEN_VOCAB));
+    CHECK(same_bits(hand_run(device, &h), changed, ROWS * GOLDEN_VOCAB));
+    CHECK_EQ(seen.n_added, 2);
+    for (int i = 0; i < 2; i++) CHECK(seen.added_after[i] == i && seen.added_from[i] == (i + 1) * dim);
     quern_free(plain);
     quern_free(device);
     free(row);
@@ -201,25 +176,20 @@ static void check_positions(const char *name, const char *plain_name, double mag
     static const int axis[8] = {0, 1, 2, 0, 1, 2, 0, 0};
     struct reference r = reference_new("nano.F32");
     struct file f = odd_model(name), plain = odd_model(plain_name);
-    struct quern_engine *e = heap_load(&f, (struct quern_options){.chunk = ROWS}), *p = heap_load(&plain, (struct quern_options){.chunk = ROWS});
-    struct heap *heap = heap_of(e->be);
+    struct quern_engine *e = device_load(&f, (struct quern_options){.chunk = ROWS}), *p = device_load(&plain, (struct quern_options){.chunk = ROWS});
     int half = e->model->config.head_dim / 2;
     struct hand h;
     hand_fill(&h, &r);
     CHECK_EQ(half, 8);
     for (int i = 0; i < ROWS; i++) h.tokens[i] %= 256; /* its vocabulary is smaller */
-    hand_run(e, &h);
-    hand_run(p, &h);
-    const float *equal = heap_at(heap, heap->results[0].y, 1), *without = heap_at(heap_of(p->be), heap_of(p->be)->results[0].y, 1);
-    CHECK(same_bits(equal, without, ROWS * e->model->config.vocab_size));
-    heap->n_results = 0;
+    CHECK(same_bits(hand_run(e, &h), hand_run(p, &h), ROWS * e->model->config.vocab_size));
     for (int i = 0; i < ROWS; i++) h.pos[i][1] = 3 * i + 1, h.pos[i][2] = 7 * i + 2;
     hand_run(e, &h);
     for (int t = 0; t < ROWS; t++)
         for (int i = 0; i < half; i++) {
             double sine, cosine;
             num_sincos64(h.pos[t][axis[i]] * turn_of(e, i), &sine, &cosine);
-            CHECK(heap->cosine[t * half + i] == (float)(cosine * magnitude));
+            CHECK(seen.cosine[t * half + i] == (float)(cosine * magnitude));
         }
     quern_free(e);
     quern_free(p);
@@ -247,8 +217,9 @@ static void part_of_a_head(void)
         for (int i = 0; i < 2 * HEADS * DIM; i++) x[i] = y[i] = random_unit(&seed);
         for (int i = 0; i < ROT; i++) cosine[i] = random_unit(&seed), sine[i] = random_unit(&seed);
         for (int i = 0; i < 2 * HEADS; i++) memcpy(part + i * ROT, x + i * DIM, ROT * sizeof *x);
-        be->ops->rope(be, y, cosine, sine, 2, HEADS, DIM, ROT);
-        be->ops->rope(be, part, cosine, sine, 2, HEADS, ROT, ROT);
+        const struct handle whole = cpu_handle((struct cpu *)be, y), turned = cpu_handle((struct cpu *)be, part);
+        backend_run(be, &(struct op){OP_ROPE, 2, HEADS * DIM, .y = whole, .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT}, 1);
+        backend_run(be, &(struct op){OP_ROPE, 2, HEADS * ROT, .y = turned, .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT}, 1);
         for (int i = 0; i < 2 * HEADS; i++) {
             const float *before = x + i * DIM, *after = y + i * DIM;
             CHECK(same_bits(after, part + i * ROT, ROT) && same_bits(after + ROT, before + ROT, DIM - ROT) && !same_bits(after, before, ROT));
@@ -320,7 +291,7 @@ static void check_states(struct quern_engine *e, const int32_t *ids, int total)
 static void hidden_states(void)
 {
     struct reference r = reference_new("nano.F32");
-    struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX), *device = heap_load(&r.file, (struct quern_options){0});
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX), *device = device_load(&r.file, (struct quern_options){0});
     struct quern_sequence *s = sequence_new(e), *other = sequence_new(e);
     int dim = e->model->config.dim, first, n;
     float *alone = logits_new(1, dim), *row = logits_new(1, dim), *other_row = logits_new(1, dim);
@@ -352,7 +323,8 @@ static void hidden_states(void)
     CHECK_EQ(quern_sequence_set(d, r.ids, 50, QUERN_HIDDEN), 0);
     while (quern_sequence_pending(d) > 0) CHECK_EQ(quern_step(device, 0), OK);
     CHECK(quern_hidden(d, &first, &n) == NULL);
-    heap_deliver(device);
+    played_deliver(device->be);
+    quern_arrive(device, 10);
     CHECK(same_bits(quern_hidden(d, &first, &n), alone, dim));
     quern_free(device);
     free(alone);
@@ -362,8 +334,6 @@ static void hidden_states(void)
 }
 
 static const struct check tests[] = {
-    {"golden_on_a_device", golden_on_a_device},
-    {"reply_on_a_device", reply_on_a_device},
     {"rows_of_features", rows_of_features},
     {"rows_added_after_layers", rows_added_after_layers},
     {"three_positions", three_positions},

@@ -123,7 +123,8 @@ static void run_rows(struct quern_engine *e, struct story *s, int first, int n, 
     model_begin(e->model, &b);
     for (int l = 0; l < e->model->config.n_layers; l++) model_layer(e->model, &b, l);
     for (int i = 0; i < model_parts(e->model, &b); i++) model_head(e->model, &b, i);
-    memcpy(all + (size_t)first * VOCAB, model_end(e->model, &b).logits, (size_t)n * VOCAB * sizeof *all);
+    const float *logits = e->be->ops->result(e->be, model_end(e->model, &b).logits);
+    memcpy(all + (size_t)first * VOCAB, logits, (size_t)n * VOCAB * sizeof *all);
 }
 
 static float *run_story(struct quern_engine *e, struct story *s, int chunk)

@@ -27,12 +27,28 @@ static void look(struct projector *p)
     static float out[1 << 18];
     if (vision_size(p->v, ROWS, COLS) > sizeof out / sizeof *out) return;
     vision_begin(p->v, (const uint8_t *const[]){frame, frame}, ROWS, COLS, out);
-    for (int i = 0; i < vision_parts(p->v); i++) vision_part(p->v, i);
+    for (int i = 0; i < vision_parts(p->v); i++) {
+        vision_part(p->v, i);
+        vision_arrive(p->v);
+    }
+}
+
+/* Whether there is room for an image: the backend's and the encoder's own. */
+static bool reserve(struct projector *p)
+{
+    const struct reserve r = {.kv = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32},
+                              .max_rows = vision_max_rows(p->v), .max_cols = vision_max_cols(p->v), .values = vision_values(p->v, ROWS * COLS)};
+    return p->be->ops->reserve(p->be, &r) == OK && vision_reserve(p->v, ROWS * COLS, (struct handle){0}) == OK;
+}
+
+static bool too_large(const struct projector *p)
+{
+    return vision_take_cost(p->v, &p->in.ck) > LOAD_MEMORY || vision_values(p->v, ROWS * COLS) > LOAD_MEMORY ||
+           vision_reserve_cost(p->v, ROWS * COLS) > LOAD_MEMORY;
 }
 
 static int run(struct projector *p, const uint8_t *data, size_t size)
 {
-    const struct kv_shape shape = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32};
     struct checkpoint *ck = &p->in.ck;
     size_t used;
     int status = intake_header(&p->in, data, size, &used, &p->err);
@@ -40,13 +56,12 @@ static int run(struct projector *p, const uint8_t *data, size_t size)
     if (!status) status = vision_open(&p->mem, p->be, ck, &p->v, &p->err);
     if (!status) status = vision_bind(p->v, ck, false, &p->err);
     if (!status) vision_quantize(p->v, ck, (struct model_types){dtype_by_name("Q8_0"), NULL});
-    if (status || vision_take_cost(p->v, ck) > LOAD_MEMORY || vision_reserve_cost(p->v, ROWS * COLS) > LOAD_MEMORY) return status;
+    if (status || too_large(p)) return status;
     status = vision_take(p->v, ck, &p->err);
     if (!status) status = ck_data_begin(ck, &p->err);
     if (!status) ck_data(ck, data + used, size - used);
     if (!status) status = intake_finish(&p->in, &p->err);
-    if (!status && p->be->ops->reserve(p->be, &shape, vision_max_rows(p->v), vision_max_cols(p->v)) == OK && vision_reserve(p->v, ROWS * COLS) == OK)
-        look(p);
+    if (!status && reserve(p)) look(p);
     return status;
 }
 

@@ -174,10 +174,10 @@ static void append_heads(void *arg, int thread, int n_threads)
         }
 }
 
-void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n)
+void cpu_kv_append(struct cpu *c, const struct op *op)
 {
-    struct append a = {.c = (struct cpu *)b, .layer = layer, .n = n, .k = k, .v = v, .rows = rows};
-    cpu_run(a.c, n > 1, append_heads, &a);
+    struct append a = {.c = c, .layer = op->layer, .n = op->n, .k = cpu_at(c, op->x), .v = cpu_at(c, op->z), .rows = op->kv};
+    cpu_run(c, op->n > 1, append_heads, &a);
 }
 
 /* --- scratch ----------------------------------------------------------------------------------------------- */
@@ -554,12 +554,12 @@ static int begin_turn(struct attention *a)
     return used;
 }
 
-void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n)
+void cpu_attention(struct cpu *c, const struct op *op)
 {
-    struct attention a = {.c = (struct cpu *)b, .layer = layer, .n = n, .o = o, .q = q, .rows = rows};
-    for (; a.end < n; a.first = a.end) {
-        int softmaxes = begin_turn(&a) * a.c->kv.n_heads;
-        cpu_run(a.c, true, attend_tiles, &a);
-        cpu_run(a.c, softmaxes > MERGE_ALONE, merge_rows, &a);
+    struct attention a = {.c = c, .layer = op->layer, .n = op->n, .o = cpu_at(c, op->y), .q = cpu_at(c, op->x), .rows = op->kv};
+    for (; a.end < a.n; a.first = a.end) {
+        int softmaxes = begin_turn(&a) * c->kv.n_heads;
+        cpu_run(c, true, attend_tiles, &a);
+        cpu_run(c, softmaxes > MERGE_ALONE, merge_rows, &a);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the CPU backend share: the backend itself and its scratch.
+ * What the files of the CPU backend share: the backend itself and its scratch. cpu.c is the one above all others.
  */
 #ifndef QUERN_CPU_H
 #define QUERN_CPU_H
@@ -37,6 +37,7 @@ struct cpu {
     struct kv_shape kv;
     uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads]: see attention.c */
     void *memory;        /* of all scratch, in one block */
+    uint8_t *values;     /* what handles point into */
     struct act act;      /* views of the four arrays below */
     int8_t *code;        /* [max_rows, max_cols] */
     float *scale;        /* [max_rows, max_cols / 32] */
@@ -61,7 +62,19 @@ struct cpu {
 };
 
 /* Calls fn over the pool when there is enough to share, else only here. */
-void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
+static inline void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
+{
+    c->claimed = 0;
+    if (parallel) pool_run(c->pool, fn, arg);
+    else fn(arg, 0, 1);
+}
+
+/* Where a handle's values lie. Numbers are added, not pointers, so that tests and the warm-up may have handles of other memory: cpu_handle(). */
+static inline float *cpu_at(const struct cpu *c, struct handle h) { return (float *)((uintptr_t)c->values + h.at); }
+static inline int32_t *cpu_ints(const struct cpu *c, struct handle h) { return (int32_t *)((uintptr_t)c->values + h.at); }
+static inline struct handle cpu_handle(const struct cpu *c, const void *p) { return (struct handle){(uintptr_t)p - (uintptr_t)c->values}; }
+
+static inline int cpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
 
 /* Work that is shared by cost: the first of n units of that cost, the first at 0, which begins at `at` or behind it. */
 static inline int unit_from(int64_t at, int64_t cost, int n)
@@ -70,18 +83,21 @@ static inline int unit_from(int64_t at, int64_t cost, int n)
     return unit < n ? (int)unit : n;
 }
 
-/* The encoder's operations (encode.c). */
-void cpu_layernorm(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps);
-void cpu_bias(struct backend *b, float *y, const float *bias, int n, int dim);
-void cpu_gelu(struct backend *b, float *x, enum gelu kind, int n, int dim);
-uint64_t cpu_kept_size(const struct backend *b, const struct heads *s);
-void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s);
-void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s);
+/* The operations (rows.c, matmul.c, experts.c, attention.c, encode.c). */
+#define CPU_OP(kind, function, ...) void cpu_##function(struct cpu *c, const struct op *op);
+EACH_OP(CPU_OP)
+#undef CPU_OP
 
-/* Experts (experts.c). */
-void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r);
-void cpu_gather(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
-void cpu_combine(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
+/* Weights (weights.c). */
+struct weight *cpu_weight_new(struct backend *b, const struct dtype *type, int rows, int cols);
+void cpu_weight_from(struct backend *b, struct weight *w, const struct dtype *type);
+uint64_t cpu_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols);
+void cpu_weight_free(struct backend *b, struct weight *w);
+void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
+void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows, size_t row_bytes);
+void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
+struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w);
+void cpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
 
 /* The race (race.c). */
 bool race_over(const struct race *r);
@@ -100,11 +116,10 @@ uint64_t cpu_kv_bytes(const struct backend *b);
 void cpu_kv_get(struct backend *b, int page, void *bytes);
 void cpu_kv_set(struct backend *b, int page, const void *bytes);
 void cpu_kv_poison(struct backend *b, int page); /* fills it with NaN; for tests */
-void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);
 /* x [dim] as the key or value, of `size` bytes each element, of a position in its page: key_place(), value_place(). */
 void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim);
 void cpu_softmax_merge(struct query *a, const struct query *b, int dim); /* a = the softmax over a's positions, then b's */
 void cpu_softmax_end(struct query *a, int dim);                          /* of all positions: a's sums become the output */
-void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
+uint64_t cpu_heads_size(const struct backend *b, const struct heads *s); /* encode.c */
 
 #endif

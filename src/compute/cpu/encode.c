@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of an encoder of images: by row, and attention of rows that all see each other.
+ * Attention of an encoder of images, whose rows all see each other.
  *
  * Attention has the sums of a language model's with an f32 cache: pages of 32 keys, a softmax for each span of 512, merged in order. But rows are
  * many and keys do not grow, so a tile of rows and a head are one piece of work, spans follow each other in it, and nothing is left to merge
@@ -13,58 +13,6 @@
 
 enum { SPAN_PAGES = 16, TILE_ROWS = 32 };
 
-/* --- by row ---------------------------------------------------------------------------------------------- */
-
-struct by_row {
-    struct cpu *c;
-    float *y;
-    const float *x, *w, *bias;
-    int n, dim;
-    enum gelu kind;
-    float eps;
-};
-
-static void run_rows(struct by_row *r, pool_fn *fn) { cpu_run(r->c, r->n > 1 && (int64_t)r->n * r->dim > 16384, fn, r); }
-
-#define EACH_ROW(r, t)                                        \
-    int begin_, end_;                                         \
-    pool_share((r)->n, thread, n_threads, &begin_, &end_);    \
-    for (size_t t = (size_t)begin_; t < (size_t)end_; t++)
-
-static void layernorm_rows(void *arg, int thread, int n_threads)
-{
-    const struct by_row *r = arg;
-    size_t dim = (size_t)r->dim;
-    EACH_ROW(r, t) r->c->k.layernorm(r->y + t * dim, r->x + t * dim, r->w, r->bias, r->dim, r->eps);
-}
-
-void cpu_layernorm(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps)
-{
-    run_rows(&(struct by_row){.c = (struct cpu *)b, .y = y, .x = x, .w = w, .bias = bias, .n = n, .dim = dim, .eps = eps}, layernorm_rows);
-}
-
-static void bias_rows(void *arg, int thread, int n_threads)
-{
-    const struct by_row *r = arg;
-    EACH_ROW(r, t) r->c->k.add(r->y + t * (size_t)r->dim, r->bias, r->dim);
-}
-
-void cpu_bias(struct backend *b, float *y, const float *bias, int n, int dim)
-{
-    run_rows(&(struct by_row){.c = (struct cpu *)b, .y = y, .bias = bias, .n = n, .dim = dim}, bias_rows);
-}
-
-static void gelu_rows(void *arg, int thread, int n_threads)
-{
-    const struct by_row *r = arg;
-    EACH_ROW(r, t) r->c->k.gelu[r->kind](r->y + t * (size_t)r->dim, r->dim);
-}
-
-void cpu_gelu(struct backend *b, float *x, enum gelu kind, int n, int dim)
-{
-    run_rows(&(struct by_row){.c = (struct cpu *)b, .y = x, .kind = kind, .n = n, .dim = dim}, gelu_rows);
-}
-
 /* --- keys and values ---------------------------------------------------------------------------------------- */
 
 /* [n_heads][pages]: keys [KV_PAGE, head_dim], values [KV_PAGE, head_dim] as a page of the cache has them; then each thread's scratch. */
@@ -76,7 +24,7 @@ static size_t head_floats(const struct heads *s) { return page_count(s) * 2 * pa
 /* A thread's: p [TILE_ROWS, KV_PAGE], acc [TILE_ROWS, head_dim]. */
 static size_t scratch_floats(const struct heads *s) { return (size_t)TILE_ROWS * (size_t)(KV_PAGE + s->head_dim); }
 
-uint64_t cpu_kept_size(const struct backend *b, const struct heads *s)
+uint64_t cpu_heads_size(const struct backend *b, const struct heads *s)
 {
     uint64_t pages = ((uint64_t)s->rows + KV_PAGE - 1) / KV_PAGE, dim = (uint64_t)s->head_dim;
     return (uint64_t)s->n_heads * pages * 2 * KV_PAGE * dim + (uint64_t)pool_threads(((const struct cpu *)b)->pool) * TILE_ROWS * (KV_PAGE + dim);
@@ -105,9 +53,10 @@ static void keep_heads(void *arg, int thread, int n_threads)
         }
 }
 
-void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s)
+void cpu_keep(struct cpu *c, const struct op *op)
 {
-    cpu_run((struct cpu *)b, n > 1, keep_heads, &(struct keep){kept, k, v, first, n, s});
+    struct keep a = {cpu_at(c, op->y), cpu_at(c, op->x), cpu_at(c, op->z), op->first, op->n, &op->attended};
+    cpu_run(c, op->n > 1, keep_heads, &a);
 }
 
 /* --- attention ------------------------------------------------------------------------------------------------ */
@@ -182,8 +131,8 @@ static void attend_tiles(void *arg, int thread, int n_threads)
         }
 }
 
-void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s)
+void cpu_attend_all(struct cpu *c, const struct op *op)
 {
-    struct attend a = {(struct cpu *)b, o, q, kept, n, s};
-    cpu_run(a.c, true, attend_tiles, &a);
+    struct attend a = {c, cpu_at(c, op->y), cpu_at(c, op->x), cpu_at(c, op->z), op->n, &op->attended};
+    cpu_run(c, true, attend_tiles, &a);
 }

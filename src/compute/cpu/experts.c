@@ -51,24 +51,26 @@ static void choose(float *scores, int n_experts, int n_used, bool renormalise, i
     for (int i = 0; renormalise && i < n_used; i++) share[i] /= sum;
 }
 
-/* r->place holds experts: counts their places and numbers them. */
-static void number_places(struct route *r, int n)
+/* `place` holds experts: counts their places and numbers them. */
+static void number_places(int32_t *first, int32_t *place, int n_experts, int n_places)
 {
-    memset(r->first, 0, ((size_t)r->n_experts + 1) * sizeof *r->first);
-    for (int i = 0; i < n * r->n_used; i++) r->first[r->place[i] + 1]++;
-    for (int e = 0; e < r->n_experts; e++) r->first[e + 1] += r->first[e];
-    for (int i = 0; i < n * r->n_used; i++) r->place[i] = r->first[r->place[i]]++;
+    memset(first, 0, ((size_t)n_experts + 1) * sizeof *first);
+    for (int i = 0; i < n_places; i++) first[place[i] + 1]++;
+    for (int e = 0; e < n_experts; e++) first[e + 1] += first[e];
+    for (int i = 0; i < n_places; i++) place[i] = first[place[i]]++;
     /* each has moved to where the next one begins */
-    memmove(r->first + 1, r->first, (size_t)r->n_experts * sizeof *r->first);
-    r->first[0] = 0;
+    memmove(first + 1, first, (size_t)n_experts * sizeof *first);
+    first[0] = 0;
 }
 
-void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r)
+void cpu_route(struct cpu *c, const struct op *op)
 {
-    (void)b;
-    for (int t = 0; t < n; t++)
-        choose(scores + t * r->n_experts, r->n_experts, r->n_used, renormalise, r->place + t * r->n_used, r->share + t * r->n_used);
-    number_places(r, n);
+    const struct route *r = op->route;
+    float *scores = cpu_at(c, op->y), *share = cpu_at(c, r->share);
+    int32_t *place = cpu_ints(c, r->place);
+    for (int t = 0; t < op->n; t++)
+        choose(scores + t * r->n_experts, r->n_experts, r->n_used, op->renormalise, place + t * r->n_used, share + t * r->n_used);
+    number_places(cpu_ints(c, r->first), place, r->n_experts, op->n * r->n_used);
 }
 
 /* --- to the places and back ------------------------------------------------------------------------------ */
@@ -76,36 +78,37 @@ void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct
 struct move {
     struct cpu *c;
     float *y;
-    const float *x;
-    const struct route *r;
-    int n, dim;
+    const float *x, *share; /* share [n, n_used] */
+    const int32_t *place;   /* [n, n_used] */
+    int n, n_used, dim;
 };
 
 static void gather_rows(void *arg, int thread, int n_threads)
 {
     const struct move *m = arg;
     size_t dim = (size_t)m->dim;
-    int begin, end, used = m->r->n_used;
+    int begin, end, used = m->n_used;
     pool_share(m->n, thread, n_threads, &begin, &end);
-    for (int i = begin * used; i < end * used; i++) memcpy(m->y + (size_t)m->r->place[i] * dim, m->x + (size_t)(i / used) * dim, dim * sizeof *m->y);
+    for (int i = begin * used; i < end * used; i++) memcpy(m->y + (size_t)m->place[i] * dim, m->x + (size_t)(i / used) * dim, dim * sizeof *m->y);
 }
 
 static void combine_rows(void *arg, int thread, int n_threads)
 {
     const struct move *m = arg;
     size_t dim = (size_t)m->dim;
-    int begin, end, used = m->r->n_used;
+    int begin, end, used = m->n_used;
     pool_share(m->n, thread, n_threads, &begin, &end);
     memset(m->y + (size_t)begin * dim, 0, (size_t)(end - begin) * dim * sizeof *m->y);
     for (int i = begin * used; i < end * used; i++)
-        m->c->k.add_scaled(m->y + (size_t)(i / used) * dim, m->x + (size_t)m->r->place[i] * dim, m->r->share[i], m->dim);
+        m->c->k.add_scaled(m->y + (size_t)(i / used) * dim, m->x + (size_t)m->place[i] * dim, m->share[i], m->dim);
 }
 
-static void move(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim, pool_fn *fn)
+static void move(struct cpu *c, const struct op *op, pool_fn *fn)
 {
-    struct move m = {(struct cpu *)b, y, x, r, n, dim};
-    cpu_run(m.c, n >= 8, fn, &m);
+    const struct route *r = op->route;
+    struct move m = {c, cpu_at(c, op->y), cpu_at(c, op->x), cpu_at(c, r->share), cpu_ints(c, r->place), op->n, r->n_used, op->dim};
+    cpu_run(c, op->n >= 8, fn, &m);
 }
 
-void cpu_gather(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim) { move(b, y, x, r, n, dim, gather_rows); }
-void cpu_combine(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim) { move(b, y, x, r, n, dim, combine_rows); }
+void cpu_gather(struct cpu *c, const struct op *op) { move(c, op, gather_rows); }
+void cpu_combine(struct cpu *c, const struct op *op) { move(c, op, combine_rows); }

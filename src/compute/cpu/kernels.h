@@ -99,7 +99,7 @@ struct kernels {
     void (*rmsnorm)(float *y, const float *x, const float *w, int n, float eps);
     /* y = (x - mean) / sqrt(variance + eps) * w + bias, all [n]; y may be x */
     void (*layernorm)(float *y, const float *x, const float *w, const float *bias, int n, float eps);
-    void (*gelu[GELU_KINDS])(float *x, int n);
+    void (*gelu)(float *x, int n), (*gelu_erf)(float *x, int n);
     /* one head x [2 * half]: pairs (i, i + half) turned by the angle whose cosine and sine are given, [half] each */
     void (*rope)(float *x, const float *cosine, const float *sine, int half);
     void (*swiglu)(float *gate, const float *up, int n); /* gate = silu(gate) * up */

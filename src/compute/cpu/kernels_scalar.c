@@ -158,7 +158,7 @@ static void layernorm(float *y, const float *x, const float *w, const float *bia
     for (int i = 0; i < n; i++) y[i] = (x[i] - mean) * scale * w[i] + bias[i];
 }
 
-static void gelu_tanh(float *x, int n)
+static void gelu(float *x, int n)
 {
     for (int i = 0; i < n; i++) x[i] = num_gelu_tanh(x[i]);
 }
@@ -278,7 +278,8 @@ const struct kernels kernels_scalar = {
     .quantize = quantize,
     .rmsnorm = rmsnorm,
     .layernorm = layernorm,
-    .gelu = {[GELU_TANH] = gelu_tanh, [GELU_ERF] = gelu_erf},
+    .gelu = gelu,
+    .gelu_erf = gelu_erf,
     .rope = rope,
     .swiglu = swiglu,
     .add = add,

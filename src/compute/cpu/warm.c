@@ -48,24 +48,31 @@ static void page_rows(struct kv_row rows[KV_PAGE], int n)
     for (int i = 0; i < n; i++) rows[i] = (struct kv_row){pages, KV_PAGE - n + i};
 }
 
+static void run(struct cpu *c, const struct op *op) { c->base.ops->run(&c->base, op, 1); }
+
 static void warm_rows(struct cpu *c, const struct warm *w)
 {
-    struct backend *b = &c->base;
-    const struct backend_ops *op = b->ops;
-    op->rmsnorm(b, w->y, w->x, w->x, 1, LENGTH, 1e-6f);
-    op->swiglu(b, w->y, w->x, 1, LENGTH);
-    op->add(b, w->y, w->x, 1, LENGTH);
+    const struct handle y = cpu_handle(c, w->y), x = cpu_handle(c, w->x);
+    const int heads = c->kv.n_heads, head = c->kv.head_dim;
+    run(c, &(struct op){OP_RMSNORM, 1, LENGTH, .y = y, .x = x, .vector = w->x, .eps = 1e-6f});
+    run(c, &(struct op){OP_SWIGLU, 1, LENGTH, .y = y, .x = x});
+    run(c, &(struct op){OP_ADD, 1, LENGTH, .y = y, .x = x});
     c->k.add_scaled(w->y, w->x, 0.5f, LENGTH);
-    op->rope(b, w->y, w->x, w->x, 1, c->kv.n_heads, c->kv.head_dim, c->kv.head_dim);
+    run(c, &(struct op){OP_ROPE, 1, heads * head, .y = y, .cosine = w->x, .sine = w->x, .heads = heads, .rot = head});
+}
+
+static void append(struct cpu *c, const struct warm *w, const struct kv_row *rows, int n)
+{
+    const struct handle x = cpu_handle(c, w->x);
+    run(c, &(struct op){OP_KV_APPEND, n, c->kv.n_kv_heads * c->kv.head_dim, .x = x, .z = x, .kv = rows});
 }
 
 static void warm_attention(struct cpu *c, const struct warm *w, int n)
 {
-    const struct backend_ops *op = c->base.ops;
     struct kv_row rows[KV_PAGE];
     page_rows(rows, n);
-    op->kv_append(&c->base, 0, w->x, w->x, rows, n);
-    op->attention(&c->base, 0, w->y, w->x, rows, n);
+    append(c, w, rows, n);
+    run(c, &(struct op){OP_ATTENTION, n, c->kv.n_heads * c->kv.head_dim, .y = cpu_handle(c, w->y), .x = cpu_handle(c, w->x), .kv = rows});
 }
 
 static void warm_products(struct cpu *c, const struct warm *w, int n)
@@ -73,7 +80,7 @@ static void warm_products(struct cpu *c, const struct warm *w, int n)
     for (int l = 0; l < LAYOUT_COUNT; l++) {
         if (!c->like[l].type) continue;
         struct weight zeros = small_like(&c->like[l], w->panels);
-        c->base.ops->matmul(&c->base, (struct product[]){product(w->y, &zeros)}, 1, w->x, n, NULL);
+        run(c, &(struct op){OP_MATMUL, n, zeros.cols, .x = cpu_handle(c, w->x), .products = {product(cpu_handle(c, w->y), &zeros)}});
     }
 }
 
@@ -82,7 +89,7 @@ static void fill_page(struct cpu *c, const struct warm *w)
 {
     struct kv_row rows[KV_PAGE];
     page_rows(rows, KV_PAGE);
-    for (int i = 0; i < KV_PAGE; i++) c->base.ops->kv_append(&c->base, 0, w->x, w->x, rows + i, 1);
+    for (int i = 0; i < KV_PAGE; i++) append(c, w, rows + i, 1);
 }
 
 static void warm_begin(struct cpu *c)

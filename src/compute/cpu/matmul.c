@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of rows with weights.
+ *
+ * Panels are claimed by whichever thread is free; one output element is always computed by one thread, so the number of threads changes nothing but
+ * time. One row is read from memory and races for the fastest order; few share what is read of a packed panel; many share an expanded one.
+ */
+#include "compute/cpu/cpu.h"
+
+#include <string.h>
+
+struct matmul {
+    struct cpu *c;
+    struct product p[OP_PRODUCTS];
+    int n_products, n;
+    const float *x;
+    int n_experts;        /* 0: one, who has all rows */
+    const int32_t *first; /* [n_experts + 1] of the rows of each */
+    enum order order;     /* in which panels are read as they are */
+    bool form[ROWS_KINDS][FORMS]; /* of the activations, that some product takes */
+};
+
+/* Calls body for tiles t .. t + height - 1 of n rows. */
+#define EACH_TILE(k, layout, n, t, height) \
+    for (int t = 0, height; t < (n) && (height = tile_rows((k), (layout), (n), (n) - t)) > 0; t += height)
+
+/* The rows of one expert. */
+struct group {
+    int first, n;
+};
+
+static int expert_count(const struct matmul *m) { return m->n_experts ? m->n_experts : 1; }
+
+static struct group group_of(const struct matmul *m, int expert)
+{
+    if (!m->n_experts) return (struct group){0, m->n};
+    const int32_t *first = m->first + expert;
+    return (struct group){first[0], first[1] - first[0]};
+}
+
+/* Codes of one tile of rows, arranged as products of so many take them. */
+static void quantize_tile(const struct matmul *m, int first, int height, int kind)
+{
+    struct cpu *c = m->c;
+    size_t cols = (size_t)c->act.cols, blocks = cols / BLOCK;
+    for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
+        c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
+    for (int f = 0; f < FORMS; f++)
+        if (m->form[kind][f] && c->k.arrange[f]) c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
+}
+
+/* Threads take whole tiles. */
+static void quantize_rows(void *arg, int thread, int n_threads)
+{
+    const struct matmul *m = arg;
+    int begin, end;
+    pool_share(m->n, thread, n_threads, &begin, &end);
+    for (int e = 0; e < expert_count(m); e++) {
+        struct group g = group_of(m, e);
+        EACH_TILE(&m->c->k, LAYOUT_Q8, g.n, t, height)
+            if (g.first + t >= begin && g.first + t < end) quantize_tile(m, g.first + t, height, rows_kind(g.n));
+    }
+}
+
+/* One expert's part of a product, or of its columns. */
+struct part {
+    const struct weight *w;
+    const uint8_t *panels; /* [ceil(rows / 8)] the expert's */
+    int rows;              /* of its matrix */
+    struct group g;
+    float *y;              /* [g.n, stride] */
+    size_t stride;
+};
+
+/* Columns of y that one expert makes. */
+static int part_rows(const struct matmul *m, const struct product *p) { return p->rows ? p->rows : p->w->rows / expert_count(m); }
+
+static struct part part_of(const struct matmul *m, const struct product *p, int expert)
+{
+    int rows = p->w->rows / expert_count(m);
+    struct group g = group_of(m, expert);
+    size_t panel = (size_t)(expert * cpu_panels(rows) + p->first / PANEL_ROWS);
+    return (struct part){p->w, p->w->panels + panel * p->w->panel, part_rows(m, p), g,
+                         cpu_at(m->c, p->y) + (size_t)(g.first * (int64_t)rows + p->first), (size_t)rows};
+}
+
+/* Rows t .. t + height - 1 of panel i's columns = out [height, 8] */
+static void put_tile(const struct part *p, int i, int t, int height, const float *out)
+{
+    size_t width = (size_t)min_int(PANEL_ROWS, p->rows - i * PANEL_ROWS);
+    for (int j = 0; j < height; j++)
+        memcpy(p->y + (size_t)(t + j) * p->stride + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
+}
+
+/* All rows against panel i, expanded where that pays. */
+static void panel_product(const struct matmul *m, const struct part *p, int i, int thread)
+{
+    const struct weight *w = p->w;
+    struct cpu *c = m->c;
+    enum layout layout = w->type->layout;
+    const uint8_t *panel = p->panels + (size_t)i * w->panel;
+    float out[TILE * PANEL_ROWS];
+    if (c->k.expand[layout]) {
+        uint8_t *expanded = c->expanded + (size_t)thread * c->expanded_size;
+        c->k.expand[layout](panel, w->cols, expanded);
+        panel = expanded;
+    }
+    EACH_TILE(&c->k, layout, p->g.n, t, height) {
+        c->k.gemm[layout](panel, &c->act, p->g.first + t, height, out);
+        put_tile(p, i, t, height, out);
+    }
+}
+
+/* One row or few against n panels from i on, as they are. */
+static void packed_product(const struct matmul *m, const struct part *p, gemv_fn *gemv, int i, int n)
+{
+    const struct weight *w = p->w;
+    float out[STREAMS * FEW_TILE * PANEL_ROWS];
+    EACH_TILE(&m->c->k, w->type->layout, p->g.n, t, height) {
+        gemv(p->panels + (size_t)i * w->panel, w->panel, n, &m->c->act, p->g.first + t, height, out);
+        for (int j = 0; j < n; j++) put_tile(p, i + j, t, height, out + j * height * PANEL_ROWS);
+    }
+}
+
+/* Panels i .. end - 1. A row's kernels take STREAMS, and what is left in turn. */
+static void panel_range(const struct matmul *m, const struct part *p, int i, int end, int thread)
+{
+    const struct kernels *k = &m->c->k;
+    enum layout layout = p->w->type->layout;
+    int kind = rows_kind(p->g.n), most = kind == ONE_ROW ? STREAMS : m->order == IN_TURN ? 1 : k->few_at_once[layout];
+    gemv_fn *all = kind == ONE_ROW ? k->gemv[m->order][layout] : k->few[kind][layout], *rest = kind == ONE_ROW ? k->gemv[IN_TURN][layout] : all;
+    for (int n; i < end && all; i += n) {
+        n = min_int(most, end - i);
+        packed_product(m, p, n == STREAMS ? all : rest, i, n);
+    }
+    for (; i < end; i++) panel_product(m, p, i, thread);
+}
+
+/* Work is counted in units of STREAMS panels, which a row's kernels take at once; the last unit of a matrix may be smaller. */
+static int unit_count(int rows) { return (cpu_panels(rows) + STREAMS - 1) / STREAMS; }
+
+/* What a unit costs an expert: its rows, and as much as some more for reading the panels, or for expanding them. */
+static int64_t unit_cost(struct group g)
+{
+    enum { READING = 1, EXPANDING = 3 };
+    return g.n ? g.n + (rows_kind(g.n) == MANY_ROWS ? EXPANDING : READING) : 0;
+}
+
+static int64_t total_cost(const struct matmul *m)
+{
+    int64_t sum = 0, units = 0;
+    for (int j = 0; j < m->n_products; j++) units += unit_count(part_rows(m, &m->p[j]));
+    for (int e = 0; e < expert_count(m); e++) sum += units * unit_cost(group_of(m, e));
+    return sum;
+}
+
+/* An interval of the cost, in which units of all experts and products count through. */
+static void multiply_between(const struct matmul *m, int64_t begin, int64_t end, int thread)
+{
+    int64_t at = 0;
+    for (int e = 0; e < expert_count(m); e++) {
+        int64_t cost = unit_cost(group_of(m, e));
+        for (int j = 0; cost && j < m->n_products; j++) {
+            struct part p = part_of(m, &m->p[j], e);
+            int units = unit_count(p.rows), from = unit_from(begin - at, cost, units), to = unit_from(end - at, cost, units);
+            panel_range(m, &p, STREAMS * from, min_int(STREAMS * to, cpu_panels(p.rows)), thread);
+            at += cost * units;
+        }
+    }
+}
+
+static void multiply(void *arg, int thread, int n_threads)
+{
+    const struct matmul *m = arg;
+    int64_t total = total_cost(m), begin, end;
+    while (pool_claim(&m->c->claimed, total, n_threads, &begin, &end)) multiply_between(m, begin, end, thread);
+}
+
+/* Codes of x, where a product takes them. */
+static void prepare_rows(struct matmul *m)
+{
+    bool quantised = false;
+    for (int j = 0; j < m->n_products; j++) {
+        enum layout layout = m->p[j].w->type->layout;
+        if (layouts[layout].kind == KIND_FLOAT) continue;
+        quantised = true;
+        for (int kind = ONE_ROW; kind < ROWS_KINDS; kind++) m->form[kind][m->c->k.form[kind][layout]] = true;
+    }
+    if (quantised) cpu_run(m->c, m->n >= 8, quantize_rows, m);
+}
+
+static void multiply_row(struct matmul *m)
+{
+    double bytes = 0, start = now_ms();
+    for (int j = 0; j < m->n_products; j++) bytes += (double)cpu_panels(part_rows(m, &m->p[j])) * (double)m->p[j].w->panel;
+    cpu_run(m->c, true, multiply, m);
+    race_add(&m->c->race, bytes, now_ms() - start);
+}
+
+static void multiply_all(struct cpu *c, const struct op *op, const struct route *route)
+{
+    bool races = op->n == 1 && !route && race_on(&c->race);
+    struct matmul m = {.c = c, .n = op->n, .x = cpu_at(c, op->x), .order = race_order(&c->race)};
+    for (int i = 0; i < OP_PRODUCTS && op->products[i].w; i++) m.p[m.n_products++] = op->products[i];
+    if (route) m.n_experts = route->n_experts, m.first = cpu_ints(c, route->first);
+    c->act = (struct act){.x = m.x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = op->products->w->cols};
+    memcpy(c->act.tiles, c->arranged, sizeof c->arranged);
+    prepare_rows(&m);
+    if (races) multiply_row(&m);
+    else cpu_run(c, true, multiply, &m);
+}
+
+void cpu_matmul(struct cpu *c, const struct op *op) { multiply_all(c, op, NULL); }
+void cpu_experts(struct cpu *c, const struct op *op) { multiply_all(c, op, op->route); }

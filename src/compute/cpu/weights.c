@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights as panels: how they come, row group by row group, and what they are.
+ */
+#include "compute/cpu/cpu.h"
+
+#include "base/hash.h"
+#include "base/reader.h"
+#include "weights/quantize.h"
+
+static uint64_t weight_bytes(const struct weight *w) { return (uint64_t)cpu_panels(w->rows) * w->panel; }
+
+struct weight *cpu_weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
+{
+    struct cpu *c = (struct cpu *)b;
+    struct weight *w = mem_alloc(c->mem, sizeof *w);
+    if (!w) return NULL;
+    *w = (struct weight){.type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
+    /* Scales of rows past the end are never set. */
+    w->panels = layouts[type->layout].scaled ? mem_alloc(c->mem, weight_bytes(w)) : mem_alloc_raw(c->mem, weight_bytes(w));
+    c->like[type->layout] = *w;
+    if (w->panels) return w;
+    mem_free(c->mem, w);
+    return NULL;
+}
+
+void cpu_weight_from(struct backend *b, struct weight *w, const struct dtype *type)
+{
+    (void)b;
+    w->from = type;
+}
+
+uint64_t cpu_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols)
+{
+    (void)b;
+    uint64_t panels, total;
+    if (!mul64((uint64_t)cpu_panels(rows), panel_bytes(type->layout, cols), &panels)) return UINT64_MAX;
+    return add64(mem_cost(panels), mem_cost(sizeof(struct weight)), &total) ? total : UINT64_MAX;
+}
+
+void cpu_weight_free(struct backend *b, struct weight *w)
+{
+    if (!w) return;
+    mem_free(((struct cpu *)b)->mem, w->panels);
+    mem_free(((struct cpu *)b)->mem, w);
+}
+
+struct put {
+    struct weight *w;
+    int row, n, col, n_cols;
+    const uint8_t *rows;
+    size_t row_bytes;
+};
+
+static void put_panels(void *arg, int thread, int n_threads)
+{
+    struct put *p = arg;
+    int begin, end;
+    pool_share(cpu_panels(p->n), thread, n_threads, &begin, &end);
+    for (int i = begin; i < end; i++) {
+        uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel + panel_bytes(p->w->type->layout, p->col);
+        int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
+        const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
+        if (p->w->from != p->w->type) quantize_panel(p->w->from, rows, p->row_bytes, n, p->n_cols, p->w->type, panel);
+        else pack_panel(p->w->type, rows, p->row_bytes, n, p->n_cols, panel);
+    }
+}
+
+void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows, size_t row_bytes)
+{
+    struct put put = {.w = w, .row = row, .n = n, .col = col, .n_cols = n_cols, .rows = rows, .row_bytes = row_bytes};
+    w->has_rows = true;
+    cpu_run((struct cpu *)b, (size_t)n * row_bytes > 65536, put_panels, &put);
+}
+
+void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows)
+{
+    cpu_weight_put_columns(b, w, row, n, 0, w->cols, rows, (size_t)w->cols / w->from->block * w->from->bytes);
+}
+
+void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale)
+{
+    (void)b;
+    w->has_scales = true;
+    for (int i = row; i < row + n_rows; i++)
+        pack_scale(w->type->layout, w->panels + (size_t)(i / PANEL_ROWS) * w->panel, i % PANEL_ROWS, col, n_cols, scale);
+}
+
+struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w)
+{
+    (void)b;
+    return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w), w->has_rows, w->has_scales};
+}
+
+void cpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out)
+{
+    (void)b;
+    hash128(w->panels + from, (size_t)n, out);
+}

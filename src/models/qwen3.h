@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of Qwen3 share: qwen3_config.c reads the metadata, qwen3.c binds and computes.
+ */
+#ifndef QUERN_QWEN3_H
+#define QUERN_QWEN3_H
+
+#include "models/rope.h"
+
+/* Fills c and rope from the keys PREFIX.*, with those of experts (moe) and of a model with vision (sees). ERR_FORMAT "missing", "kv-type";
+ * ERR_INCONSISTENT "value"; ERR_UNSUPPORTED by the name of what Qwen3 does not do. */
+int qwen3_config(const struct checkpoint *ck, const char *prefix, bool moe, bool sees, struct model_config *c, struct rope *rope, struct error *err);
+
+#endif

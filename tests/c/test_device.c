@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An engine whose backend computes elsewhere and answers late: text, images and kept conversations have the bits that they have on the CPU, and a
+ * device that is lost ends what was under way, and nothing else.
+ */
+#include "engine/kept.h"
+#include "played.h"
+#include "visions.h"
+
+static struct quern_options on_device(struct quern_options o)
+{
+    o.backend = BACKEND_PLAYED;
+    return o;
+}
+
+/* What was asked of the device comes back. */
+static void deliver(struct quern_engine *e)
+{
+    CHECK(quern_awaits(e));
+    played_deliver(e->be);
+    quern_arrive(e, 10);
+    CHECK(!quern_awaits(e));
+}
+
+/* A step, whose results come a call later. Returns whether there were any. */
+static bool device_step(struct quern_engine *e, struct quern_sequence *s)
+{
+    int first, n;
+    int status = quern_step(e, 0);
+    CHECK_EQ(status, OK);
+    if (!quern_awaits(e)) return false;
+    CHECK(quern_logits(s, &first, &n) == NULL && n == 0);
+    CHECK_EQ(quern_sample(s), ERR_BUSY);
+    CHECK_EQ(quern_step(e, 0), ERR_BUSY);
+    deliver(e);
+    return true;
+}
+
+static void golden_models(void)
+{
+    for (int i = 0; i < GOLDEN_FILES; i++) {
+        struct reference r = reference_new(golden_names[i]);
+        struct quern_engine *e = engine_load(&r.file, on_device((struct quern_options){.chunk = 48, .threads = 1 + i % 2, .profile = i % 3 == 0}), SIZE_MAX);
+        struct quern_sequence *s = sequence_new(e);
+        float *all = logits_new(GOLDEN_ROWS, GOLDEN_VOCAB);
+        CHECK_EQ(quern_sequence_set(s, r.ids, GOLDEN_ROWS, QUERN_ALL), 0);
+        while (quern_sequence_pending(s) > 0) {
+            CHECK(device_step(e, s));
+            CHECK(logits_keep(s, GOLDEN_VOCAB, all) > 0);
+        }
+        CHECK(same_bits(all, r.logits, GOLDEN_ROWS * GOLDEN_VOCAB));
+        quern_free(e);
+        free(all);
+        reference_free(&r);
+    }
+}
+
+/* A prompt of several chunks, of which the last one gives something, and tokens after it. */
+static void a_prompt_and_tokens(void)
+{
+    struct reference r = reference_new("moe-nano.Q4_K_M");
+    struct quern_engine *e = engine_load(&r.file, on_device((struct quern_options){.chunk = 16}), SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    int first, n, steps = 0;
+    CHECK_EQ(quern_sequence_set(s, r.ids, 70, QUERN_LAST), 0);
+    for (int at = 69; at < 80; at++) {
+        while (!device_step(e, s)) steps++;
+        check_row(&r, at, quern_logits(s, &first, &n));
+        CHECK(first == at && n == 1);
+        CHECK_EQ(quern_sequence_push(s, r.ids[at + 1]), OK);
+    }
+    CHECK_EQ(steps, 4);
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* --- replies, images, kept conversations ------------------------------------------------------------------------ */
+
+enum { SAID = 24 };
+
+/* A reply, or what is there of it after `most` steps. */
+struct told {
+    int32_t ids[SAID];
+    int n, looks, end, status;
+};
+
+static void listen(const struct quern_engine *e, const struct quern_sequence *s, struct told *t)
+{
+    int n;
+    const struct quern_event *event = quern_events(e, &n);
+    for (; n-- > 0; event++) {
+        if (event->number != quern_sequence_number(s)) continue;
+        if (event->type == QUERN_TOKEN) t->ids[t->n++] = event->token;
+        if (event->type == QUERN_LOOK) t->looks++;
+        if (event->type == QUERN_END) t->end = event->end, t->status = event->status;
+    }
+}
+
+static struct told run_reply(struct quern_engine *e, struct quern_sequence *s, int most)
+{
+    struct told t = {0};
+    CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.max_tokens = SAID}), OK);
+    for (int i = 0; i < most && !t.end; i++) {
+        CHECK(quern_step(e, 0) >= 0);
+        listen(e, s, &t);
+        if (!quern_awaits(e)) continue;
+        deliver(e);
+        listen(e, s, &t);
+    }
+    return t;
+}
+
+static struct quern_engine *pair(bool device, struct quern_options o)
+{
+    o.context_size = 256;
+    return pair_load("dense", "f16", device ? on_device(o) : o);
+}
+
+static struct told show(struct quern_engine *e, const struct vision_set *v, const char *name)
+{
+    struct quern_sequence *s = sequence_new(e);
+    CHECK(case_set(e, s, v, vision_case(v, name), QUERN_HELD) >= 0);
+    struct told t = run_reply(e, s, INT32_MAX);
+    quern_sequence_free(s);
+    return t;
+}
+
+/* Images are encoded on the device, whose answers come part by part. */
+static void images(void)
+{
+    static const char *const names[] = {"later", "mixed", "two", "text"};
+    struct vision_set *v = vision_set("dense");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct quern_engine *e = pair(false, (struct quern_options){0}), *device = pair(true, (struct quern_options){.threads = 2, .profile = i == 1});
+        struct told expected = show(e, v, names[i]), found = show(device, v, names[i]);
+        CHECK(expected.n > 0 && expected.n == found.n && expected.end == found.end && (expected.looks > 0) == (found.looks > 0));
+        CHECK(!memcmp(expected.ids, found.ids, sizeof found.ids));
+        CHECK((played_of(device->be)->n_run[OP_ATTEND_ALL] > 0) == (i < 3));
+        quern_free(e);
+        quern_free(device);
+    }
+    free(v);
+}
+
+/* The same of an image by itself. */
+static void an_image_alone(void)
+{
+    struct vision_set *v = vision_set("dense");
+    const struct source *source = &vision_case(v, "later")->media[0];
+    const float *made[2];
+    int tokens[2], width[2];
+    struct quern_engine *e[2] = {pair(false, (struct quern_options){0}), pair(true, (struct quern_options){0})};
+    for (int i = 0; i < 2; i++) {
+        struct image_grid grid = {.rows = source->to_height / 32, .cols = source->to_width / 32, .height = source->to_height, .width = source->to_width, .frames = 1};
+        int status;
+        uint64_t id = source_add(e[i], source, &grid, 0);
+        while ((status = quern_media_look(e[i], id, 0, &made[i], &tokens[i], &width[i])) == NEED_MORE) {
+            CHECK_EQ(quern_media_look(e[i], id, 0, &made[i], &tokens[i], &width[i]), ERR_BUSY);
+            deliver(e[i]);
+        }
+        CHECK_EQ(status, OK);
+    }
+    CHECK(tokens[0] == tokens[1] && width[0] == width[1] && same_bits(made[0], made[1], tokens[0] * width[0]));
+    for (int i = 0; i < 2; i++) quern_free(e[i]);
+    free(v);
+}
+
+enum { TOKENS = 170, RECORDS = TOKENS / KV_PAGE };
+
+struct kept_copy {
+    uint8_t header[KEPT_HEADER];
+    uint8_t *records;
+    uint64_t record;
+};
+
+/* What is made again when the device has answered. */
+#define AWAIT(e, status, call) while (((status) = (call)) == NEED_MORE) deliver(e)
+
+static struct kept_copy keep(struct quern_engine *e, const int32_t *ids)
+{
+    static const struct bytes name = {(const uint8_t *)"c", 1};
+    struct kept_copy k = {.record = kept_record(e)};
+    struct quern_sequence *s = sequence_new(e);
+    int status;
+    k.records = malloc(RECORDS * (size_t)k.record);
+    CHECK(k.records != NULL);
+    CHECK_EQ(quern_sequence_set(s, ids, TOKENS, QUERN_LAST), 0);
+    while (quern_sequence_pending(s) > 0) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        if (quern_awaits(e)) deliver(e);
+    }
+    CHECK_EQ(quern_sequence_set(s, ids, TOKENS, QUERN_HELD), TOKENS - 1);
+    AWAIT(e, status, kept_open(s, name, k.header));
+    CHECK_EQ(status, OK);
+    for (int i = 0; i < RECORDS; i++) {
+        AWAIT(e, status, kept_take(s, k.records + (uint64_t)i * k.record));
+        CHECK_EQ(status, OK);
+    }
+    CHECK_EQ(kept_take(s, k.records), ERR_EMPTY);
+    quern_sequence_free(s);
+    return k;
+}
+
+/* A file that a device wrote is that of the CPU, byte by byte, and is read by both. */
+static void kept_conversations(void)
+{
+    static const struct bytes name = {(const uint8_t *)"c", 1};
+    struct reference r = reference_new("moe-nano.Q8_0");
+    struct kept_copy k[2];
+    for (int device = 0; device < 2; device++) {
+        struct quern_options o = {.context_size = 256, .threads = 1 + device};
+        struct quern_engine *e = engine_load(&r.file, device ? on_device(o) : o, SIZE_MAX);
+        k[device] = keep(e, r.ids);
+        quern_free(e);
+    }
+    CHECK(k[0].record == k[1].record && !memcmp(k[0].header, k[1].header, KEPT_HEADER) && !memcmp(k[0].records, k[1].records, RECORDS * (size_t)k->record));
+    for (int device = 0; device < 2; device++) {
+        struct quern_options o = {.context_size = 256};
+        struct quern_engine *e = engine_load(&r.file, device ? on_device(o) : o, SIZE_MAX);
+        struct quern_sequence *s = sequence_new(e);
+        uint8_t header[KEPT_HEADER];
+        int status, first, n;
+        CHECK_EQ(quern_sequence_set(s, r.ids, TOKENS, QUERN_HELD), 0);
+        AWAIT(e, status, kept_open(s, name, header));
+        CHECK(status == OK && !memcmp(header, k->header, KEPT_HEADER));
+        for (int i = 0; i < RECORDS; i++) CHECK_EQ(kept_give(s, k[!device].records + (uint64_t)i * k->record, k->record), OK);
+        CHECK_EQ(quern_sequence_set(s, r.ids, TOKENS, QUERN_LAST), RECORDS * KV_PAGE);
+        CHECK_EQ(quern_step(e, 0), OK);
+        if (device) deliver(e);
+        check_row(&r, TOKENS - 1, quern_logits(s, &first, &n));
+        quern_free(e);
+    }
+    for (int i = 0; i < 2; i++) free(k[i].records);
+    reference_free(&r);
+}
+
+/* --- a device that is lost --------------------------------------------------------------------------------------- */
+
+/* Every reply ends with the code, and so does every call; the next engine is not concerned. */
+static void check_lost(struct quern_engine *e, struct quern_sequence *const *s, int n)
+{
+    struct told t[2] = {0};
+    quern_arrive(e, -1);
+    CHECK(!quern_awaits(e));
+    for (int i = 0; i < n; i++) {
+        listen(e, s[i], &t[i]);
+        CHECK(t[i].end == QUERN_ERROR && t[i].status == ERR_LOST);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(quern_step(e, 0), ERR_LOST);
+        CHECK(quern_error(e)->code == ERR_LOST && strstr(quern_error(e)->message, "lost"));
+    }
+}
+
+static void lost_in_a_reply(void)
+{
+    struct reference r = reference_new("nano.Q8_0");
+    struct told whole = {0};
+    for (int steps = 1; steps < 12; steps++) {
+        struct quern_engine *e = engine_load(&r.file, on_device((struct quern_options){.chunk = 16, .context_size = 256}), SIZE_MAX);
+        struct quern_sequence *s[2] = {sequence_new(e), sequence_new(e)};
+        CHECK_EQ(quern_sequence_set(s[1], r.ids + 40, 50, QUERN_HELD), 0);
+        CHECK_EQ(quern_reply_begin(s[1], &(struct quern_reply){.max_tokens = SAID}), OK);
+        CHECK_EQ(quern_sequence_set(s[0], r.ids, 40, QUERN_HELD), 0);
+        struct told t = run_reply(e, s[0], steps);
+        CHECK(t.end == 0);
+        while (!quern_awaits(e)) CHECK_EQ(quern_step(e, 0), OK);
+        check_lost(e, s, 2);
+        quern_free(e);
+        if (t.n > whole.n) whole = t;
+    }
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.context_size = 256}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(quern_sequence_set(s, r.ids, 40, QUERN_HELD), 0);
+    struct told again = run_reply(e, s, INT32_MAX);
+    CHECK(whole.n > 2 && again.n >= whole.n && !memcmp(again.ids, whole.ids, (size_t)whole.n * sizeof *whole.ids));
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* While an image is encoded, and while nothing is under way. */
+static void lost_with_an_image(void)
+{
+    struct vision_set *v = vision_set("dense");
+    for (int parts = 0; parts < 3; parts++) {
+        struct quern_engine *e = pair(true, (struct quern_options){0});
+        struct quern_sequence *s = sequence_new(e);
+        CHECK(case_set(e, s, v, vision_case(v, "later"), QUERN_HELD) >= 0);
+        CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.max_tokens = 4}), OK);
+        for (int i = 0; i < parts; i++) {
+            while (!quern_awaits(e)) CHECK(quern_step(e, 0) >= 0);
+            if (i + 1 < parts) deliver(e);
+        }
+        check_lost(e, &s, 1);
+        quern_free(e);
+    }
+    free(v);
+}
+
+static const struct check tests[] = {
+    {"golden_models", golden_models}, {"a_prompt_and_tokens", a_prompt_and_tokens}, {"images", images}, {"an_image_alone", an_image_alone},
+    {"kept_conversations", kept_conversations}, {"lost_in_a_reply", lost_in_a_reply}, {"lost_with_an_image", lost_with_an_image},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
