@@ -129,7 +129,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
-HOT = $(addprefix compute/cpu/,matmul rows weights experts attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
+HOT = $(addprefix compute/cpu/,matmul attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
 # Loops of images that gain nothing from being made wider than they are, and would be twice as large.
 WARM = compute/cpu/encode_simd image/taps
 # A second pass of binaryen takes 2 KB more away, emmalloc 3: the engine takes memory in large pieces.
