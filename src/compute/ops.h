@@ -15,55 +15,64 @@
 
 /* What an operation does with the values behind a handle, and how many they are. */
 enum operand {
-    NO_OPERAND = 0,
-    OP_READS = 1, OP_WRITES = 2, OP_CHANGES = OP_READS | OP_WRITES,
-    OF_ROWS = 4,    /* n * dim values */
-    OF_PLACES = 8,  /* n * n_used * dim, of a route */
-    OF_CACHE = 16,  /* an encoder's keys and values: heads_size() */
-    OF_ANY = 32     /* rows of dim values, as many as there are */
+    OP_READS = 1,
+    OP_WRITES = 2,
+    OF_ROWS = 4,   /* n * dim values */
+    OF_PLACES = 8, /* n * n_used * dim, of a route */
+    OF_CACHE = 16, /* an encoder's keys and values: heads_size() of a backend */
+    OF_ANY = 32,   /* rows of dim values, as many as there are */
+    OP_NONE = 0,
+    OP_IN = OP_READS | OF_ROWS,
+    OP_OUT = OP_WRITES | OF_ROWS,
+    OP_BOTH = OP_READS | OP_WRITES | OF_ROWS,
+    OP_ANY = OP_READS | OF_ANY,
+    OP_IN_PLACES = OP_READS | OF_PLACES,
+    OP_OUT_PLACES = OP_WRITES | OF_PLACES,
+    OP_BOTH_CACHE = OP_READS | OP_WRITES | OF_CACHE
 };
 
-/*    kind         function    y                     x                     z                    name in a profile; cost
- * embed           y = rows `ids` of w, dim columns each
- * features        rows of y that have features become features[row] + first, or with `adds` get that added
- * pick            y = rows `ids` of x
- * rmsnorm         y = x / rms(x) * vector; x and y may be the same
- * matmul          each products[i].y = x * w^T; dim is the columns of x
- * experts         the same by route: n places, and every w is its experts' matrices, one below the other, of a multiple of 8 rows each
- * route           chooses the experts of each row by its scores y, dim of them, which it overwrites: softmax, then the n_used largest
- * gather          y, by places = x
- * combine         y = the sums of share * x, by places
- * rope            turns the first `rot` columns of each of the heads of y
- * kv_append       x and z are the keys and values of `layer` at the positions `kv`
- * attention       y = attention of the queries x over the pages of `kv` in `layer`; append first
- * swiglu          y = silu(y) * x
- * add             y += x
- * layernorm       y = (x - mean) / sqrt(variance + eps) * vector + bias; x and y may be the same
- * bias            y += bias, of each row
- * gelu, gelu_erf  y = gelu(y), by the tanh or by the error function
- * keep            x and z become the rows first .. first + n - 1 of an encoder's keys and values y
- * attend_all      y = attention of the queries x over all of an encoder's keys and values z */
-#define EACH_OP(OP)                                                                                       \
-    OP(EMBED,      embed,      OP_WRITES | OF_ROWS,    NO_OPERAND,        NO_OPERAND,       BY_DIM, embed)    \
-    OP(FEATURES,   features,   OP_CHANGES | OF_ROWS,   NO_OPERAND,        NO_OPERAND,       BY_DIM, none)     \
-    OP(PICK,       pick,       OP_WRITES | OF_ROWS,    OP_READS | OF_ANY,    NO_OPERAND,       BY_DIM, none)     \
-    OP(RMSNORM,    rmsnorm,    OP_WRITES | OF_ROWS,    OP_READS | OF_ROWS,   NO_OPERAND,       BY_DIM, none)     \
-    OP(MATMUL,     matmul,     NO_OPERAND,          OP_READS | OF_ROWS,   NO_OPERAND,       BY_WEIGHTS, products) \
-    OP(EXPERTS,    experts,    NO_OPERAND,          OP_READS | OF_ROWS,   NO_OPERAND,       BY_WEIGHTS, products) \
-    OP(ROUTE,      route,      OP_CHANGES | OF_ROWS,   NO_OPERAND,        NO_OPERAND,       BY_NAME, none)    \
-    OP(GATHER,     gather,     OP_WRITES | OF_PLACES,  OP_READS | OF_ROWS,   NO_OPERAND,       BY_DIM, none)     \
-    OP(COMBINE,    combine,    OP_WRITES | OF_ROWS,    OP_READS | OF_PLACES, NO_OPERAND,       BY_DIM, none)     \
-    OP(ROPE,       rope,       OP_CHANGES | OF_ROWS,   NO_OPERAND,        NO_OPERAND,       BY_HEADS, none)   \
-    OP(KV_APPEND,  kv_append,  NO_OPERAND,          OP_READS | OF_ROWS,   OP_READS | OF_ROWS,  BY_NAME, append)  \
-    OP(ATTENTION,  attention,  OP_WRITES | OF_ROWS,    OP_READS | OF_ROWS,   NO_OPERAND,       BY_NAME, attention) \
-    OP(SWIGLU,     swiglu,     OP_CHANGES | OF_ROWS,   OP_READS | OF_ROWS,   NO_OPERAND,       BY_DIM, none)     \
-    OP(ADD,        add,        OP_CHANGES | OF_ROWS,   OP_READS | OF_ROWS,   NO_OPERAND,       BY_DIM, none)     \
-    OP(LAYERNORM,  layernorm,  OP_WRITES | OF_ROWS,    OP_READS | OF_ROWS,   NO_OPERAND,       BY_DIM, none)     \
-    OP(BIAS,       bias,       OP_CHANGES | OF_ROWS,   NO_OPERAND,        NO_OPERAND,       BY_DIM, none)     \
-    OP(GELU,       gelu,       OP_CHANGES | OF_ROWS,   NO_OPERAND,        NO_OPERAND,       BY_DIM, none)     \
-    OP(GELU_ERF,   gelu_erf,   OP_CHANGES | OF_ROWS,   NO_OPERAND,        NO_OPERAND,       BY_DIM, none)     \
-    OP(KEEP,       keep,       OP_CHANGES | OF_CACHE,  OP_READS | OF_ROWS,   OP_READS | OF_ROWS,  BY_NAME, keep)    \
-    OP(ATTEND_ALL, attend_all, OP_WRITES | OF_ROWS,    OP_READS | OF_ROWS,   OP_CHANGES | OF_CACHE, BY_NAME, attend_all)
+/*     kind        function    y              x             z              named by    cost */
+#define EACH_OP(OP)                                                                                                    \
+    /* y = rows `ids` of the matrix w */                                                                               \
+    OP(EMBED,      embed,      OP_OUT,        OP_NONE,      OP_NONE,       BY_DIM,     embed)                          \
+    /* rows of y that have features become features[row] + first, or with `adds` get that added */                     \
+    OP(FEATURES,   features,   OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
+    /* y = rows `ids` of x */                                                                                          \
+    OP(PICK,       pick,       OP_OUT,        OP_ANY,       OP_NONE,       BY_DIM,     none)                           \
+    /* y = x / rms(x) * vector; x may be y */                                                                          \
+    OP(RMSNORM,    rmsnorm,    OP_OUT,        OP_IN,        OP_NONE,       BY_DIM,     none)                           \
+    /* each products[i].y = x * w^T; dim is the columns of x */                                                        \
+    OP(MATMUL,     matmul,     OP_NONE,       OP_IN,        OP_NONE,       BY_WEIGHTS, products)                       \
+    /* the same of n places by route: w is its experts' matrices, one below the other, of a multiple of 8 rows each */ \
+    OP(EXPERTS,    experts,    OP_NONE,       OP_IN,        OP_NONE,       BY_WEIGHTS, products)                       \
+    /* fills the route by each row's scores y, dim of them, which it overwrites: softmax, then the n_used largest */   \
+    OP(ROUTE,      route,      OP_BOTH,       OP_NONE,      OP_NONE,       BY_NAME,    none)                           \
+    /* y, by places = x */                                                                                             \
+    OP(GATHER,     gather,     OP_OUT_PLACES, OP_IN,        OP_NONE,       BY_DIM,     none)                           \
+    /* y = the sums of share * x, which is by places */                                                                \
+    OP(COMBINE,    combine,    OP_OUT,        OP_IN_PLACES, OP_NONE,       BY_DIM,     none)                           \
+    /* turns the first `rot` columns of each of the `heads` of y by cosine and sine */                                 \
+    OP(ROPE,       rope,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_HEADS,   none)                           \
+    /* x and z become the keys and values of `layer` at the positions `kv` */                                          \
+    OP(KV_APPEND,  kv_append,  OP_NONE,       OP_IN,        OP_IN,         BY_NAME,    append)                         \
+    /* y = attention of the queries x in `layer` over the pages of `kv` alone, so append first */                      \
+    OP(ATTENTION,  attention,  OP_OUT,        OP_IN,        OP_NONE,       BY_NAME,    attention)                      \
+    /* y = silu(y) * x */                                                                                              \
+    OP(SWIGLU,     swiglu,     OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
+    /* y += x */                                                                                                       \
+    OP(ADD,        add,        OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
+    /* y = (x - mean) / sqrt(variance + eps) * vector + bias; x may be y */                                            \
+    OP(LAYERNORM,  layernorm,  OP_OUT,        OP_IN,        OP_NONE,       BY_DIM,     none)                           \
+    /* y += bias */                                                                                                    \
+    OP(BIAS,       bias,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
+    /* y = gelu(y), by the tanh */                                                                                     \
+    OP(GELU,       gelu,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
+    /* y = gelu(y), by the error function */                                                                           \
+    OP(GELU_ERF,   gelu_erf,   OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
+    /* x and z become the rows first .. first + n - 1 of an encoder's keys and values y */                             \
+    OP(KEEP,       keep,       OP_BOTH_CACHE, OP_IN,        OP_IN,         BY_NAME,    keep)                           \
+    /* y = attention of the queries x over all of an encoder's keys and values z */                                    \
+    OP(ATTEND_ALL, attend_all, OP_OUT,        OP_IN,        OP_BOTH_CACHE, BY_NAME,    attend_all)
 
 enum op_kind {
 #define OP_KIND(kind, ...) OP_##kind,

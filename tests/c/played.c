@@ -100,7 +100,7 @@ static void played_check(const struct played *p, struct handle h, uint64_t n)
 static void played_check_operand(const struct played *p, struct backend *b, const struct op *op, struct handle h, unsigned operand)
 {
     uint64_t rows = (uint64_t)op->n * (uint64_t)op->dim;
-    if (operand == NO_OPERAND) PLAYED_CHECK(h.at == 0);
+    if (operand == OP_NONE) PLAYED_CHECK(h.at == 0);
     else if (operand & OF_ROWS) played_check(p, h, rows);
     else if (operand & OF_PLACES) played_check(p, h, rows * (uint64_t)op->route->n_used);
     else if (operand & OF_CACHE) played_check(p, h, p->cpu->heads_size(b, &op->attended));
