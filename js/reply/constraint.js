@@ -49,7 +49,7 @@ const OLD_CASE = 32;
 const STRICT = 8;
 const CLOSED = 64;
 
-/** Of schemas, the same for replies and for calls of tools (schema_options.closed and .strict of src/grammar/schema.h). */
+/** Of schemas, the same for replies and for calls of tools (schema_options.closed and .strict of src/grammar/schema/schema.h). */
 export const schemaFlags = ({ openObjects, strictSchema }) => (openObjects ? 0 : CLOSED) | (strictSchema ? STRICT : 0);
 
 /** The other flags say where a search begins, and what it tells; but without u and v, letters differ in case as they did before there was Unicode. */

@@ -3,7 +3,7 @@
 // <parameter=KEY>, a line end, the value, a line end, </parameter>, and </function>. It is told as the JSON of its arguments, while it is written.
 //
 // A value is a text, whose meaning the tool's schema says: where only a string can be, it is that string; else what it is as JSON, if the schema
-// allows that, and Python's None, True and False, which templates write into histories; else the text. src/grammar/schema_tagged.c holds replies
+// allows that, and Python's None, True and False, which templates write into histories; else the text. src/grammar/schema/tagged.c holds replies
 // to texts that mean what the schema allows.
 
 import { isRecord, parsed } from '../shared/raw-json.js';

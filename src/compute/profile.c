@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOTS = 48, NAME_SIZE = 64 }; /* Qwen3 has some 20 operations; the last slot takes what is too much */
+enum { SLOTS = 48, NAME_SIZE = 64, TYPES_SIZE = 40 }; /* Qwen3 has some 20 operations; the last slot takes what is too much */
 
 struct slot {
     const char *op;
@@ -68,12 +68,12 @@ static struct op_facts facts_of(const struct profile *p, const struct backend *b
 }
 
 /* Adds up the rows of an operation's weights, and writes " Q4_K+Q6_K", their types, to `types`. */
-static void add_weights(struct slot *key, const struct op *op, const struct op_facts *f, char types[NAME_SIZE])
+static void add_weights(struct slot *key, const struct op *op, const struct op_facts *f, char types[TYPES_SIZE])
 {
     for (int i = 0; i < OP_PRODUCTS && op->products[i].w; i++) {
         const struct weight_facts *w = &f->weights[i];
         size_t used = strlen(types);
-        if (!(key->layouts >> w->type->layout & 1)) snprintf(types + used, NAME_SIZE - used, "%s%s", used ? "+" : " ", w->type->name);
+        if (!(key->layouts >> w->type->layout & 1)) snprintf(types + used, TYPES_SIZE - used, "%s%s", used ? "+" : " ", w->type->name);
         key->layouts |= 1u << w->type->layout;
         key->rows += w->rows / (op->route ? op->route->n_experts : 1);
         key->cols = w->cols;
@@ -84,7 +84,7 @@ static void add_weights(struct slot *key, const struct op *op, const struct op_f
 static struct slot slot_of(const struct op *op, const struct op_facts *f)
 {
     struct slot key = {.op = op_rows[op->kind].name};
-    char types[NAME_SIZE] = "";
+    char types[TYPES_SIZE] = "";
     switch (op_rows[op->kind].naming) {
     case BY_NAME: break;
     case BY_DIM: key.cols = op->dim; break;

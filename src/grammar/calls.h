@@ -6,11 +6,11 @@
 #ifndef QUERN_CALLS_H
 #define QUERN_CALLS_H
 
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 
 enum { CALLS_MAX = 128 };
 
-/* How arguments are written: as JSON, or each between tags (schema_tagged.c). */
+/* How arguments are written: as JSON, or each between tags (schema/tagged.c). */
 enum calls_form { CALLS_JSON, CALLS_TAGGED };
 
 /* text: for each tool what stands before its arguments, NUL, the schema of the arguments, NUL, what follows them, NUL (the last one may lack).

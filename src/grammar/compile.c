@@ -5,7 +5,7 @@
 #include "grammar/compile.h"
 
 #include "grammar/calls.h"
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 
 struct text {
     struct mem *mem;

@@ -6,7 +6,7 @@
  *   I TEXT                 "1": the last schema's grammar accepts it, else "0"
  *   W SEED                 a text that begins with any bytes that are allowed and then ends as soon as it can; "cut" where that is not soon
  */
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>

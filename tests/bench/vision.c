@@ -49,7 +49,8 @@ EXPORT int vision_bench_open(int threads, int scalar)
 {
     bench.pool = pool_new(&bench.mem, threads);
     bench.be = backend_cpu(&bench.mem, bench.pool, scalar);
-    bench.be->profile = bench.profile = profile_new(&bench.mem, bench.pool);
+    bench.profile = profile_new(&bench.mem, bench.pool);
+    if (bench.profile) profile_watch(bench.profile, bench.be);
     intake_open(&bench.in, &bench.mem, 1, 0);
     return pool_threads(bench.pool);
 }

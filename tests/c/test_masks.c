@@ -4,7 +4,7 @@
  */
 #include "check.h"
 #include "grammar/saved.h"
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 #include "qwen_tokens.h"
 
 static struct mem mem;

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 #include "grammar/nodes.h"
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -10,7 +10,7 @@
  *   build/fuzz/fuzz/fuzz_schema -max_len=2048 -timeout=10 -dict=tests/fuzz/schema.dict NEW_CORPUS tests/fuzz/corpus/schema
  */
 #include "base/json_reader.h"
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 #include "load.h"
 
 enum { MEMORY = 128 << 20, WALK = 400 };

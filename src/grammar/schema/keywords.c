@@ -2,7 +2,7 @@
  *
  * A schema's keywords: which there are, and those about types, values, numbers and strings.
  */
-#include "grammar/schema_keywords.h"
+#include "grammar/schema/keywords.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  *
  * A schema from text to expression.
  */
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 
-#include "grammar/schema_emit.h"
+#include "grammar/schema/emit.h"
 
 int schema_begin(struct schema *s, struct bytes text)
 {

@@ -2,7 +2,7 @@
  *
  * Terms: sorted lists of literals, each made once.
  */
-#include "grammar/schema_sets.h"
+#include "grammar/schema/sets.h"
 
 #include <string.h>
 

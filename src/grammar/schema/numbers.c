@@ -2,7 +2,7 @@
  *
  * Languages of numbers. A bound is a comparison digit by digit, written as an expression over positive magnitudes of one form.
  */
-#include "grammar/schema_numbers.h"
+#include "grammar/schema/numbers.h"
 
 #include <string.h>
 

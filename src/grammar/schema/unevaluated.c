@@ -2,7 +2,7 @@
  *
  * unevaluatedProperties and unevaluatedItems: what no other keyword in this place has looked at. Each alternative knows what it has.
  */
-#include "grammar/schema_keywords.h"
+#include "grammar/schema/keywords.h"
 
 /* Nothing of this set is unlooked at any more. */
 static const struct object_shape *rest_of_object(struct pass *p, const struct object_shape *shape, term what)

@@ -2,7 +2,7 @@
  *
  * Terms to expressions.
  */
-#include "grammar/schema_emit.h"
+#include "grammar/schema/emit.h"
 
 enum { INLINE_DEPTH = 24 }; /* terms inside each other that are made on the C stack */
 

@@ -3,7 +3,7 @@
  * An array's shape as an expression. Where only places and lengths matter it is a chain and a counted repeat. `contains` counts beside the
  * place, and unique items are drawn from the few values there are: both walk through what has been so far, from the end.
  */
-#include "grammar/schema_emit.h"
+#include "grammar/schema/emit.h"
 
 enum { CONTAINS_MAX = 4, STATES_MAX = 4000, UNIQUE_MAX = 10, CANDIDATES_DEPTH = 8 };
 

@@ -2,10 +2,10 @@
  *
  * The tree of a schema's text, and the compiler's memory.
  */
-#include "grammar/schema_tree.h"
+#include "grammar/schema/tree.h"
 
 #include "grammar/nodes.h"
-#include "grammar/schema_numbers.h"
+#include "grammar/schema/numbers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * plain ones. Both have the same nodes, and a term means the same literals in both. What a reader takes for another value that the parameter may have
  * (js/reply/tagged.js) is no string of it. Python's words for null, true and false are allowed too: templates write them into histories.
  */
-#include "grammar/schema_emit.h"
+#include "grammar/schema/emit.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * E(i, k) is what may follow before name i when k members stand there: made from the end, so each is built of those behind it. k counts up to
  * where it no longer matters: for most objects whether a comma is due.
  */
-#include "grammar/schema_emit.h"
+#include "grammar/schema/emit.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Where references lead: the document's resources ($id), anchors and pointers. Nothing is ever fetched.
  */
 #include "grammar/nodes.h"
-#include "grammar/schema_tree.h"
+#include "grammar/schema/tree.h"
 
 #include <string.h>
 

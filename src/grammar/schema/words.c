@@ -2,7 +2,7 @@
  *
  * Numbers and strings of a schema.
  */
-#include "grammar/schema_words.h"
+#include "grammar/schema/words.h"
 
 #include "grammar/nodes.h"
 

@@ -2,7 +2,7 @@
  *
  * Formats of strings, as patterns over whole texts. They are assertions here, in every draft: who asks for a date wants one.
  */
-#include "grammar/schema_words.h"
+#include "grammar/schema/words.h"
 
 #define LEAP "(?:(?:[02468][048]|[13579][26])00|[0-9][0-9](?:0[48]|[2468][048]|[13579][26]))"
 #define DATE \

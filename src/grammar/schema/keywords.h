@@ -6,7 +6,7 @@
 #ifndef QUERN_SCHEMA_KEYWORDS_H
 #define QUERN_SCHEMA_KEYWORDS_H
 
-#include "grammar/schema_sets.h"
+#include "grammar/schema/sets.h"
 
 struct pass {
     struct schema *s;
@@ -20,11 +20,11 @@ uint32_t pass_member(const struct pass *p, const char *keyword); /* its value; 0
 bool pass_expects(struct pass *p, uint32_t value, enum json_kind kind, const char *keyword);
 void pass_refuse(struct pass *p, const char *keyword, const char *sentence);
 
-void pass_arrays(struct pass *p);   /* schema_arrays.c */
-void pass_objects(struct pass *p);  /* schema_objects.c */
-void pass_logic(struct pass *p);    /* schema_logic.c */
-/* schema_objects.c: those that have a name (but not `without`), if one is given. */
+void pass_arrays(struct pass *p);   /* arrays.c */
+void pass_objects(struct pass *p);  /* objects.c */
+void pass_logic(struct pass *p);    /* logic.c */
+/* objects.c: those that have a name (but not `without`), if one is given. */
 const struct schema_set *set_of_names(struct schema *s, uint32_t with, uint32_t without, bool negative);
-void pass_unevaluated(struct pass *p); /* schema_unevaluated.c */
+void pass_unevaluated(struct pass *p); /* unevaluated.c */
 
 #endif

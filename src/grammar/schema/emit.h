@@ -5,7 +5,7 @@
 #ifndef QUERN_SCHEMA_EMIT_H
 #define QUERN_SCHEMA_EMIT_H
 
-#include "grammar/schema_sets.h"
+#include "grammar/schema/sets.h"
 
 gr_expr emit_term(struct schema *s, term t);          /* the texts of what satisfies it; 0 after an error */
 gr_expr emit_whole(struct schema *s, term t);         /* the same, with all that waits */
@@ -23,7 +23,7 @@ struct member_form {
 /* Members alone, nothing around and between them. */
 gr_expr emit_members(struct schema *s, const struct object_shape *o, const struct member_form *form);
 
-/* schema_compile.c: a schema up to its terms, and what came of it. */
+/* compile.c: a schema up to its terms, and what came of it. */
 int schema_begin(struct schema *s, struct bytes text);
 int schema_end(struct schema *s, gr_expr e, gr_expr *start);
 

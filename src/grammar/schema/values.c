@@ -2,7 +2,7 @@
  *
  * A value (of const or enum) as the set of what equals it, and its complement. What lies in a container is named by terms, so nothing recurses.
  */
-#include "grammar/schema_sets.h"
+#include "grammar/schema/sets.h"
 
 /* --- arrays ---------------------------------------------------------------------------------------------- */
 

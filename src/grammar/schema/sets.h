@@ -9,7 +9,7 @@
 #ifndef QUERN_SCHEMA_SETS_H
 #define QUERN_SCHEMA_SETS_H
 
-#include "grammar/schema_words.h"
+#include "grammar/schema/words.h"
 
 /* A conjunction of literals, by number. */
 typedef uint32_t term;
@@ -107,7 +107,7 @@ void keys_have(struct schema *s, const struct key_set *k, const struct object_na
 struct key_set keys_and_more(struct schema *s, struct key_set a, struct key_set b);
 gr_expr keys_expr(struct schema *s, const struct key_set *k);
 
-/* --- schemas and values to sets: schema_keywords.c, schema_logic.c, schema_values.c; NULL after an error --- */
+/* --- schemas and values to sets: keywords.c, logic.c, values.c; NULL after an error --- */
 
 const struct schema_set *schema_set_of(struct schema *s, uint32_t node, bool negative);
 const struct schema_set *value_set_of(struct schema *s, uint32_t node, bool negative);

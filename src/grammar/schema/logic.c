@@ -2,7 +2,7 @@
  *
  * Schemas that are put together of others: allOf, anyOf, oneOf, not, if, $ref. A negation goes down to the assertions, which know theirs.
  */
-#include "grammar/schema_keywords.h"
+#include "grammar/schema/keywords.h"
 
 enum { SPLIT_MAX = 4 }; /* branches of anyOf whose every combination is looked at, where it matters which of them hold */
 

@@ -9,7 +9,7 @@
 #define QUERN_SCHEMA_TREE_H
 
 #include "base/json_reader.h"
-#include "grammar/schema.h"
+#include "grammar/schema/schema.h"
 
 /* What stands at a node: a schema, names or a list of schemas, or anything else. */
 enum schema_place { PLACE_OTHER, PLACE_SCHEMA, PLACE_MAP, PLACE_LIST };
@@ -61,7 +61,7 @@ struct schema {
     struct schema_anchor *anchors;
     uint32_t n_resources, n_anchors, n_outermost; /* both from 1 on; n_outermost: of `$recursiveAnchor: true` */
     uint32_t n_named, *resource_named, *anchor_named; /* by the number of a name up to n_named; 0: none */
-    struct schema_child *children; /* [child_slots]: schema_refs.c */
+    struct schema_child *children; /* [child_slots]: refs.c */
     uint32_t child_slots;
     int draft;   /* 4, 6, 7, 2019, 2020 */
     bool tracks; /* some unevaluatedX asks what has been looked at */
@@ -70,8 +70,8 @@ struct schema {
     } noted[NOTED_MAX]; /* what has been passed over */
     uint32_t n_noted;
 
-    struct schema_words *words;   /* the language of numbers and strings: schema_words.h */
-    struct schema_terms *terms;   /* conjunctions: schema_sets.h */
+    struct schema_words *words;   /* the language of numbers and strings: words.h */
+    struct schema_terms *terms;   /* conjunctions: sets.h */
     int depth;                    /* of schemas in one place */
     uint32_t here;                /* the schema at hand, for messages of limits */
     uint32_t *where;              /* names_where() */
@@ -97,7 +97,7 @@ bool schema_equal(const struct schema *s, uint32_t a, uint32_t b);     /* as JSO
 /* A whole number >= 0; more than UINT32_MAX - 1 counts as that. */
 uint32_t schema_count(struct schema *s, uint32_t node, const char *keyword);
 
-/* schema_refs.c */
+/* refs.c */
 int schema_places(struct schema *s);
 uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const char *keyword); /* 0 after an error */
 

@@ -2,7 +2,7 @@
  *
  * What a schema says about arrays.
  */
-#include "grammar/schema_keywords.h"
+#include "grammar/schema/keywords.h"
 
 static term inner(struct pass *p, uint32_t node, bool negative) { return term_of(p->s, LITERAL(node, false, negative)); }
 

@@ -5,8 +5,8 @@
 #ifndef QUERN_SCHEMA_WORDS_H
 #define QUERN_SCHEMA_WORDS_H
 
-#include "grammar/schema_numbers.h"
-#include "grammar/schema_tree.h"
+#include "grammar/schema/numbers.h"
+#include "grammar/schema/tree.h"
 
 struct schema_words {
     enum gr_form form; /* of strings */
@@ -33,7 +33,7 @@ gr_expr words_const_string(struct schema *s, uint32_t value);
 gr_expr words_of_name(struct schema *s, uint32_t name);
 bool words_have_name(struct schema *s, gr_expr e, uint32_t name); /* whether e has it */
 
-/* schema_formats.c: 0 when the format is not known */
+/* formats.c: 0 when the format is not known */
 const char *format_pattern(struct bytes name);
 
 #endif

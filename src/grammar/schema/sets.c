@@ -3,7 +3,7 @@
  * Sets of values: AND and OR. An AND of alternatives pairs them all; pairs that cannot be are dropped where that is easily seen, and too
  * many are refused.
  */
-#include "grammar/schema_sets.h"
+#include "grammar/schema/sets.h"
 
 #include <string.h>
 
