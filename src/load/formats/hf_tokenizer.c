@@ -255,7 +255,8 @@ static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)
         struct component c = read_component(r);
         const struct text_split *split = split_of(c.regex);
         if (n == 0) t->split = split->name;
-        if (n == 0 ? !split->name || !is_split(&c) : n == 1 ? !is_byte_level(&c) : true) refuse_pre(r, c.regex.data && !split->name ? c.regex : c.type);
+        if (n == 0 ? !split->name || !is_split(&c) : n == 1 ? !is_byte_level(&c) : true)
+            refuse_pre(r, c.regex.data && !split->name ? c.regex : c.type);
     }
     if (n != 2) refuse_pre(r, nothing);
 }
