@@ -39,7 +39,7 @@ static int new_sight(struct quern_engine *e, bool apart, struct error *err)
 static int check_tokens(const struct quern_engine *e, struct error *err)
 {
     const char *const *texts = e->model->architecture->marks->vision;
-    for (size_t i = 0; i < sizeof e->model->architecture->marks->vision / sizeof *texts; i++)
+    for (size_t i = 0; i < VISION_MARKS; i++)
         if (tok_find_special(e->tok, (struct bytes){(const uint8_t *)texts[i], strlen(texts[i])}) < 0)
             return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which images have no place in a text.",
                         texts[i]);

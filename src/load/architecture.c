@@ -26,16 +26,20 @@ static const struct marks qwen = {
 static const char *const older_qwen3[] = {"qwen2", "qwen", NULL}, *const none[] = {NULL};
 
 /* Of the model cards: Qwen3's "Best Practices", and Qwen3-VL's. */
+static const struct card text_cards[2] = {{0.7, 0.8, 0}, {0.6, 0.95, 0}}, vision_cards[2] = {{0.7, 0.8, 1.5}, {1, 0.95, 0}};
+
+static const int32_t sections[SECTIONS_SAID] = {24, 20, 20};
+
 #define QWEN3 .family = FAMILY_QWEN3, .split = text_splits, .marks = &qwen, .call_form = "json"
-#define TEXT_CARDS .cards = {{0.7, 0.8, 0}, {0.6, 0.95, 0}}
-#define VISION_CARDS .sees = true, .sections = {24, 20, 20}, .cards = {{0.7, 0.8, 1.5}, {1, 0.95, 0}}
+#define OF_TEXT .cards = text_cards
+#define OF_VISION .cards = vision_cards, .sees = true, .sections = sections
 
 const struct architecture architectures[] = {
-    {QWEN3, TEXT_CARDS, .name = "qwen3", .older = older_qwen3, .class = "Qwen3ForCausalLM", .trunk = "Qwen3Model", .type = "qwen3"},
-    {QWEN3, TEXT_CARDS, .name = "qwen3moe", .older = none, .class = "Qwen3MoeForCausalLM", .trunk = "Qwen3MoeModel", .type = "qwen3_moe",
+    {QWEN3, OF_TEXT, .name = "qwen3", .older = older_qwen3, .class = "Qwen3ForCausalLM", .trunk = "Qwen3Model", .type = "qwen3"},
+    {QWEN3, OF_TEXT, .name = "qwen3moe", .older = none, .class = "Qwen3MoeForCausalLM", .trunk = "Qwen3MoeModel", .type = "qwen3_moe",
      .experts = true, .windows = true},
-    {QWEN3, VISION_CARDS, .name = "qwen3vl", .older = none, .class = "Qwen3VLForConditionalGeneration", .trunk = "Qwen3VLModel", .type = "qwen3_vl"},
-    {QWEN3, VISION_CARDS, .name = "qwen3vlmoe", .older = none, .class = "Qwen3VLMoeForConditionalGeneration", .trunk = "Qwen3VLMoeModel",
+    {QWEN3, OF_VISION, .name = "qwen3vl", .older = none, .class = "Qwen3VLForConditionalGeneration", .trunk = "Qwen3VLModel", .type = "qwen3_vl"},
+    {QWEN3, OF_VISION, .name = "qwen3vlmoe", .older = none, .class = "Qwen3VLMoeForConditionalGeneration", .trunk = "Qwen3VLMoeModel",
      .type = "qwen3_vl_moe", .experts = true, .turned = true},
     {.name = NULL},
 };

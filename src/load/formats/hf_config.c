@@ -347,7 +347,7 @@ static void set_defaults(struct hf_config *c)
 static void set_sight(struct hf_config *c)
 {
     const struct architecture *a = known_of(c);
-    if (!c->n_sections) memcpy(c->sections, a->sections, sizeof a->sections), c->n_sections = 3;
+    if (!c->n_sections) memcpy(c->sections, a->sections, SECTIONS_SAID * sizeof *a->sections), c->n_sections = SECTIONS_SAID;
     if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* as GGUF files have them */
     c->truth[NORM_TOPK] = true;
 }
