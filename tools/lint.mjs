@@ -196,6 +196,7 @@ const FORBIDDEN = [
   [/^src\/(?!cli\/cli\.c).*\.c$/, /\b(?:exit|abort|assert|printf|puts|getenv)\s*\(/, 'prints, exits or asserts below the command line'],
   [/^src\/(?!compute\/cpu\/vec\.h|compute\/cpu\/vec_native\.h|base\/base\.h|base\/pool\.c).*$/, /^#\s*if(?!ndef (?:QUERN_(?:\w+_)?H|ADDR_MAX)\b)/m, 'has a conditional; only vec.h, base.h and pool.c may'],
   [/^web\/.*\.js$/, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc/, 'makes markup from a string'],
+  [/^(?:js|web)\/.*\.js$/, /\barchitecture(?: [!=]==|\??\.\w+\()|\.test\([\w.?]*\barchitecture\)/, 'compares an architecture\'s name; info says what depends on it'],
 ];
 
 function checkWords(file) {
