@@ -15,6 +15,7 @@ NODE ?= node
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wshadow
 # In the engine nothing narrows silently either; tests may.
 STRICT = -Wconversion -Wsign-conversion -Werror
+
 FLAGS_release  = -O2
 FLAGS_debug    = -O0 -g
 FLAGS_sanitize = -O2 -g1 -fno-var-tracking-assignments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

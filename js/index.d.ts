@@ -705,6 +705,16 @@ export interface Reply<Value = unknown> extends AsyncIterable<string> {
   toReadableStream(): ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
+/** Sampling as a model card advises it. */
+export interface Card {
+  readonly temperature: number;
+  readonly topP: number;
+  readonly topK: number;
+  readonly minP: number;
+  /** Only where it is not 0. */
+  readonly presencePenalty?: number;
+}
+
 /** A type of cache: its bytes for each token, and the largest context that fits `plan.limit`; 0 where the model cannot have it. */
 export interface CacheChoice {
   readonly bytesPerToken: number;
@@ -730,6 +740,15 @@ export interface Info {
    * vocabulary is like Qwen's), or another `general.architecture` (`qwen3` for a `qwen2` with norms of queries and keys). Mostly empty.
    */
   readonly assumed: Readonly<Record<string, string>>;
+  /**
+   * What the architecture decides: the marks of its conversations and the form of its calls, by the words that the package has for them, and whether it may
+   * have a vision part.
+   */
+  readonly marks: string;
+  readonly callForm: string;
+  readonly takesVision: boolean;
+  /** Sampling as the model card advises it: defaults of replies where the files advise nothing (`sampling`). */
+  readonly card: { readonly plain: Card; readonly thinking: Card };
   /** Sampling as the files advise (`general.sampling.*`, generation_config.json): defaults of replies, before those of {@link CompleteOptions}. */
   readonly sampling: Readonly<{ temperature?: number; topP?: number; topK?: number; minP?: number; repeatPenalty?: number }>;
   readonly parameters: number;

@@ -50,20 +50,83 @@ function checkEdge(rooms, file, target) {
   graph.set(file, [...graph.get(file) ?? [], target]);
 }
 
-/** Files that name each other in a circle, found by their depths. A header and the source of its name count as one. */
+/** A header and the source of its name count as one. */
+const nodeOf = (file) => file.replace(/\.[ch]$/, '');
+
+/** Files that name each other in a circle. */
 function checkCircles() {
-  const nodeOf = (file) => file.replace(/\.[ch]$/, '');
   const edges = new Map();
   for (const [file, targets] of graph) edges.set(nodeOf(file), new Set([...edges.get(nodeOf(file)) ?? [], ...targets.map(nodeOf)]));
+  reportCircles(edges, 'a circle');
+}
+
+/** @param {Map<string, Set<string>>} edges @param {string} what such a circle is */
+function reportCircles(edges, what) {
   const state = new Map();
   const visit = (node, path) => {
     if (state.get(node) === 'done') return;
-    if (state.get(node) === 'open') return problem(node, `a circle: ${[...path.slice(path.indexOf(node)), node].join(' -> ')}`);
+    if (state.get(node) === 'open') return problem(node, `${what}: ${[...path.slice(path.indexOf(node)), node].join(' -> ')}`);
     state.set(node, 'open');
     for (const next of edges.get(node) ?? []) if (next !== node) visit(next, [...path, node]);
     state.set(node, 'done');
   };
   for (const node of edges.keys()) visit(node, []);
+}
+
+// --- calls: who includes a header may call what it declares, and nobody up or around ---
+
+/** Definitions of names that others have too: each stands in for the others in a build of its own, so a call does not mean it. */
+const STAND_INS = ['src/engine/blind.c', 'src/grammar/face_format.c'];
+
+/**
+ * Calls that may go up: those of the grammar, whose terms and schemas lie in each other. Who calls, what, and why. A name that is not called any more is
+ * a problem too.
+ */
+const RECURSION = [
+  [/grammar\/(nodes|class|ready)\.c$/, 'grammar_fail', 'the first failure ends the work on a grammar, which all of its nodes share'],
+  [/grammar\/build\.c$/, 'masks_free', 'masks are remembered with their grammar and end with it'],
+  [/grammar\/mask_head\.c$/, 'masks_clear masks_keep masks_keep_list masks_add masks_walk', 'what follows the head of a string is walked as any mask is'],
+  [/grammar\/properties\.c$/, 'regex_add', 'a property is a set of letters, to which other cases of them are added'],
+  [/grammar\/regex_class\.c$/, 'regex_takes regex_wrong regex_peek', 'a class is read from the same text as what is around it'],
+  [/grammar\/schema.(arrays|logic|objects|unevaluated)\.c$/, 'schema_set_of pass_add pass_expects pass_member pass_refuse', 'keywords have schemas in them'],
+  [/grammar\/schema.terms\.c$/, 'schema_set_of set_and set_is_empty value_set_of', 'a term has the schemas of its members and elements in it'],
+  [/grammar\/schema.emit_(arrays|objects)\.c$/, 'emit_term', 'arrays and objects have terms in them'],
+];
+
+/** C without comments and texts. */
+const codeOf = (file) => read(file).replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '').replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '0');
+
+const DEFINITION = /^(?!typedef\b)((?:(?:static|inline|EXPORT)\s+)*)[A-Za-z_][\w \t*]*?[ *](\w+)\([^;{}]*\)\s*\{/gm;
+
+/** The functions of a file: all of them, and those that others can call. */
+function definitionsOf(code) {
+  const found = [...code.matchAll(DEFINITION)];
+  return { own: new Set(found.map(([, , name]) => name)), open: found.filter(([, before]) => !/\bstatic\b/.test(before)).map(([, , name]) => name) };
+}
+
+/** A call from one file into another. @returns {boolean} whether it counts where circles are looked for */
+function checkCall(file, target, name, unused) {
+  const [room, other] = [roomOf(file), roomOf(target)];
+  if (room && other !== room && !C_ROOMS[room]?.includes(other)) problem(file, `calls ${name}() of ${target}; ${room} sees ${C_ROOMS[room]?.join(', ')}`);
+  const allowed = RECURSION.filter(([who, names]) => who.test(file) && names.split(' ').includes(name));
+  if (allowed.length) unused.delete(name);
+  return allowed.length === 0;
+}
+
+/** Of all sources: calls into rooms that are not below, and in circles. Functions that a table has are called by nobody here. */
+function checkCalls(sources) {
+  const code = new Map(sources.map((file) => [file, codeOf(file)]));
+  const functions = new Map([...code].map(([file, text]) => [file, definitionsOf(text)]));
+  const homes = new Map(sources.filter((file) => !STAND_INS.includes(file)).flatMap((file) => functions.get(file).open.map((name) => [name, file])));
+  const unused = new Set(RECURSION.flatMap(([, names]) => names.split(' ')));
+  const edges = new Map();
+  for (const [file, text] of code) {
+    const names = new Set([...text.matchAll(/\b(\w+)\s*\(/g)].map(([, name]) => name));
+    const calls = [...names].filter((name) => homes.has(name) && !functions.get(file).own.has(name));
+    edges.set(file, new Set(calls.filter((name) => checkCall(file, homes.get(name), name, unused)).map((name) => homes.get(name))));
+  }
+  reportCircles(edges, 'a circle of calls');
+  for (const name of unused) problem('tools/lint.mjs', `${name}() is allowed to be called from below, but is not`);
 }
 
 function checkIncludes(file) {
@@ -133,6 +196,7 @@ const FORBIDDEN = [
   [/^src\/(?!cli\/cli\.c).*\.c$/, /\b(?:exit|abort|assert|printf|puts|getenv)\s*\(/, 'prints, exits or asserts below the command line'],
   [/^src\/(?!compute\/cpu\/vec\.h|compute\/cpu\/vec_native\.h|base\/base\.h|base\/pool\.c).*$/, /^#\s*if(?!ndef (?:QUERN_(?:\w+_)?H|ADDR_MAX)\b)/m, 'has a conditional; only vec.h, base.h and pool.c may'],
   [/^web\/.*\.js$/, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc/, 'makes markup from a string'],
+  [/^(?:js|web)\/.*\.js$/, /\barchitecture(?: [!=]==|\??\.\w+\()|\.test\([\w.?]*\barchitecture\)/, 'compares an architecture\'s name; info says what depends on it'],
 ];
 
 function checkWords(file) {
@@ -147,6 +211,7 @@ const js = [...files('js', ['.js']), ...files('web', ['.js']).filter((file) => !
 for (const file of c) checkIncludes(file);
 for (const file of js) checkImports(file);
 checkCircles();
+checkCalls(c.filter((file) => file.endsWith('.c')));
 for (const file of [...c, ...js]) {
   checkHead(file);
   checkWords(file);

@@ -4,14 +4,15 @@
 
 import { QuernError } from '../shared/errors.js';
 import { grammarOf } from '../reply/constraint.js';
+import { formOf } from '../reply/calls.js';
 import { Tools } from '../reply/tools.js';
 
 /** Compiles nothing: what is asked for is checked before. */
 const grammars = async () => /** @type {any} */ ({ compile: () => null });
 
-/** @param {string | object[]} input as it was checked @param {any} options */
-export async function checkAsked(input, options) {
-  if (Array.isArray(input)) void new Tools(input, options);
+/** @param {string | object[]} input as it was checked @param {any} options @param {{callForm: string}} info */
+export async function checkAsked(input, options, info) {
+  if (Array.isArray(input)) void new Tools(input, options, formOf('', info));
   else if (input.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
   await grammarOf(options, grammars);
 }

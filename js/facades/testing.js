@@ -16,13 +16,16 @@ import { checkAnswer, checkAsked } from './testing-contract.js';
 import { Writing } from './testing-reply.js';
 import { rankOf, vectorOf } from './testing-vectors.js';
 
+const CARD = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
+
 /** Of the model that is not there. */
 const INFO = {
-  name: 'fake', architecture: 'qwen3', format: 'gguf', layers: 1, dim: 64, vocabSize: 65_536, tokens: 65_536, endTokens: [0],
+  name: 'fake', architecture: 'qwen3', marks: 'qwen', callForm: 'json', takesVision: false, format: 'gguf',
+  layers: 1, dim: 64, vocabSize: 65_536, tokens: 65_536, endTokens: [0],
   added: { before: [], after: [] }, specialTokens: {},
   contextLength: 4096, contextSize: 4096, chatTemplate: true,
   thinking: true, pooling: -1, classes: 0, headless: false, vectors: { described: false, normalize: true, refused: '' },
-  parallel: 16, kvPositions: 4096, vision: null, sampling: {}, threads: 1,
+  parallel: 16, kvPositions: 4096, vision: null, sampling: {}, card: { plain: CARD, thinking: CARD }, threads: 1,
 };
 
 const ANSWER = ['text', 'thinking', 'toolCalls', 'finishReason', 'error', 'pauseMs'];
@@ -70,7 +73,7 @@ class FakeModel {
     const checked = checkOptions('tokens', options);
     const given = Array.isArray(input) ? checkMessages(input, false, this.info.vision ? checkPart : undefined) : checkText(input);
     this.#check(checked);
-    if (Array.isArray(given)) await checkAsked(given, checked);
+    if (Array.isArray(given)) await checkAsked(given, checked, this.info);
     const text = written(given);
     return wordsOf(typeof text === 'string' ? text : new TextDecoder().decode(text)).map((word) => this.#idOf(word));
   }
@@ -160,7 +163,7 @@ class FakeModel {
         this.#check(checked);
         const call = { kind, input, options: checked };
         this.calls.push(call);
-        await checkAsked(input, checked).catch((error) => { this.calls.splice(this.calls.indexOf(call), 1); throw error; });
+        await checkAsked(input, checked, this.info).catch((error) => { this.calls.splice(this.calls.indexOf(call), 1); throw error; });
         const signals = [this.#over.signal, checked.signal].filter(Boolean);
         const result = await abortable(this.#answer(call, push, stopped.signal), AbortSignal.any(signals));
         const { value, ...rest } = result;

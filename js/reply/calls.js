@@ -86,7 +86,8 @@ class JsonCall {
 
 /**
  * How calls are marked and written: between the marks stand what names the tool, its arguments by its schema (`grammar`: a kind of grammar.js), and
- * the end. `gap`: what stands between a text and a call. `oddName`: what no name may have. The first one that a template shows counts.
+ * the end. `gap`: what stands between a text and a call. `oddName`: what no name may have. Models of an architecture write the form that
+ * info.callForm names, unless the template shows another one.
  */
 export const FORMS = {
   tagged: {
@@ -96,12 +97,12 @@ export const FORMS = {
   },
   json: {
     open: '<tool_call>', close: '</tool_call>', gap: '\n', before: (name) => `\n{"name": ${JSON.stringify(name)}, "arguments": `, after: '}\n',
-    grammar: 'calls', Call: JsonCall, isShown: () => true,
+    grammar: 'calls', Call: JsonCall, isShown: () => false,
   },
 };
 
-/** @param {string} template '': there is none */
-export const formOf = (template) => Object.values(FORMS).find(({ isShown }) => isShown(template));
+/** @param {string} template '': there is none @param {{callForm: string}} facts @returns {typeof FORMS.json} */
+export const formOf = (template, { callForm }) => Object.values(FORMS).find(({ isShown }) => isShown(template)) ?? FORMS[callForm];
 
 /** The calls of one reply; see Aside in text.js. */
 export class Calls {

@@ -7,41 +7,33 @@ import { QuernError } from '../shared/errors.js';
 import { atOnce } from '../shared/steps.js';
 import { protect, unguarded } from './guard.js';
 import { jsonSteps } from '../shared/raw-json.js';
-import { CHANNELS, THINKING } from './text.js';
+import { MARKS } from './marks.js';
 
-const { open: OPEN, close: CLOSE } = THINKING;
+/**
+ * Sampling: what the file itself advises, else the model card.
+ * @param {{card: {plain: object, thinking: object}, sampling: object}} facts
+ */
+export const defaultsOf = ({ card, sampling }, thinking) => ({ ...(thinking ? card.thinking : card.plain), ...sampling });
 
-const BEGUN_THOUGHT = new RegExp(`${OPEN}\\s*$`);
-
-/** What Qwen3's own template writes when thinking is switched off. */
-const NO_THOUGHT = `${OPEN}\n\n${CLOSE}\n\n`;
-
-/** Sampling defaults of the model cards (Qwen3: "Best Practices"; Qwen3-VL), thinking and not; the latter are quern_defaults()'s too. */
-const CARD_THINKING = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
-const CARD = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
-const CARD_VL_THINKING = { ...CARD_THINKING, temperature: 1 };
-const CARD_VL = { ...CARD, presencePenalty: 1.5 };
-
-/** The card's, and before it what the file itself advises. @param {{architecture: string, sampling: object}} facts */
-export function defaultsOf({ architecture, sampling }, thinking) {
-  const [plain, thoughtful] = architecture.startsWith('qwen3vl') ? [CARD_VL, CARD_VL_THINKING] : [CARD, CARD_THINKING];
-  return { ...(thinking ? thoughtful : plain), ...sampling };
-}
-
-/** ChatML as Qwen3 uses it, for a file without a template. */
-export function builtInChat(messages, thinking, spelled = (content) => content, generationPrompt = true) {
-  const turns = messages.map(({ role, content }) => `<|im_start|>${role}\n${spelled(content)}<|im_end|>\n`);
-  return turns.join('') + (generationPrompt ? `<|im_start|>assistant\n${thinking === false ? NO_THOUGHT : ''}` : '');
+/**
+ * The prompt for a file without a template. Without thinking a reply begins as the family's own templates have it: with an empty thought.
+ * @param {import('./marks.js').Marks} marks
+ */
+export function builtInChat(marks, messages, thinking, spelled = (content) => content, generationPrompt = true) {
+  const { thinking: { open, close }, message, reply } = marks;
+  const turns = messages.map(({ role, content }) => message(role, spelled(content)));
+  return turns.join('') + (generationPrompt ? `${reply}${thinking === false ? `${open}\n\n${close}\n\n` : ''}` : '');
 }
 
 /**
  * The prompt of a reply, and behind it as much of that reply as there is. Some templates have begun its thinking already.
+ * @param {import('./marks.js').Marks} marks
  * @param {{content: string, reasoning_content?: string}} begun guarded
  */
-export function goOn(prompt, { content, reasoning_content: thought = '' }) {
-  const isOpen = BEGUN_THOUGHT.test(prompt);
+export function goOn({ thinking: { open, close } }, prompt, { content, reasoning_content: thought = '' }) {
+  const isOpen = prompt.trimEnd().endsWith(open);
   if (!thought && !isOpen) return prompt + content;
-  return `${prompt}${isOpen ? '' : `${OPEN}\n`}${thought}${content && `\n${CLOSE}\n\n${content}`}`;
+  return `${prompt}${isOpen ? '' : `${open}\n`}${thought}${content && `\n${close}\n\n${content}`}`;
 }
 
 /** Whether a template knows how to switch thinking off; the built-in one does. */
@@ -90,6 +82,7 @@ const alone = (engine) => ({
 
 export class Chat {
   #engine;
+  #marks;
   #template;
   #toolTemplate;      // where the file has another one for conversations with tools
   #render;
@@ -101,10 +94,11 @@ export class Chat {
    */
   constructor(engine, render) {
     this.#engine = engine;
+    this.#marks = MARKS[engine.facts.marks];
     this.#template = engine.chatTemplate();
     this.#toolTemplate = engine.chatTemplate(true) || this.#template;
     this.#render = render;
-    this.#channels = channelsOf(engine, CHANNELS);
+    this.#channels = channelsOf(engine, [this.#marks.thinking]);
   }
 
   /** Whether thinking can be switched on and off. */
@@ -124,7 +118,8 @@ export class Chat {
   async prompt(messages, options = {}, asker = alone(this.#engine)) {
     const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, generationPrompt = true, places, tools } = options;
     const template = tools?.list ? this.#toolTemplate : this.#template;
-    const { sentinel, messages: guarded, tools: list } = await asker.through(protect(tools?.messages ?? messages, template, tools?.list));
+    const given = protect(tools?.messages ?? messages, template, this.#marks, tools?.list);
+    const { sentinel, messages: guarded, tools: list } = await asker.through(given);
     const begun = goesOn ? guarded.pop() : null;
     const isBegun = Boolean(begun?.content || begun?.reasoning_content);
     const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking;
@@ -133,17 +128,17 @@ export class Chat {
         messages: guarded, tools: list ?? null, documents: null, add_generation_prompt: generationPrompt, enable_thinking: thinks,
         add_vision_id: numberImages, ...this.#engine.facts.specialTokens,
       })), asker)
-      : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
-    const whole = begun ? goOn(prompt, begun) : prompt;
+      : builtInChat(this.#marks, tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
+    const whole = begun ? goOn(this.#marks, prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
     const asTyped = (guardedText) => asker.through(unguarded(guardedText, String.fromCodePoint(sentinel)));
     if (mustFit && text.length >= this.#engine.contextSize) refuseHopeless(this.#engine, (await asTyped(text)).length);
     const plain = await asker.tokens(text, 'chat', sentinel);
     const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
-    const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
+    const willThink = inside?.type === 'thinking' || (thinking && this.canThink);
     const channels = tools ? [...this.#channels, ...channelsOf(this.#engine, tools.channels)] : this.#channels;
-    const first = thinking && this.canThink && !inside && !isBegun ? this.#channels.find(({ type }) => type === THINKING.type) : undefined;
+    const first = thinking && this.canThink && !inside && !isBegun ? this.#channels.find(({ type }) => type === 'thinking') : undefined;
     return { ids, places, channels, inside, first, begun: await asTyped(begun?.content ?? ''), defaults: defaultsOf(this.#engine.facts, willThink) };
   }
 

@@ -10,9 +10,6 @@
 import { badParam } from '../shared/errors.js';
 import { mapSteps } from '../shared/raw-json.js';
 import { PART, mapParts } from '../shared/steps.js';
-import { THINKING } from './text.js';
-
-const { open: OPEN, close: CLOSE } = THINKING;
 
 /** Marks in a row that are put in order: the time for that grows by the square of them, and no script has so many. */
 const MOST_MARKS = 1000;
@@ -90,12 +87,12 @@ const KEEPS_LINES = /split\((["'])<\/think>\1\)\s*\[-1\]\s*-?%\}/;
  * A content with thinking, taken apart as templates do it: the thought stands before the first mark that ends one, behind the last one that begins
  * one, if there is any; the answer behind the last that ends one.
  */
-function thoughtOf(content, template) {
-  const first = content.indexOf(CLOSE);
+function thoughtOf(content, template, { open, close }) {
+  const first = content.indexOf(close);
   if (first < 0 || (template && !SPLITS.test(template))) return { content };
-  const [before, after] = [withoutLastLines(content.slice(0, first)), content.slice(content.lastIndexOf(CLOSE) + CLOSE.length)];
-  const begin = before.lastIndexOf(OPEN);
-  const thought = withoutFirstLines(begin < 0 ? before : before.slice(begin + OPEN.length));
+  const [before, after] = [withoutLastLines(content.slice(0, first)), content.slice(content.lastIndexOf(close) + close.length)];
+  const begin = before.lastIndexOf(open);
+  const thought = withoutFirstLines(begin < 0 ? before : before.slice(begin + open.length));
   return { thought, content: KEEPS_LINES.test(template) ? after : withoutFirstLines(after) };
 }
 
@@ -103,9 +100,9 @@ function thoughtOf(content, template) {
  * What was thought is given to templates by both of its names, as transformers does. What an assistant's content has of it is taken apart, unless the
  * template looks for it beside the content first.
  */
-function separateThought({ role, content, thinking, ...more }, template) {
+function separateThought({ role, content, thinking, ...more }, template, marks) {
   const isBeside = thinking !== undefined && (!template || template.includes('reasoning_content'));
-  const parts = role === 'assistant' && typeof content === 'string' && !isBeside ? thoughtOf(content, template) : { content };
+  const parts = role === 'assistant' && typeof content === 'string' && !isBeside ? thoughtOf(content, template, marks.thinking) : { content };
   const thought = thinking ?? parts.thought;
   const names = { ...(thinking !== undefined && { thinking }), ...((isBeside || thought) && { reasoning_content: thought }) };
   return { ...more, role, content: parts.content, ...names };
@@ -119,14 +116,15 @@ const keepsSpace = (text, point) => (typeof text === 'string' && text.trim() && 
  * of parts.
  * @param {{role: string, content: string | {type: string, text?: string}[], thinking?: string, tool_calls?: object[]}[]} messages
  * @param {string} template its text counts too: a sentinel in it would be removed
+ * @param {import('./marks.js').Marks} marks of the model
  * @param {object[]} [tools]
  * @returns {Generator<void, {sentinel: number, messages: any[], tools: any}>}
  */
-export function* protect(messages, template, tools) {
+export function* protect(messages, template, marks, tools) {
   const unused = new Unused();
   const parted = [];
   for (const message of messages) {
-    parted.push(separateThought(message, template));
+    parted.push(separateThought(message, template, marks));
     yield;
   }
   const all = yield* mapSteps([parted, tools], function* ready(text) { return yield* unused.seen(yield* composed(text)); });

@@ -4,11 +4,13 @@
 
 import { QuernError } from '../shared/errors.js';
 
-const PADS = { image: '<|image_pad|>', video: '<|video_pad|>' };
+/** One medium in a prompt, as templates write it. @param {import('./marks.js').Marks} marks @param {'image' | 'video'} kind */
+const triple = ({ pads, around: [before, behind] }, kind) => before + pads[kind] + behind;
 
-const triple = (kind) => `<|vision_start|>${PADS[kind]}<|vision_end|>`;
-
-const ANY_PAD = /<\|(image|video)_pad\|>/g;
+/** The kinds of the pads in a text, in their order. @param {import('./marks.js').Marks} marks @returns {('image' | 'video')[]} */
+function kindsIn(text, { pads: { image, video } }) {
+  return text.split(image).flatMap((part, i) => [...(i ? ['image'] : []), ...part.split(video).slice(1).map(() => 'video')]);
+}
 
 const WORDS = { image: 'images', video: 'videos' };
 
@@ -19,10 +21,10 @@ const WORDS = { image: 'images', video: 'videos' };
 
 const NAMES = { image: 'Picture', video: 'Video' };
 
-function checkPlaces(text, seen) {
+function checkPlaces(text, seen, marks) {
   for (const kind of /** @type {('image' | 'video')[]} */ (['image', 'video'])) {
     const wanted = seen.filter((medium) => medium.kind === kind).length;
-    const [pads, triples] = [PADS[kind], triple(kind)].map((mark) => text.split(mark).length - 1);
+    const [pads, triples] = [marks.pads[kind], triple(marks, kind)].map((mark) => text.split(mark).length - 1);
     if (pads === wanted && (triples === wanted || kind === 'image')) continue;
     const message = `The model's chat template has ${pads || 'no'} places for the ${wanted} ${WORDS[kind]} of the messages.`;
     throw new QuernError('use/param', message, { detail: { param: 'messages' } });
@@ -33,14 +35,19 @@ function checkPlaces(text, seen) {
 export class Places {
   #seen;
   #pads;
+  #marks;
 
   /** Of its media, as the prompt has them, once it was filled. @type {any[]} */
   order = [];
 
-  /** @param {Seen[]} seen in the order of the messages @param {Record<'image' | 'video', number>} pads ids */
-  constructor(seen, pads) {
+  /**
+   * @param {Seen[]} seen in the order of the messages @param {Record<'image' | 'video', number>} pads ids
+   * @param {import('./marks.js').Marks} marks of the model
+   */
+  constructor(seen, pads, marks) {
     this.#seen = seen;
     this.#pads = pads;
+    this.#marks = marks;
     this.order = seen;
   }
 
@@ -74,17 +81,18 @@ export class Places {
    */
   speller(numbered) {
     const counts = { image: 0, video: 0 };
-    const spell = ({ type, text }) => (type === 'text' ? text : (numbered ? `${NAMES[type]} ${++counts[type]}: ` : '') + triple(type));
+    const spell = ({ type, text }) => (type === 'text' ? text : (numbered ? `${NAMES[type]} ${++counts[type]}: ` : '') + triple(this.#marks, type));
     return (content) => (typeof content === 'string' ? content : content.map(spell).join(''));
   }
 
   /** A rendered prompt with each video's triple replaced by those of its pairs. */
   fill(text) {
-    checkPlaces(text, this.#seen);
+    checkPlaces(text, this.#seen, this.#marks);
     const waiting = { image: this.#seen.filter(({ kind }) => kind === 'image'), video: this.#seen.filter(({ kind }) => kind === 'video') };
-    this.order = [...text.matchAll(ANY_PAD)].map(([, kind]) => waiting[kind].shift());
-    const pairs = this.order.filter(({ kind }) => kind === 'video').map(({ labels }) => labels.map((label) => label + triple('video')).join(''));
-    return text.split(triple('video')).map((part, i) => part + (pairs[i] ?? '')).join('');
+    this.order = kindsIn(text, this.#marks).map((kind) => waiting[kind].shift());
+    const clip = triple(this.#marks, 'video');
+    const pairs = this.order.filter(({ kind }) => kind === 'video').map(({ labels }) => labels.map((label) => label + clip).join(''));
+    return text.split(clip).map((part, i) => part + (pairs[i] ?? '')).join('');
   }
 
   /** The prompt's ids with as many pads for each step as it has tokens. @param {Int32Array} ids @returns {Int32Array} */

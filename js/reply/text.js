@@ -9,12 +9,6 @@
  * @typedef {{open: any, close: any, type: string, gap?: string, begin?: (emit: (event: object) => void, parts: object) => Aside}} Channel
  */
 
-/** How models of the family mark their thinking. */
-export const THINKING = { open: '<think>', close: '</think>', type: 'thinking' };
-
-/** What every reply can have beside its text. @type {Channel[]} */
-export const CHANNELS = [THINKING];
-
 /** With it a gap is a stop text that no text has: because of that line ends are held back, which are none of the text where a channel begins. */
 const NEVER = '\ud800';
 

@@ -3,7 +3,7 @@
 // file without a template Qwen3's own form is here. A file of its own in the package, which comes with the first conversation that has tools.
 
 import { badParam, unknownName } from '../shared/errors.js';
-import { Calls, FORMS, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
+import { Calls, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
 import { RawJson, isRecord, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
 
 /** Tools, calls of a message, letters of an id, letters (as JSON) and depth of what a tool or a call says. */
@@ -94,10 +94,10 @@ function argumentsOf(tool) {
 /**
  * What calls are limited to (src/grammar/calls.h); text '': nothing can be called.
  * @param {{tools?: any, toolChoice?: any}} options
- * @param {{before: (name: string) => string, after: string, grammar?: string, oddName?: string}} [form] a row of FORMS
+ * @param {{before: (name: string) => string, after: string, grammar?: string, oddName?: string}} form a row of FORMS (calls.js)
  * @returns {{choice: 'auto' | 'required' | 'none', text: string, names: string[], kind: string}} kind: of grammar
  */
-export function callLimits({ tools = [], toolChoice }, { before, after, grammar: kind, oddName } = FORMS.json) {
+export function callLimits({ tools = [], toolChoice }, { before, after, grammar: kind, oddName }) {
   const all = toolsOf(tools, oddName);
   const { choice, names } = choiceOf(toolChoice, all.map(({ name }) => name));
   const some = all.filter(({ name }) => names.includes(name));
@@ -215,9 +215,9 @@ export class Tools {
 
   /**
    * @param {object[]} messages as the page has checked them @param {{tools?: any, toolChoice?: any, continue?: boolean}} options
-   * @param {typeof FORMS.json} [form] of the model's calls
+   * @param {typeof import('./calls.js').FORMS.json} form of the model's calls
    */
-  constructor(messages, { tools = [], toolChoice, continue: goesOn = false }, form = FORMS.json) {
+  constructor(messages, { tools = [], toolChoice, continue: goesOn = false }, form) {
     const all = toolsOf(tools, form.oddName);
     const byName = new Map(all.map((tool) => [tool.name, tool]));
     choiceOf(toolChoice, [...byName.keys()]);

@@ -8,6 +8,7 @@ import { Decoded } from './decoded.js';
 import { Images } from '../engine/image.js';
 import { Media } from '../engine/media.js';
 import { imageSource } from './image-bytes.js';
+import { MARKS } from '../reply/marks.js';
 import { Places } from '../reply/placeholders.js';
 import { QuernError } from '../shared/errors.js';
 import { Room } from './room.js';
@@ -79,7 +80,7 @@ export class Sight {
       asker.signal.throwIfAborted();
       measured.push(await named(i, abortable(this.#measureOne(medium, asker), asker.signal)));
     }
-    return new Places(measured, { image: this.#media.pad('image'), video: this.#media.pad('video') });
+    return new Places(measured, { image: this.#media.pad('image'), video: this.#media.pad('video') }, MARKS[this.#engine.facts.marks]);
   }
 
   /**

@@ -13,8 +13,8 @@
 #include "engine/plan.h"
 #include "engine/reply.h"
 #include "engine/sight.h"
-#include "engine/special.h"
 #include "engine/step.h"
+#include "engine/words.h"
 
 #include <string.h>
 
@@ -23,8 +23,6 @@ enum {
     PARALLEL_MOST = 16,
     WAITING_DEFAULT = 64,
     WAITING_MOST = 1 << 20,
-    TEMPLATE_MAX = 1 << 20,    /* bytes */
-    PADDING_MOST = 1024,       /* rows of an embedding that no token of a .tokenizer file belongs to */
 };
 
 struct quern_engine *quern_new(const struct quern_options *options)
@@ -60,127 +58,14 @@ void quern_free(struct quern_engine *e)
     sight_free(e);
     sched_free(e->sched);
     kv_free(e->kv);
-    tok_free(e->tok);
+    words_free(e);
     model_free(e->model);
     if (e->be) e->be->ops->free(e->be);
     profile_free(e->profile);
     pool_free(e->pool);
-    mem_free(&e->mem, (void *)e->template.data);
-    mem_free(&e->mem, (void *)e->tool_template.data);
-    mem_free(&e->mem, (void *)e->rerank.data);
     mem_free(&e->mem, e->info);
     struct mem mem = e->mem;
     mem_free(&mem, e);
-}
-
-/* --- opening: what the header decides -------------------------------------------------------------------- */
-
-static int open_tokenizer(struct quern_engine *e, struct error *err)
-{
-    struct tok_source s = {0};
-    uint64_t n_types, n_scores;
-    int vocab_size = e->model->config.vocab_size;
-    int status = model_tokenizer(e->model, &e->intake.ck, &e->kind, err);
-    bool scored = e->kind.scored;
-    if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
-    if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
-    if (!status && scored) status = meta_array(&e->intake.ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
-    else if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
-    if (!status && meta_find(&e->intake.ck, "tokenizer.ggml.token_type") && n_types != s.n_tokens)
-        status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.", (unsigned long long)s.n_tokens,
-                      (unsigned long long)n_types);
-    if (!status && s.n_tokens > (uint64_t)vocab_size)
-        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary has %llu tokens, the embedding only %d rows.",
-                      (unsigned long long)s.n_tokens, vocab_size);
-    if (!status && scored && s.n_tokens + PADDING_MOST < (uint64_t)vocab_size)
-        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.",
-                      (unsigned long long)s.n_tokens, vocab_size);
-    if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
-    if (status) return status;
-    e->n_sampled = tok_count(e->tok);
-    while (e->n_sampled > 1 && tok_type(e->tok, e->n_sampled - 1) == 5) e->n_sampled--;
-    for (int id = 0; id < tok_count(e->tok); id++)
-        if (tok_bytes(e->tok, id).size > e->longest_token) e->longest_token = tok_bytes(e->tok, id).size;
-    return OK;
-}
-
-static int32_t find_special(const struct quern_engine *e, const char *text)
-{
-    return tok_find_special(e->tok, (struct bytes){(const uint8_t *)text, strlen(text)});
-}
-
-static void add_end(struct quern_engine *e, int64_t id)
-{
-    for (int i = 0; i < e->n_ends; i++)
-        if (e->ends[i] == id) return;
-    if (id >= 0 && e->n_ends < (int)(sizeof e->ends / sizeof *e->ends)) e->ends[e->n_ends++] = (int32_t)id;
-}
-
-/* Lists that the JSON files have. */
-static int read_end_lists(struct quern_engine *e, struct error *err)
-{
-    static const char *const keys[] = {"generation.eos_token_ids", "config.eos_token_ids"};
-    int status = OK;
-    for (size_t i = 0; !status && i < sizeof keys / sizeof *keys; i++) {
-        struct bytes ids;
-        uint64_t n;
-        status = meta_array(&e->intake.ck, keys[i], META_I32, false, &ids, &n, err);
-        for (uint64_t j = 0; !status && j < n; j++) {
-            uint32_t id = load_u32(ids.data + 4 * j);
-            if (id < (uint32_t)tok_count(e->tok)) add_end(e, id);
-            else status = fail(err, ERR_INCONSISTENT, "value", 0, "The end token %u is not in the vocabulary.", (unsigned)id);
-        }
-    }
-    return status;
-}
-
-/* The file's end tokens, and the model's own where they exist. */
-static int read_ends(struct quern_engine *e, struct error *err)
-{
-    const int64_t none = -1, top = tok_count(e->tok) - 1;
-    int64_t eos, eot;
-    int status = meta_int(&e->intake.ck, "tokenizer.ggml.eos_token_id", 0, top, &none, &eos, err);
-    if (!status) status = meta_int(&e->intake.ck, "tokenizer.ggml.eot_token_id", 0, top, &none, &eot, err);
-    if (status) return status;
-    add_end(e, eos);
-    add_end(e, eot);
-    status = read_end_lists(e, err);
-    for (const char *const *end = e->kind.ends; *end; end++) add_end(e, find_special(e, *end));
-    return status;
-}
-
-/* Of a model with vision. config.json says by its ids what the vocabulary says by its texts. */
-static int read_pads(struct quern_engine *e, struct error *err)
-{
-    static const char *const marks[][2] = {{"config.image_token_id", "<|image_pad|>"},
-                                           {"config.video_token_id", "<|video_pad|>"},
-                                           {"config.vision_start_token_id", "<|vision_start|>"},
-                                           {"config.vision_end_token_id", "<|vision_end|>"}};
-    int status = OK;
-    for (int i = 0; i < PADS; i++) e->pads[i] = e->kind.pads ? find_special(e, e->kind.pads[i]) : -1;
-    for (size_t i = 0; !status && i < sizeof marks / sizeof *marks; i++) {
-        const int64_t id = find_special(e, marks[i][1]);
-        int64_t said;
-        status = meta_int(&e->intake.ck, marks[i][0], INT64_MIN, INT64_MAX, &id, &said, err);
-        if (!status && said != id)
-            status = fail(err, ERR_INCONSISTENT, "vision-token", 0, "The token %s is %lld in config.json, but %lld in the vocabulary.", marks[i][1],
-                          (long long)said, (long long)id);
-    }
-    return status;
-}
-
-static int copy_template(struct quern_engine *e, const char *key, struct bytes *out, struct error *err)
-{
-    struct bytes text;
-    int status = meta_text(&e->intake.ck, key, false, &text, err);
-    if (status || !text.data) return status;
-    if (text.size > TEMPLATE_MAX)
-        return fail(err, ERR_FORMAT, "template", 0, "The chat template has %zu bytes; at most 1 MiB is allowed.", text.size);
-    uint8_t *copy = mem_alloc(&e->mem, text.size);
-    if (!copy) return fail(err, ERR_MEM_LOAD, "template", 0, "Not enough memory for the chat template.");
-    memcpy(copy, text.data, text.size);
-    *out = (struct bytes){copy, text.size};
-    return OK;
 }
 
 /* --- opening: memory ----------------------------------------------------------------------------------------- */
@@ -241,13 +126,7 @@ static int reserve(struct quern_engine *e, struct error *err)
 /* What the first header says beside its weights. */
 static int read_first(struct quern_engine *e, struct error *err)
 {
-    int status = open_tokenizer(e, err);
-    if (!status) status = read_ends(e, err);
-    if (!status) status = special_read(e, err);
-    if (!status) status = read_pads(e, err);
-    if (!status) status = copy_template(e, "tokenizer.chat_template", &e->template, err);
-    if (!status) status = copy_template(e, "tokenizer.chat_template.tool_use", &e->tool_template, err);
-    if (!status) status = copy_template(e, "tokenizer.chat_template.rerank", &e->rerank, err);
+    int status = words_open(e, err);
     if (!status) status = check_kv(e, err);
     if (!status) status = sight_open(e, err);
     if (!status) step_size(e);
@@ -450,39 +329,14 @@ int quern_finish(struct quern_engine *e)
 
 const struct error *quern_error(const struct quern_engine *e) { return &e->error; }
 const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; }
-struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
-struct bytes quern_tool_template(const struct quern_engine *e) { return e->tool_template; }
-struct bytes quern_rerank_template(const struct quern_engine *e) { return e->rerank; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
 uint64_t quern_file_size(const struct quern_engine *e) { return !has_header(e) ? 0 : is_projector(e) ? e->sight->bytes : e->intake.file_size; }
 
 struct profile *quern_profile(struct quern_engine *e) { return e->profile; }
 
-int quern_vocab_size(const struct quern_engine *e) { return e->model ? e->model->config.vocab_size : 0; }
-
 void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak)
 {
     *used = e->mem.used;
     *peak = e->mem.peak;
-}
-
-/* --- text ----------------------------------------------------------------------------------------------------------- */
-
-int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap)
-{
-    if (!e->tok) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
-    int64_t n = tok_encode(e->tok, text, (enum tok_mode)mode, sentinel, ids, cap);
-    return n < 0 ? fail(&e->error, (int)n, "text", 0, "There is not enough memory for this text.") : n;
-}
-
-struct bytes quern_token(const struct quern_engine *e, int32_t id) { return e->tok ? tok_bytes(e->tok, id) : (struct bytes){NULL, 0}; }
-
-int quern_token_type(const struct quern_engine *e, int32_t id) { return e->tok ? tok_type(e->tok, id) : 0; }
-
-bool quern_is_end(const struct quern_engine *e, int32_t id)
-{
-    for (int i = 0; i < e->n_ends; i++)
-        if (e->ends[i] == id) return true;
-    return false;
 }

@@ -95,11 +95,11 @@ static void write_dimensions(struct json *j, const struct model_config *c)
 static void write_assumed(struct json *j, const struct quern_engine *e)
 {
     struct bytes said;
-    const char *architecture = e->model->ops->architecture;
+    const struct architecture *a = e->model->architecture;
     json_object(j, "assumed");
-    if (meta_text(&e->intake.ck, "general.architecture", true, &said, NULL) || !bytes_equal(said, architecture))
-        json_string(j, "general.architecture", architecture);
-    if (e->kind.split_assumed) json_string(j, "tokenizer.ggml.pre", "qwen2");
+    if (meta_text(&e->intake.ck, "general.architecture", true, &said, NULL) || !bytes_equal(said, a->name))
+        json_string(j, "general.architecture", a->name);
+    if (e->split_assumed) json_string(j, "tokenizer.ggml.pre", a->split->name);
     json_end(j);
 }
 
@@ -155,9 +155,36 @@ static void write_sampling(struct json *j, struct quern_engine *e)
     json_end(j);
 }
 
+/* On every card. */
+enum { CARD_TOP_K = 20, CARD_MIN_P = 0 };
+
+static void write_card(struct json *j, const char *name, const struct card *card)
+{
+    json_object(j, name);
+    json_number(j, "temperature", card->temperature);
+    json_number(j, "topP", card->top_p);
+    json_number(j, "topK", CARD_TOP_K);
+    json_number(j, "minP", CARD_MIN_P);
+    if (card->presence_penalty != 0) json_number(j, "presencePenalty", card->presence_penalty);
+    json_end(j);
+}
+
+/* What depends on the architecture's name, so that nobody who reads this has to know the names. */
+static void write_row(struct json *j, const struct architecture *a)
+{
+    json_object(j, "card");
+    write_card(j, "plain", &a->cards[0]);
+    write_card(j, "thinking", &a->cards[1]);
+    json_end(j);
+    json_string(j, "marks", a->marks->word);
+    json_string(j, "callForm", a->call_form);
+    json_bool(j, "takesVision", a->sees);
+}
+
 struct sampler_params quern_defaults(const struct quern_engine *e)
 {
-    static const double card[ADVISED] = {0.7, 0.8, 20, 0, 1};
+    const struct card *of = e->model->architecture->cards;
+    const double card[ADVISED] = {of->temperature, of->top_p, CARD_TOP_K, CARD_MIN_P, 1};
     double numbers[ADVISED];
     for (int i = 0; i < ADVISED; i++) numbers[i] = e->advice[i] < 0 ? card[i] : e->advice[i];
     return (struct sampler_params){
@@ -166,7 +193,7 @@ struct sampler_params quern_defaults(const struct quern_engine *e)
         .top_k = (int)numbers[ADVISED_TOP_K],
         .min_p = (float)numbers[ADVISED_MIN_P],
         .repeat_penalty = (float)numbers[ADVISED_REPEAT_PENALTY],
-        .presence_penalty = !strncmp(e->model->ops->architecture, "qwen3vl", 7) ? 1.5f : 0,
+        .presence_penalty = (float)of->presence_penalty,
     };
 }
 
@@ -268,7 +295,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_object(&j, NULL);
     write_texts(&j, &e->intake.ck);
     json_string(&j, "format", e->intake.weights->name);
-    json_string(&j, "architecture", e->model->ops->architecture);
+    json_string(&j, "architecture", e->model->architecture->name);
     json_number(&j, "parameters", e->tally.all);
     json_number(&j, "activeParameters", (double)(uint64_t)(e->tally.used + 0.5));
     json_number(&j, "fileBytes", (double)e->intake.bytes);
@@ -285,6 +312,7 @@ int info_write(struct quern_engine *e, struct error *err)
     write_vectors(&j, e);
     write_assumed(&j, e);
     write_sampling(&j, e);
+    write_row(&j, e->model->architecture);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.chunk);

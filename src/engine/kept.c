@@ -103,7 +103,7 @@ static void end_printing(struct quern_engine *e)
     } all = {.config = {c->n_layers, c->dim, c->ffn_dim, c->n_heads, c->n_kv_heads, c->head_dim, c->vocab_size, c->n_experts, c->n_used,
                         c->expert_dim, c->renormalise, c->rope_dim, c->rope_theta, c->rope_factor, (double)c->eps, c->tied}};
     memcpy(all.parts, e->printing.sum, sizeof all.parts);
-    memcpy(all.architecture, e->model->ops->architecture, strlen(e->model->ops->architecture));
+    memcpy(all.architecture, e->model->architecture->name, strlen(e->model->architecture->name));
     hash128(&all, sizeof all, e->fingerprint);
     e->printing = (struct printing){0};
     e->has_fingerprint = true;

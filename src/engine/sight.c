@@ -38,8 +38,8 @@ static int new_sight(struct quern_engine *e, bool apart, struct error *err)
 /* Where images stand in a text. */
 static int check_tokens(const struct quern_engine *e, struct error *err)
 {
-    static const char *const texts[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    const char *const *texts = e->model->architecture->marks->vision;
+    for (size_t i = 0; i < VISION_MARKS; i++)
         if (tok_find_special(e->tok, (struct bytes){(const uint8_t *)texts[i], strlen(texts[i])}) < 0)
             return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which images have no place in a text.",
                         texts[i]);

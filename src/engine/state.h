@@ -76,8 +76,8 @@ struct quern_engine {
     struct profile *profile;  /* NULL: none wanted */
     struct intake intake;     /* the files so far */
     struct model *model;
-    struct model_tokenizer kind; /* of it; then the tokenizer itself */
     struct tokenizer *tok;
+    bool split_assumed;       /* of the tokenizer: the files do not name it */
     struct kv_cache *kv;
     struct sched *sched;
     struct tally tally;       /* of the model's weights; a projector's are the sight's */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of architectures.
+ * What all models share: finding the architecture, and the calls of its family.
  */
 #include "models/model.h"
 
@@ -12,7 +12,7 @@
 
 #define LAYERS "blk."
 
-static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe, &model_qwen3vl, &model_qwen3vlmoe};
+static const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &model_qwen3};
 
 /* What a file is that is no model, though it may say that it is a qwen3's. */
 static int check_kind(const struct checkpoint *ck, struct error *err)
@@ -27,28 +27,40 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     return OK;
 }
 
-/* Files without the name are taken for the architecture whose keys they have. */
-static bool is_named(const struct checkpoint *ck, struct bytes name, const struct model_ops *ops)
+/* Programs that did not know Qwen3 yet wrote an older name. The attention tells which model it is: Qwen3's has norms of queries and keys. Where
+ * the first file has no attention at all, binding finds out. */
+static int claim(const struct checkpoint *ck, const char *older, struct error *err)
 {
-    char key[KEY_SIZE];
-    return name.data ? bytes_equal(name, ops->architecture) : meta_find(ck, model_key(key, ops->architecture, "block_count")) != NULL;
+    if (!ck_find(ck, "blk.0.attn_q.weight") || ck_find(ck, "blk.0.attn_q_norm.weight")) return OK;
+    return fail(err, ERR_UNSUPPORTED, "architecture", 0,
+                "This is a Qwen2 model (\"%s\", without norms of queries and keys), which this version does not run; take a Qwen3 model.", older);
 }
 
-static int find_architecture(const struct checkpoint *ck, const struct model_ops **out, const char **prefix, struct error *err)
+static int refuse_architecture(struct bytes name, struct error *err)
+{
+    char text[QUOTED], known[192];
+    size_t n = 0;
+    for (const struct architecture *a = architectures; a->name && n < sizeof known; a++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n == 0 ? "" : a[1].name ? ", " : " and ", a->name);
+    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs %s.", quoted(name, text), known);
+}
+
+/* Files without the name are taken for the architecture whose keys they have. */
+static int find_architecture(const struct checkpoint *ck, const struct architecture **out, const char **prefix, struct error *err)
 {
     struct bytes name;
-    char text[QUOTED];
+    char key[KEY_SIZE];
     int status = meta_text(ck, "general.architecture", false, &name, err);
-    *prefix = NULL;
-    for (size_t i = 0; !status && !*prefix && i < sizeof architectures / sizeof *architectures; i++) {
-        *out = architectures[i];
-        if (is_named(ck, name, *out)) *prefix = (*out)->architecture;
-        else if (name.data && (*out)->claim) status = (*out)->claim(ck, name, prefix, err);
+    if (status) return status;
+    for (const struct architecture *a = architectures; a->name; a++) {
+        *out = a;
+        *prefix = a->name;
+        if (name.data ? bytes_equal(name, a->name) : meta_find(ck, model_key(key, a->name, "block_count")) != NULL) return OK;
+        for (const char *const *older = a->older; *older; older++)
+            if (bytes_equal(name, *prefix = *older)) return claim(ck, *older, err);
     }
-    if (status || *prefix) return status;
     if (!name.data) return fail(err, ERR_FORMAT, "missing", 0, "The metadata key general.architecture is missing.");
-    return fail(err, ERR_UNSUPPORTED, "architecture", 0,
-                "The file's architecture is \"%.64s\"; this version runs qwen3, qwen3moe, qwen3vl and qwen3vlmoe.", quoted(name, text));
+    return refuse_architecture(name, err);
 }
 
 /* What a file says that would change all results, and that nothing here computes. */
@@ -84,12 +96,12 @@ static int read_pooling(struct model *m, const struct checkpoint *ck, struct err
 
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
-    const struct model_ops *ops = NULL;
+    const struct architecture *architecture;
     const char *prefix;
     *out = NULL;
     int status = check_kind(ck, err);
-    if (!status) status = find_architecture(ck, &ops, &prefix, err);
-    if (!status) status = ops->open(ops, mem, be, ck, prefix, out, err);
+    if (!status) status = find_architecture(ck, &architecture, &prefix, err);
+    if (!status) status = families[architecture->family]->open(architecture, mem, be, ck, prefix, out, err);
     if (!status) status = check_promises(*out, ck, err);
     return status ? status : read_pooling(*out, ck, err);
 }
@@ -151,11 +163,6 @@ int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *
     if (!status) status = bind_vectors(m, ck, err);
     if (!status) status = m->ops->bind(m, ck, err);
     return status ? status : check_unbound(ck, err);
-}
-
-int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct model_tokenizer *out, struct error *err)
-{
-    return m->ops->tokenizer(ck, out, err);
 }
 
 bool model_of_experts(const struct tensor *t) { return bind_of_experts(t); }

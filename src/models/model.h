@@ -9,6 +9,7 @@
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
 
+#include "load/architecture.h"
 #include "models/batch.h"
 #include "models/bind.h"
 
@@ -34,14 +35,6 @@ struct model_config {
     int n_added;            /* after so many layers something is added to such rows; -1: as the projector has it */
 };
 
-/* How a model's texts become tokens, and which of those end a reply, whatever else its files say. */
-struct model_tokenizer {
-    bool scored;             /* neighbours are joined by their tokens' scores; otherwise by merges, behind Qwen2's split */
-    bool split_assumed;      /* which the files do not say */
-    const char *const *ends; /* NULL at the end */
-    const char *const *pads; /* [2] which stand for a part of an image and of a video, and are never written; NULL: none do */
-};
-
 /* What a conversation leaves behind in a model: keys and values in pages, and perhaps a state beside them. */
 struct cache_shape {
     struct kv_shape kv;
@@ -53,14 +46,10 @@ struct model;
 /* A matrix, or w NULL and the bytes of a vector; both are empty where a model does not have it. */
 typedef void model_part(void *context, const struct weight *w, struct bytes vector);
 
+/* The code of a family of architectures. */
 struct model_ops {
-    const char *architecture;
-    /* Of a file that names another architecture: whether older programs meant this one by it. Sets *prefix to that name, or leaves it; an
-     * error is a name that is known but stands for another model. NULL: never. */
-    int (*claim)(const struct checkpoint *ck, struct bytes name, const char **prefix, struct error *err);
-    int (*open)(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
+    int (*open)(const struct architecture *architecture, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
                 struct model **out, struct error *err);
-    int (*tokenizer)(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
     void (*each)(const struct model *m, model_part *fn, void *context);
@@ -78,6 +67,7 @@ struct model_ops {
 
 struct model {
     const struct model_ops *ops;
+    const struct architecture *architecture;
     const char *prefix;     /* of its metadata keys: the architecture, or the older name that the file has for it */
     struct model_config config;
     struct binder bind;
@@ -88,9 +78,6 @@ struct model {
  * names another one. */
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
 void model_free(struct model *m); /* accepts NULL */
-
-/* By the metadata. ERR_FORMAT "missing", ERR_UNSUPPORTED "tokenizer" for one that the architecture does not have. */
-int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
 
 /* Binds the weights of a file; `more`: others follow. Every weight must be in one of the files, and in one only. */
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err);
@@ -124,12 +111,12 @@ struct outputs model_end(struct model *m, const struct batch *b);
 /* A row of the output head, or for id -1 - i of the matrix of classes, [dim]: whether there is one. Not while a step runs. */
 bool model_output_row(struct model *m, int32_t id, float *out);
 
-/* --- for the architectures --- */
+/* --- for the families --- */
 
 enum { KEY_SIZE = 96 };
 /* "PREFIX.name". Returns out. */
 const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name);
 
-extern const struct model_ops model_qwen3, model_qwen3moe, model_qwen3vl, model_qwen3vlmoe;
+extern const struct model_ops model_qwen3;
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "base/reader.h"
 #include "load/metadata.h"
-#include "models/qwen.h"
 #include "models/qwen3.h"
 
 #include <stdio.h>
@@ -247,14 +246,13 @@ static void qwen3_each(const struct model *base, model_part *fn, void *context)
     each_vector(fn, context, m->output_norm, c->dim);
 }
 
-static int qwen3_open(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
+static int qwen3_open(const struct architecture *architecture, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
                       struct model **out, struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
-    m->base = (struct model){.ops = ops, .prefix = prefix, .bind = {.mem = mem, .be = be}};
-    const bool moe = ops == &model_qwen3moe || ops == &model_qwen3vlmoe, sees = ops == &model_qwen3vl || ops == &model_qwen3vlmoe;
-    int status = qwen3_config(ck, prefix, moe, sees, &m->base.config, &m->rope, err);
+    m->base = (struct model){.ops = &model_qwen3, .architecture = architecture, .prefix = prefix, .bind = {.mem = mem, .be = be}};
+    int status = qwen3_config(architecture, ck, prefix, &m->base.config, &m->rope, err);
     if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
     if (!status) status = read_dense(m, ck, err);
@@ -434,16 +432,9 @@ static const struct weight *qwen3_output(const struct model *base)
     return m->output ? m->output : m->embedding;
 }
 
-/* Four architectures by name: files tell them apart, the forward pass does not. */
-#define QWEN3_OPS(name, older, texts) \
-    { \
-        .architecture = name, .claim = older, .open = qwen3_open, .tokenizer = texts, .bind = qwen3_bind, .free = qwen3_free, \
-        .each = qwen3_each, .cache = qwen3_cache, \
-        .values = qwen3_values, .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
-        .head = qwen3_head, .end = qwen3_end, .output = qwen3_output, \
-    }
-
-const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen_claim, qwen_tokenizer);
-const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", NULL, qwen_tokenizer);
-const struct model_ops model_qwen3vl = QWEN3_OPS("qwen3vl", NULL, qwen_vl_tokenizer);
-const struct model_ops model_qwen3vlmoe = QWEN3_OPS("qwen3vlmoe", NULL, qwen_vl_tokenizer);
+/* Of four architectures: files tell them apart, the forward pass does not. */
+const struct model_ops model_qwen3 = {
+    .open = qwen3_open, .bind = qwen3_bind, .free = qwen3_free, .each = qwen3_each, .cache = qwen3_cache, .values = qwen3_values,
+    .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .head = qwen3_head, .end = qwen3_end,
+    .output = qwen3_output,
+};

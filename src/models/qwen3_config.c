@@ -128,8 +128,10 @@ static int read_sight(const struct keys *k, struct model_config *c, struct error
     return fail(err, ERR_INCONSISTENT, "deepstack", 0, "Images are added after %d layers, but the model has %d.", c->n_added, c->n_layers);
 }
 
-int qwen3_config(const struct checkpoint *ck, const char *prefix, bool moe, bool sees, struct model_config *c, struct rope *rope, struct error *err)
+int qwen3_config(const struct architecture *architecture, const struct checkpoint *ck, const char *prefix, struct model_config *c, struct rope *rope,
+                 struct error *err)
 {
+    const bool moe = architecture->experts;
     struct keys keys = {ck, prefix, 0}, *k = &keys;
     const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
@@ -150,7 +152,7 @@ int qwen3_config(const struct checkpoint *ck, const char *prefix, bool moe, bool
     if (!status) status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err);
     if (!status) status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err);
     if (!status && moe) status = read_experts(k, c, err);
-    if (!status && sees) status = read_sight(k, c, err);
+    if (!status && architecture->sees) status = read_sight(k, c, err);
     if (status) return status;
     c->eps = (float)eps;
     if (c->rope_dim == 0) c->rope_dim = c->head_dim;

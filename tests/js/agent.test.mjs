@@ -30,7 +30,7 @@ async function idsOf(request, template) {
   const given = checkMessages(messages);
   const own = { tokenize: (...all) => engine.tokenize(...all), facts: engine.facts, chatTemplate: () => template, contextSize: 1e6, longestToken: () => 256 };
   const chat = new Chat(/** @type {any} */ (own), async (text, variables) => render(text, variables));
-  return Array.from((await chat.prompt(given, { thinking: true, tools: new Tools(given, checkOptions('chat', { tools: options.tools }), formOf(template)) })).ids);
+  return Array.from((await chat.prompt(given, { thinking: true, tools: new Tools(given, checkOptions('chat', { tools: options.tools }), formOf(template, engine.facts)) })).ids);
 }
 
 for (const [name, prompts] of Object.entries(templates)) {

@@ -6,8 +6,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Tools } from '../../js/reply/tools.js';
-import { Chat, builtInChat, goOn, knowsThinking } from '../../js/reply/chat.js';
+import { FORMS } from '../../js/reply/calls.js';
+import { Chat, builtInChat, goOn as goOnWith, knowsThinking } from '../../js/reply/chat.js';
 import { protect as protectSteps } from '../../js/reply/guard.js';
+import { MARKS } from '../../js/reply/marks.js';
 import { atOnce } from '../../js/shared/steps.js';
 import { render as renderInSlices } from '../../js/worker/template.js';
 import { checkMessages } from '../../js/page/messages.js';
@@ -15,7 +17,8 @@ import { random } from '../fixtures/random.mjs';
 import { TEMPLATE, rejectsWith, render } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
-const protect = (/** @type {[any, string, any?]} */ ...given) => atOnce(protectSteps(...given));
+const protect = (/** @type {any} */ messages, /** @type {string} */ template) => atOnce(protectSteps(messages, template, MARKS.qwen));
+const goOn = (/** @type {string} */ prompt, /** @type {any} */ begun) => goOnWith(MARKS.qwen, prompt, begun);
 
 const THOUGHTS = JSON.parse(await readFile(new URL('../fixtures/tools/thoughts.json', import.meta.url), 'utf8'));
 
@@ -27,7 +30,7 @@ const MARK = String.fromCodePoint(0xfdd0);
 function split(messages, { template = TEMPLATE, thinking, generationPrompt = true } = {}) {
   const { sentinel, messages: guarded } = protect(messages, template);
   const variables = { messages: guarded, add_generation_prompt: generationPrompt, ...(thinking !== undefined && { enable_thinking: thinking }) };
-  const text = template ? render(template, variables) : builtInChat(guarded, thinking, undefined, generationPrompt);
+  const text = template ? render(template, variables) : builtInChat(MARKS.qwen, guarded, thinking, undefined, generationPrompt);
   return text.replace(/<\|im_start\|>|<\|im_end\|>|<\/?think>/g, '[$&]').replaceAll(String.fromCodePoint(sentinel), '');
 }
 
@@ -124,7 +127,7 @@ test('messages that are made to take long do not', () => soon(1500, () => timed(
 function fakeEngine({ template = TEMPLATE, marks = ['<think>', '</think>'] } = {}) {
   const asked = [];
   return {
-    asked, contextSize: 4096, facts: { architecture: 'qwen3', added: { before: [], after: [] } }, chatTemplate: () => template, longestToken: () => 8,
+    asked, contextSize: 4096, facts: { marks: 'qwen', card: { plain: { temperature: 0.7, topP: 0.8 }, thinking: { temperature: 0.6 } }, added: { before: [], after: [] } }, chatTemplate: () => template, longestToken: () => 8,
     tokenize(text, mode, sentinel = 0) {
       asked.push(text);
       const pieces = text.replaceAll(String.fromCodePoint(sentinel), '').split(/(<\/?think>)/).flatMap((piece) => (marks.includes(piece) ? [piece] : [...piece]));
@@ -162,7 +165,7 @@ test('a conversation with tools takes the template for tools, where there is one
     const asked = [];
     const chat = new Chat(engine, async (template, json) => { asked.push([template, JSON.parse(json).tools?.length]); return ''; });
     const messages = [user('Hi')];
-    for (const options of [{}, { tools: [] }, { tools: [{ name: 'f' }] }]) await chat.prompt(messages, { tools: new Tools(messages, options) });
+    for (const options of [{}, { tools: [] }, { tools: [{ name: 'f' }] }]) await chat.prompt(messages, { tools: new Tools(messages, options, FORMS.json) });
     assert.deepEqual(asked, [['usual', undefined], ['usual', undefined], [forTools || 'usual', 1]]);
   }
 });

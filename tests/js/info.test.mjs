@@ -26,6 +26,7 @@ const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'quern-info-'));
 after(() => rmSync(folder, { recursive: true }));
 
+const VISION = join(PROJECT, 'tests/fixtures/vision/models');
 const golden = (name) => join(PROJECT, GOLDEN, `${name}.gguf`);
 
 function file(name, bytes) {
@@ -90,6 +91,18 @@ test('golden files: the numbers of their tensor tables, in wasm and natively', a
   }
 });
 
+test('what depends on the architecture alone, in wasm and natively', async () => {
+  const plain = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
+  const thinking = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
+  const text = { card: { plain, thinking }, marks: 'qwen', callForm: 'json', takesVision: false };
+  const seeing = { ...text, card: { plain: { ...plain, presencePenalty: 1.5 }, thinking: { ...thinking, temperature: 1 } }, takesVision: true };
+  const paths = { qwen3: NANO, qwen3moe: golden('moe-nano.Q8_0'), qwen3vl: join(VISION, 'dense/hf'), qwen3vlmoe: join(VISION, 'moe/hf') };
+  for (const [architecture, path] of Object.entries(paths)) {
+    const expected = { architecture, ...(architecture.includes('vl') ? seeing : text) };
+    for (const facts of [await info(path), await native(path)]) assert.deepEqual(pick(facts, expected), expected);
+  }
+});
+
 test('a loaded model says the same, and plans the same', async () => {
   for (const path of [NANO, golden('moe-nano.Q8_0')]) {
     const model = await load(path, { threads: 1, contextSize: 100, variant: 'simd' });
@@ -150,6 +163,11 @@ test('what a file does not say, or says otherwise, is told', async () => {
     for (const facts of [await info(path), await native(path)]) assert.deepEqual([facts.assumed, facts.architecture], [assumed, 'qwen3']);
     for (const [key, value] of Object.entries(assumed)) assert.match(await text(path), new RegExp(`(assumed)? +${key} is taken to be ${value}\\n`));
   }
+});
+
+test('another architecture is refused, and the sentence names those that run', async () => {
+  const path = file('mamba.gguf', tinyModel({}, { kv: { 'general.architecture': ['string', 'mamba'] } }));
+  assert.match(await failure(path), /architecture is "mamba"; this version runs qwen3, qwen3moe, qwen3vl and qwen3vlmoe\.\n/);
 });
 
 test('a split model is described by the headers of all its files', async () => {

@@ -55,9 +55,11 @@ const cut = (body, size) => body.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
 const P = (key, value) => `<parameter=${key}>\n${value}\n</parameter>\n`;
 const F = (inside, name = 'f') => `\n<function=${name}>\n${inside}</function>\n`;
 
-test('the template says which form calls have, whatever the model is called', () => {
-  assert.equal(formOf(TAGGED), FORMS.tagged);
-  for (const template of ['', TEMPLATE, '<function=a>{"x": 1}</function> <tool_call>', '<seed:tool_call><function=a><parameter=b>']) assert.equal(formOf(template), FORMS.json);
+test('the template says which form calls have, whatever the model is called; where it shows none, the architecture does', () => {
+  for (const callForm of ['json', 'tagged']) assert.equal(formOf(TAGGED, { callForm }), FORMS.tagged);
+  for (const template of ['', TEMPLATE, '<function=a>{"x": 1}</function> <tool_call>', '<seed:tool_call><function=a><parameter=b>']) {
+    for (const callForm of ['json', 'tagged']) assert.equal(formOf(template, { callForm }), FORMS[callForm]);
+  }
 });
 
 test('a value means what the schema says, however the call is cut into pieces', () => {
@@ -138,7 +140,7 @@ test('what calls are limited to: the form\'s own grammar, and names that its tag
   for (const make of [() => callLimits({ tools: [{ name: 'a>b' }] }, FORMS.tagged), () => new Tools([], { tools: [{ name: 'x' }, { name: 'a>b' }] }, FORMS.tagged)]) {
     assert.throws(make, (error) => error.code === 'use/param' && /^options\.tools\[\d\]\.name$/.test(error.detail.param) && /'>'/.test(error.message));
   }
-  assert.deepEqual(callLimits({ tools: [{ name: 'a>b' }] }).names, ['a>b']);
+  assert.deepEqual(callLimits({ tools: [{ name: 'a>b' }] }, FORMS.json).names, ['a>b']);
 });
 
 // --- the demo model with such a template ---

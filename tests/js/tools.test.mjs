@@ -8,20 +8,27 @@ import { load } from '../../dist/node.js';
 import { run } from '../../dist/run.js';
 import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions } from '../../js/page/options.js';
+import { FORMS } from '../../js/reply/calls.js';
 import { Chat } from '../../js/reply/chat.js';
 import { protect as protectSteps } from '../../js/reply/guard.js';
+import { MARKS } from '../../js/reply/marks.js';
 import { atOnce } from '../../js/shared/steps.js';
 import { jsonText } from '../../js/shared/raw-json.js';
 import { ReplyText } from '../../js/reply/text.js';
 import { CallGuide } from '../../js/reply/call-guide.js';
 import { Guide } from '../../js/reply/guide.js';
-import { Tools, callLimits } from '../../js/reply/tools.js';
+import { Tools as AnyTools, callLimits as anyLimits } from '../../js/reply/tools.js';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { modelSpec } from '../fixtures/make-model.mjs';
 import { engineOver } from './engine-host.mjs';
 import { DEMO, TEMPLATE, rejectsWith, render } from './helper.mjs';
 
-const protect = (/** @type {[any, string, any?]} */ ...given) => atOnce(protectSteps(...given));
+const protect = (/** @type {any} */ messages, /** @type {string} */ template, /** @type {any} */ list) => atOnce(protectSteps(messages, template, MARKS.qwen, list));
+const callLimits = (/** @type {any} */ options, /** @type {any} */ form = FORMS.json) => anyLimits(options, form);
+
+class Tools extends AnyTools {
+  constructor(/** @type {any} */ messages, /** @type {any} */ options) { super(messages, options, FORMS.json); }
+}
 
 const json = async (name) => JSON.parse(await readFile(new URL(`../fixtures/tools/${name}`, import.meta.url), 'utf8'));
 const { tools: TOOLS, conversations } = await json('conversations.json');

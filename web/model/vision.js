@@ -8,7 +8,7 @@ import { SEEING } from './known.js';
 export const isProjector = ({ name }) => /mmproj.*\.gguf$/i.test(name);
 
 /** Whether a model could see, had it been loaded with its projector. @param {?import('quern').Model} model */
-export const lacksVision = (model) => Boolean(model && !model.info.vision && /^qwen3vl/.test(model.info.architecture));
+export const lacksVision = (model) => Boolean(model?.info.takesVision && !model.info.vision);
 
 /**
  * Whether images can be shown to the model in use; says what helps if not.

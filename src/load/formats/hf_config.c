@@ -5,6 +5,7 @@
 #include "load/formats/hf.h"
 
 #include "base/num.h"
+#include "load/architecture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,24 +89,13 @@ struct hf_config *hf_config_new(struct mem *m)
 
 /* --- what it is --------------------------------------------------------------------------------------- */
 
-/* Classes of transformers: the trunk alone is one too, which programs for vectors keep. Then its own name for the family. */
-static const struct known {
-    const char *name, *trunk, *type, *gguf; /* gguf: as GGUF files know it */
-    bool sees;
-} known[] = {
-    {"Qwen3ForCausalLM", "Qwen3Model", "qwen3", "qwen3", false},
-    {"Qwen3MoeForCausalLM", "Qwen3MoeModel", "qwen3_moe", "qwen3moe", false},
-    {"Qwen3VLForConditionalGeneration", "Qwen3VLModel", "qwen3_vl", "qwen3vl", true},
-    {"Qwen3VLMoeForConditionalGeneration", "Qwen3VLMoeModel", "qwen3_vl_moe", "qwen3vlmoe", true},
-};
-
-/* NULL: another one. The family counts where no class is named. */
-static const struct known *known_of(const struct hf_config *c)
+/* NULL: another one. */
+static const struct architecture *known_of(const struct hf_config *c)
 {
-    for (const struct known *k = known; k < known + sizeof known / sizeof *known; k++) {
-        bool is = c->architecture.data ? bytes_equal(c->architecture, k->name) || bytes_equal(c->architecture, k->trunk)
-                                       : bytes_equal(c->model_type, k->type);
-        if (is) return k;
+    for (const struct architecture *a = architectures; a->name; a++) {
+        bool is = c->architecture.data ? bytes_equal(c->architecture, a->class) || bytes_equal(c->architecture, a->trunk)
+                                       : bytes_equal(c->model_type, a->type);
+        if (is) return a;
     }
     return NULL;
 }
@@ -115,8 +105,8 @@ static bool sees(const struct hf_config *c) { return known_of(c) && known_of(c)-
 /* The name in GGUF files; an unknown one stays, to be refused by name. */
 static struct bytes architecture_name(const struct hf_config *c)
 {
-    const struct known *k = known_of(c);
-    if (k) return (struct bytes){(const uint8_t *)k->gguf, strlen(k->gguf)};
+    const struct architecture *a = known_of(c);
+    if (a) return (struct bytes){(const uint8_t *)a->name, strlen(a->name)};
     return c->architecture.data ? c->architecture : c->model_type;
 }
 
@@ -356,8 +346,8 @@ static void set_defaults(struct hf_config *c)
 /* Of a model that sees, whose experts' shares are always made to sum up to 1. */
 static void set_sight(struct hf_config *c)
 {
-    static const int32_t published[] = {24, 20, 20};
-    if (!c->n_sections) memcpy(c->sections, published, sizeof published), c->n_sections = 3;
+    const struct architecture *a = known_of(c);
+    if (!c->n_sections) memcpy(c->sections, a->sections, SECTIONS_SAID * sizeof *a->sections), c->n_sections = SECTIONS_SAID;
     if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* as GGUF files have them */
     c->truth[NORM_TOPK] = true;
 }
@@ -372,7 +362,7 @@ static void write_list(struct writer *w, const char *name, const int32_t *list, 
 
 static int refuse(struct error *err, const char *rule, const char *what) { return fail(err, ERR_UNSUPPORTED, rule, 0, "%s", what); }
 
-/* Attention in a window is refused where a layer has one: of a mixture of experts each; of others those that layer_types names, or else those
+/* Attention in a window is refused where a layer has one: of some architectures each; of others those that layer_types names, or else those
  * from max_window_layers on. A window as long as the context is none. */
 static int check_windows(const struct hf_config *c, struct error *err)
 {
@@ -383,7 +373,7 @@ static int check_windows(const struct hf_config *c, struct error *err)
     if (c->layer_type.data)
         return fail(err, ERR_UNSUPPORTED, "architecture", 0, "Layers of the type \"%.64s\" are not supported; Qwen3's have full attention.",
                     quoted(c->layer_type, text));
-    if (bytes_equal(architecture_name(c), "qwen3moe")) from = 0;
+    if (known_of(c)->windows) from = 0;
     else if (c->has_layer_types) windows = false;
     if (!windows || (c->there[LAYERS] && from >= c->integer[LAYERS])) return OK;
     return refuse(err, "architecture", "Attention in a sliding window is not supported.");

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * tokenizer.json -> the vocabulary as GGUF files have it, and what the post-processor's template puts around a text. Only byte-level BPE behind
- * Qwen2's split is taken; any other kind is refused by its name, since a vocabulary behind another split gives wrong tokens without a sign.
+ * a split that we know is taken; any other kind is refused by its name, since a vocabulary behind another split gives wrong tokens without a sign.
  */
+#include "load/architecture.h"
 #include "load/formats/hf.h"
 #include "load/formats/hf_template.h"
 
 #include <string.h>
 
 enum { TOKENS_MAX = 1 << 24, HOLES_MAX = 4096 };
-
-static const char qwen2_split[] =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 static const char *const keys[] = {"model", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", NULL};
 enum { MODEL, ADDED, NORMALIZER, PRE, POST };
@@ -36,7 +34,8 @@ struct hf_tokenizer {
     struct buffer merges; /* packed strings "left right" */
     uint64_t n_merges;
     uint32_t n_ids;       /* the highest id and 1 */
-    bool model, pre;
+    bool model;
+    const char *split;    /* as GGUF files call it; NULL: there is none */
     struct hf_added added;
 };
 
@@ -231,10 +230,15 @@ static struct component read_component(struct json_reader *r)
     return c;
 }
 
-static bool is_qwen2_split(const struct component *c)
+/* By its expression; name NULL: none that we know. */
+static const struct text_split *split_of(struct bytes regex)
 {
-    return bytes_equal(c->type, "Split") && bytes_equal(c->regex, qwen2_split) && bytes_equal(c->behavior, "Isolated") && !c->invert;
+    const struct text_split *s = text_splits;
+    while (s->name && !bytes_equal(regex, s->regex)) s++;
+    return s;
 }
+
+static bool is_split(const struct component *c) { return bytes_equal(c->type, "Split") && bytes_equal(c->behavior, "Isolated") && !c->invert; }
 
 static bool is_byte_level(const struct component *c) { return bytes_equal(c->type, "ByteLevel") && !c->use_regex && !c->add_prefix_space; }
 
@@ -243,19 +247,21 @@ static void refuse_pre(struct json_reader *r, struct bytes name)
     hf_unsupported(r, "tokenizer", "The pre-tokenizer is not supported, Qwen3's is Qwen2's", name);
 }
 
-static void read_sequence(struct json_reader *r)
+static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)
 {
     int n = 0;
     if (!json_open(r, JSON_ARRAY)) return;
     for (; json_more(r); n++) {
         struct component c = read_component(r);
-        if (n == 0 ? !is_qwen2_split(&c) : n == 1 ? !is_byte_level(&c) : true)
-            refuse_pre(r, c.regex.data && !bytes_equal(c.regex, qwen2_split) ? c.regex : c.type);
+        const struct text_split *split = split_of(c.regex);
+        if (n == 0) t->split = split->name;
+        if (n == 0 ? !split->name || !is_split(&c) : n == 1 ? !is_byte_level(&c) : true)
+            refuse_pre(r, c.regex.data && !split->name ? c.regex : c.type);
     }
     if (n != 2) refuse_pre(r, nothing);
 }
 
-/* Qwen2's: the split, then bytes as characters. */
+/* A split that we know, then bytes as characters. */
 static void read_pre(struct hf_tokenizer *t, struct json_reader *r)
 {
     struct bytes key, type = nothing;
@@ -265,11 +271,10 @@ static void read_pre(struct hf_tokenizer *t, struct json_reader *r)
         if (bytes_equal(key, "type")) json_string_value(r, &type);
         else if (bytes_equal(key, "pretokenizers")) {
             sequence = true;
-            read_sequence(r);
+            read_sequence(t, r);
         } else json_skip(r);
     }
     if (!sequence || !bytes_equal(type, "Sequence")) refuse_pre(r, type);
-    t->pre = true;
 }
 
 static void read_outer(struct json_reader *r, const char *accepted, const char *complaint)
@@ -324,7 +329,7 @@ static int write_vocabulary(struct hf_tokenizer *t, struct checkpoint *model, co
                             struct error *err)
 {
     int status = ck_put_text(model, "tokenizer.ggml.model", text_of("gpt2"), err);
-    if (!status) status = ck_put_text(model, "tokenizer.ggml.pre", text_of("qwen2"), err);
+    if (!status) status = ck_put_text(model, "tokenizer.ggml.pre", text_of(t->split), err);
     if (!status) status = ck_put_array(model, "tokenizer.ggml.tokens", META_STRING, view(texts), t->n_ids, err);
     if (!status) status = ck_put_array(model, "tokenizer.ggml.token_type", META_I32, view(types), t->n_ids, err);
     return status ? status : ck_put_array(model, "tokenizer.ggml.merges", META_STRING, view(&t->merges), t->n_merges, err);
@@ -349,7 +354,7 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     struct buffer texts = {0}, types = {0};
     size_t n = t->tokens.size / sizeof(struct token);
     if (!t->model || n == 0) return fail(err, ERR_FORMAT, "vocab", 0, "The tokenizer.json file has no vocabulary.");
-    if (!t->pre) return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer.json file has no pre-tokenizer; Qwen3's is Qwen2's.");
+    if (!t->split) return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer.json file has no pre-tokenizer; Qwen3's is Qwen2's.");
     if (t->n_ids > 2 * n + HOLES_MAX)
         return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %zu tokens with ids up to %u.", n, (unsigned)t->n_ids - 1);
     uint32_t *by_id = mem_array(t->mem, t->n_ids, sizeof *by_id);

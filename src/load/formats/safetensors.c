@@ -8,6 +8,7 @@
  */
 #include "base/json_reader.h"
 #include "base/reader.h"
+#include "load/architecture.h"
 #include "load/formats/hf.h"
 #include "load/metadata.h"
 
@@ -416,7 +417,7 @@ static enum order order_of(const struct tensor *t, const struct stack *s, uint64
 }
 
 /* What square ones are: what the others of the file are, or else what the version of transformers writes that saved them. */
-static enum order usual_order(const struct checkpoint *ck, const struct checkpoint *model, struct bytes architecture, uint64_t dim)
+static enum order usual_order(const struct checkpoint *ck, const struct checkpoint *model, bool turned, uint64_t dim)
 {
     struct bytes version;
     struct stack s;
@@ -424,7 +425,7 @@ static enum order usual_order(const struct checkpoint *ck, const struct checkpoi
         if (is_stacked(ck, &ck->tensors[i], &s) && order_of(&ck->tensors[i], &s, dim) != EITHER) return order_of(&ck->tensors[i], &s, dim);
     meta_text(model, "config.transformers", false, &version, NULL);
     bool newer = version.size && version.data[0] >= '5' && version.data[0] <= '9';
-    return newer || !bytes_equal(architecture, "qwen3vlmoe") ? BY_ROWS : BY_COLUMNS;
+    return turned && !newer ? BY_COLUMNS : BY_ROWS;
 }
 
 /* -> as many tensors as the stack has matrices for each expert. */
@@ -452,11 +453,11 @@ static int split_stack(struct checkpoint *ck, size_t i, const struct stack *s, e
 }
 
 /* Some programs undo stacks by columns as if they were by rows: half of the columns of both matrices under each one's name. */
-static int check_halves(const struct checkpoint *ck, struct bytes architecture, uint64_t dim, struct error *err)
+static int check_halves(const struct checkpoint *ck, uint64_t dim, struct error *err)
 {
     struct bytes rest;
     int layer, e;
-    for (size_t at = ck_first(ck, "blk."); bytes_equal(architecture, "qwen3vlmoe") && ck_rest(ck, at, "blk.", &rest); at++) {
+    for (size_t at = ck_first(ck, "blk."); ck_rest(ck, at, "blk.", &rest); at++) {
         const struct tensor *t = &ck->tensors[ck->by_name[at]];
         if (!take_index(&rest, &layer) || !take_text(&rest, "ffn_gate.") || !take_index(&rest, &e) || t->cols == dim || 2 * t->rows != dim) continue;
         return fail(err, ERR_UNSUPPORTED, "experts", t->name.at,
@@ -477,8 +478,10 @@ static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, s
     if (status) return status;
     snprintf(key, sizeof key, "%.*s.embedding_length", (int)(architecture.size < 64 ? architecture.size : 64), (const char *)architecture.data);
     if (meta_int(model, key, 0, INT64_MAX, &unknown, &dim, NULL)) dim = 0;
-    status = check_halves(ck, architecture, (uint64_t)dim, err);
-    enum order usual = usual_order(ck, model, architecture, (uint64_t)dim);
+    const struct architecture *a = architecture_named(architecture);
+    bool turned = a && a->turned;
+    if (turned) status = check_halves(ck, (uint64_t)dim, err);
+    enum order usual = usual_order(ck, model, turned, (uint64_t)dim);
     for (size_t i = 0; !status && i < n; i++) {
         if (!is_stacked(ck, &ck->tensors[i], &s)) continue;
         enum order order = order_of(&ck->tensors[i], &s, (uint64_t)dim);
