@@ -20,6 +20,9 @@ const OUT = 8 * FACTS;
 
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const PRIORITIES = { normal: 0, background: 1 };
+/** Of src/wasm.c's wasm_chat_template(). */
+const TEMPLATES = { chat: 0, tools: 2 };
+
 const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
@@ -137,7 +140,11 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  chatTemplate(tools = false) { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, tools ? 2 : 0, this.#out), this.#out); }
+  /** The chat template; '' where the file has none. @param {boolean} [tools] of conversations with tools, which may have one of their own */
+  chatTemplate(tools = false) {
+    const template = (which) => this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, which, this.#out), this.#out);
+    return (tools && template(TEMPLATES.tools)) || template(TEMPLATES.chat);
+  }
 
   /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given; and pages of the cache. */
   memory() {

@@ -102,7 +102,7 @@ export class Chat {
   constructor(engine, render) {
     this.#engine = engine;
     this.#template = engine.chatTemplate();
-    this.#toolTemplate = engine.chatTemplate(true) || this.#template;
+    this.#toolTemplate = engine.chatTemplate(true);
     this.#render = render;
     this.#channels = channelsOf(engine, CHANNELS);
   }
