@@ -7,7 +7,7 @@ import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
 import { ENGINE, NOTICE } from '../shared/protocol.js';
-import { sum } from '../store/local.js';
+import { sum } from '../shared/sum.js';
 import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js';
 
 /**
