@@ -5,7 +5,8 @@
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { schemaOf, toolOf } from './standard.js';
-import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, isRecord, ofType, oneOf, read } from './values.js';
+import { isRecord } from '../shared/kinds.js';
+import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;

@@ -2,9 +2,6 @@
 // What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing is.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
-
-export { isRecord };
 
 export const integer = (min, max) => (value) => (Number.isSafeInteger(value) && value >= min && value <= max
   ? null : `must be a whole number from ${min} to ${max === Number.MAX_SAFE_INTEGER ? '2^53-1' : max}`);
@@ -33,7 +30,7 @@ const PLACE = 4;
 const DEEP = 500;
 
 /** Not a Map, nor anything else whose fields JSON would silently pass over. */
-function isPlain(value) {
+export function isPlain(value) {
   const parent = Object.getPrototypeOf(value);
   return Array.isArray(value) || !parent || !Object.getPrototypeOf(parent);
 }
