@@ -12,6 +12,7 @@
 #include "engine/scheduler.h"
 #include "engine/state.h"
 #include "image/image.h"
+#include "option_data.h"
 #include "quern.h"
 #include "text/vocab.h"
 
@@ -78,41 +79,16 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 
 /* --- engine --- */
 
-/* Options by their places in a table of doubles; js/engine/engine.js has the same order. */
-enum option {
-    OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
-    OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
-    OPTION_PARALLEL, OPTION_KV_POSITIONS, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_VIDEO_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE,
-    OPTION_BACKEND
-};
-
-/* What lies below the break is in use already, and a little is left for the caller's arguments. */
+/* table: a double for each of ENGINE_OPTIONS. The memory's limit is what it can grow to; what lies below the break is in use already, and a little
+ * is left for the caller's arguments. */
 EXPORT address wasm_new(address table)
 {
-    const double *o = TO(const double, table), taken = FROM(sbrk(0)) + (2 << 20);
-    struct quern_options options = {
-        .threads = (int)o[OPTION_THREADS],
-        .context_size = (int)o[OPTION_CONTEXT_SIZE],
-        .kv = (enum quern_kv)o[OPTION_KV],
-        .chunk = (int)o[OPTION_CHUNK],
-        .backend = (int)o[OPTION_BACKEND],
-        .scalar = o[OPTION_SCALAR] != 0,
-        .profile = o[OPTION_PROFILE] != 0,
-        .inspect = o[OPTION_INSPECT] != 0,
-        .quantize = (enum quern_quantize)o[OPTION_QUANTIZE],
-        .embeddings = (enum quern_quantize)o[OPTION_EMBEDDINGS],
-        .file_size = (uint64_t)o[OPTION_FILE_SIZE],
-        .files = (int)o[OPTION_FILES],
-        .rest_size = (uint64_t)o[OPTION_REST_SIZE],
-        .parallel = (int)o[OPTION_PARALLEL],
-        .kv_positions = (int)o[OPTION_KV_POSITIONS],
-        .blind = o[OPTION_BLIND] != 0,
-        .max_pixels = o[OPTION_MAX_PIXELS],
-        .max_video_pixels = o[OPTION_MAX_VIDEO_PIXELS],
-        .media_cache = (uint64_t)o[OPTION_MEDIA_CACHE],
-        .vision_size = (uint64_t)o[OPTION_VISION_SIZE],
-        .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
-    };
+    const double *next = TO(const double, table), taken = FROM(sbrk(0)) + (2 << 20);
+    struct quern_options options = {0};
+#define READ(field) options.field = (__typeof__(options.field))*next++;
+    ENGINE_OPTIONS(READ)
+#undef READ
+    options.memory_limit = (double)options.memory_limit > taken ? options.memory_limit - (uint64_t)taken : 1;
     return FROM(quern_new(&options));
 }
 

@@ -5,6 +5,7 @@
 
 import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
+import { ENGINE, QUANTIZED } from '../shared/options.js';
 import { atOnce } from '../shared/steps.js';
 import { CHUNK } from '../shared/chunk.js';
 import { Heap } from './heap.js';
@@ -23,14 +24,6 @@ const PRIORITIES = { normal: 0, background: 1 };
 /** Of src/wasm.c's wasm_chat_template(). */
 const TEMPLATES = { chat: 0, tools: 2 };
 
-const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
-
-/** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
-const OPTIONS = [
-  'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
-  'parallel', 'kvPositions', 'blind', 'maxPixels', 'maxVideoPixels', 'mediaCache', 'visionSize',
-  'backend',
-];
 
 /**
  * Names for the numbers of struct quern_event: its types, how a reply ends, and how many numbers it has.
@@ -78,9 +71,9 @@ export class Engine {
 
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
-   * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others; backend: a
-   *   row of src/compute/backends.c, and its device: `answer()` resolves with the milliseconds that it took for what was asked last, and rejects when
-   *   it is lost
+   * @param {object} options those of ENGINE; what is not given is 0. memoryLimit: bytes that the memory may grow to; fileSize: of the first of
+   *   `files`; restSize: of the others; backend: a row of src/compute/backends.c, and its device: `answer()` resolves with the milliseconds that it
+   *   took for what was asked last, and rejects when it is lost
    */
   constructor({ wasm, memory }, options) {
     this.#wasm = wasm;
@@ -90,8 +83,8 @@ export class Engine {
     const { kv = 'f16', quantize, files = 1, device = null } = options;
     this.#device = device;
     const values = { ...options, ...quantized(quantize), kv: KV_TYPES[kv], files };
-    this.#engine = this.#heap.lend(8 * OPTIONS.length, (table) => {
-      this.#heap.float64(table, OPTIONS.length).set(OPTIONS.map((name) => Number(values[name] ?? 0)));
+    this.#engine = this.#heap.lend(8 * ENGINE.length, (table) => {
+      this.#heap.float64(table, ENGINE.length).set(ENGINE.map((name) => Number(values[name] ?? 0)));
       return wasm._wasm_new(table);
     });
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });

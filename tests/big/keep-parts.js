@@ -88,7 +88,7 @@ function gapsOf(times, from, to) {
  */
 async function restored({ glue, module, chunks, store, rest, token }, beside) {
   const instance = await instantiate(glue, module, 2, 32);
-  const engine = new Engine(instance, { threads: 2, memorySize: instance.maximum, contextSize: 2560, kvPositions: 5120, parallel: 2 });
+  const engine = new Engine(instance, { threads: 2, memoryLimit: instance.maximum, contextSize: 2560, kvPositions: 5120, parallel: 2 });
   for await (const chunk of chunks()) engine.feed(chunk);
   engine.finish();
   const ids = await keptIds(store);

@@ -79,9 +79,9 @@ test('Q01 over the limit: refused by the header, with what is needed, what is al
   assert.ok(part.read <= 8 * MB, `${part.read} bytes were read`);
   assert.ok(needed > allowed && allowed < 200 * MB && allowed > 185 * MB);
   assert.ok(contextSize > 2000 && contextSize < 40_000);
-  const engine = await engineOver(bytes.subarray(0, part.read), { contextSize, memorySize: 200 * MB });
+  const engine = await engineOver(bytes.subarray(0, part.read), { contextSize, memoryLimit: 200 * MB });
   assert.equal(engine.plan().contextSize, contextSize);
-  const tight = await rejectsWith(engineOver(bytes.subarray(0, part.read), { contextSize: contextSize + 32, memorySize: 200 * MB }), 'mem/plan');
+  const tight = await rejectsWith(engineOver(bytes.subarray(0, part.read), { contextSize: contextSize + 32, memoryLimit: 200 * MB }), 'mem/plan');
   assert.equal(tight.detail.contextSize, contextSize);
 });
 
