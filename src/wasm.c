@@ -23,7 +23,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"17\"\n"
+        ".ascii \"18\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -202,9 +202,10 @@ EXPORT address wasm_logits(address s, address out)
 
 EXPORT int wasm_output_row(address e, int id, address out) { return quern_output_row(ENGINE(e), id, TO(float, out)); }
 
-/* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
+/* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs; silent [n_silent]: int32. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
-                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens)
+                            float frequency_penalty, double seed, address bias, int n_bias, address silent, int n_silent,
+                            int max_tokens)
 {
     const struct quern_reply reply = {
         .sampling.temperature = temperature,
@@ -218,6 +219,8 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
         .sampling.bias = TO(const struct logit_bias, bias),
         .sampling.n_bias = n_bias,
         .max_tokens = max_tokens,
+        .silent = TO(const int32_t, silent),
+        .n_silent = n_silent,
     };
     return quern_reply_begin(SEQUENCE(s), &reply);
 }
@@ -227,8 +230,12 @@ EXPORT int wasm_reply_allow(address s, address bits, int flags) { return quern_r
 
 EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 
-/* struct quern_event [n], of eight int32 each; out [1]: n, an int32. */
-EXPORT address wasm_events(address e, address out) { return FROM(quern_events(ENGINE(e), TO(int, out))); }
+/* struct quern_event [n], of eleven int32 each; out [2]: n, an int32; behind it, a double, the address of their texts. */
+EXPORT address wasm_events(address e, address out)
+{
+    TO(double, out)[1] = FROM(quern_event_text(ENGINE(e)));
+    return FROM(quern_events(ENGINE(e), TO(int, out)));
+}
 
 /* out [9 + SCHED_SIZES]: struct sched_facts in order. */
 EXPORT void wasm_facts(address e, address out)
@@ -241,7 +248,8 @@ EXPORT void wasm_facts(address e, address out)
     for (int i = 0; i < SCHED_SIZES; i++) TO(double, out)[9 + i] = (double)f.sizes[i];
 }
 
-EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }
+/* What is left of the text of a reply that its owner ends. */
+EXPORT address wasm_rest(address s, address out) { return view(quern_stream(SEQUENCE(s), -1), out); }
 
 /* --- kept conversations --- */
 

@@ -31,6 +31,8 @@ const TEMPLATES = { chat: 0, tools: 2 };
  * @property {'read' | 'token' | 'end' | 'letGo' | 'look'} type
  * @property {number} number of the sequence
  * @property {number} token
+ * @property {number} kind of a token: of tokenizer.ggml.token_type
+ * @property {string} text that a token completes; at an end what is left
  * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of images that are to be looked at
  * @property {number} total
  * @property {number} cached
@@ -39,7 +41,7 @@ const TEMPLATES = { chat: 0, tools: 2 };
  */
 const EVENTS = [, 'read', 'token', 'end', 'letGo', 'look'];
 const ENDS = [, 'stop', 'length', 'error', 'context'];
-const EVENT_WORDS = 8;
+const EVENT_WORDS = 11;
 
 /** Positions of a page of the cache. There are two more than the positions need. */
 const PAGE = 32;
@@ -230,10 +232,14 @@ export class Engine {
   events() {
     const address = this.#wasm._wasm_events(this.#engine, this.#out);
     const [n] = this.#heap.int32(this.#out, 1);
+    const [texts] = this.#heap.float64(this.#out + 8, 1);
     const words = this.#heap.int32(address, EVENT_WORDS * n);
     return Array.from({ length: n }, (_, i) => {
-      const [type, number, token, status, done, total, cached, end] = words.subarray(EVENT_WORDS * i);
-      return { type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], error: status < 0 ? this.#error(status) : null };
+      const [type, number, token, status, done, total, cached, end, kind, at, size] = words.subarray(EVENT_WORDS * i);
+      return {
+        type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], kind, text: size ? this.#heap.text(texts + at, size) : '',
+        error: status < 0 ? this.#error(status) : null,
+      };
     });
   }
 

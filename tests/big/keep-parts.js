@@ -58,7 +58,8 @@ const writing = (ids, token, times) => ({
   place: {},
   hold: (sequence) => sequence.set(ids, 'held'),
   begin: (sequence) => sequence.begin({
-    temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, seed: 1, bias: [[token, 1000]], maxTokens: 1e6,
+    temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, seed: 1, bias: [[token, 1000]], silent: [],
+    maxTokens: 1e6,
   }),
   take({ type }) {
     if (type === 'token') times.push(performance.now());

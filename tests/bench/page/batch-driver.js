@@ -45,7 +45,7 @@ export class Batches {
   #begin(ids) {
     const sequence = this.#engine.sequence();
     sequence.set(ids, 'held');
-    sequence.begin({ ...LIKELIEST, bias: this.#engine.facts.endTokens.map((id) => [id, -Infinity]), maxTokens: Infinity });
+    sequence.begin({ ...LIKELIEST, bias: this.#engine.facts.endTokens.map((id) => [id, -Infinity]), silent: [], maxTokens: Infinity });
     return sequence;
   }
 
