@@ -119,13 +119,16 @@ int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *pa
 int quern_sample(struct quern_sequence *s);
 int quern_sample_among(struct quern_sequence *s, const uint32_t *allowed); /* of those with their bit, as sampler_pick() has it; NULL: any */
 /* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
- * gives the rest. Borrowed until the next call. */
+ * gives the rest, also of a reply that the engine samples. Borrowed until the next call. */
 struct bytes quern_stream(struct quern_sequence *s, int32_t id);
 
+enum { QUERN_SILENT_MOST = 32 };
 /* The engine samples and pushes. After quern_sequence_set(QUERN_HELD). OK, ERR_PARAM, ERR_MEM_LOAD, ERR_BUSY (`waiting` wait already). */
 struct quern_reply {
     struct sampler_params sampling;
     int max_tokens; /* <= 0: what the context has room for */
+    const int32_t *silent; /* [n_silent], copied: tokens that are none of its text, such as marks, beside those that only steer */
+    int n_silent;          /* <= QUERN_SILENT_MOST */
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
 /* Between two steps: of which ids its next tokens are, by a bit each, [ceil(tokens / 32)], as sampler_pick() has it; copied. NULL: of all, as at
@@ -142,8 +145,11 @@ enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QU
 enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR, QUERN_CONTEXT }; /* an end token; max_tokens; `status`; the context is full */
 struct quern_event {
     int32_t type, number, token, status, done, total, cached, end; /* number: of the sequence; 0 where they do not apply */
+    int32_t kind;       /* of TOKEN: quern_token_type() */
+    int32_t text, size; /* bytes of quern_event_text(): the whole characters that a TOKEN completes; what is left at an END, but of an error */
 };
 const struct quern_event *quern_events(const struct quern_engine *e, int *n); /* of the last quern_step(); borrowed until the next */
+const uint8_t *quern_event_text(const struct quern_engine *e);               /* the same */
 void quern_facts(const struct quern_engine *e, struct sched_facts *out);      /* engine/scheduler.h */
 
 struct profile *quern_profile(struct quern_engine *e); /* what steps have cost so far (profile.h); NULL unless options.profile */

@@ -12,6 +12,7 @@
 #include "engine/scheduler.h"
 #include "engine/state.h"
 #include "image/image.h"
+#include "option_data.h"
 #include "quern.h"
 #include "text/vocab.h"
 
@@ -22,7 +23,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"17\"\n"
+        ".ascii \"18\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -78,41 +79,16 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 
 /* --- engine --- */
 
-/* Options by their places in a table of doubles; js/engine/engine.js has the same order. */
-enum option {
-    OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
-    OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
-    OPTION_PARALLEL, OPTION_KV_POSITIONS, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_VIDEO_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE,
-    OPTION_BACKEND
-};
-
-/* What lies below the break is in use already, and a little is left for the caller's arguments. */
+/* table: a double for each of ENGINE_OPTIONS. The memory's limit is what it can grow to; what lies below the break is in use already, and a little
+ * is left for the caller's arguments. */
 EXPORT address wasm_new(address table)
 {
-    const double *o = TO(const double, table), taken = FROM(sbrk(0)) + (2 << 20);
-    struct quern_options options = {
-        .threads = (int)o[OPTION_THREADS],
-        .context_size = (int)o[OPTION_CONTEXT_SIZE],
-        .kv = (enum quern_kv)o[OPTION_KV],
-        .chunk = (int)o[OPTION_CHUNK],
-        .backend = (int)o[OPTION_BACKEND],
-        .scalar = o[OPTION_SCALAR] != 0,
-        .profile = o[OPTION_PROFILE] != 0,
-        .inspect = o[OPTION_INSPECT] != 0,
-        .quantize = (enum quern_quantize)o[OPTION_QUANTIZE],
-        .embeddings = (enum quern_quantize)o[OPTION_EMBEDDINGS],
-        .file_size = (uint64_t)o[OPTION_FILE_SIZE],
-        .files = (int)o[OPTION_FILES],
-        .rest_size = (uint64_t)o[OPTION_REST_SIZE],
-        .parallel = (int)o[OPTION_PARALLEL],
-        .kv_positions = (int)o[OPTION_KV_POSITIONS],
-        .blind = o[OPTION_BLIND] != 0,
-        .max_pixels = o[OPTION_MAX_PIXELS],
-        .max_video_pixels = o[OPTION_MAX_VIDEO_PIXELS],
-        .media_cache = (uint64_t)o[OPTION_MEDIA_CACHE],
-        .vision_size = (uint64_t)o[OPTION_VISION_SIZE],
-        .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
-    };
+    const double *next = TO(const double, table), taken = FROM(sbrk(0)) + (2 << 20);
+    struct quern_options options = {0};
+#define READ(field) options.field = (__typeof__(options.field))*next++;
+    ENGINE_OPTIONS(READ)
+#undef READ
+    options.memory_limit = (double)options.memory_limit > taken ? options.memory_limit - (uint64_t)taken : 1;
     return FROM(quern_new(&options));
 }
 
@@ -226,9 +202,10 @@ EXPORT address wasm_logits(address s, address out)
 
 EXPORT int wasm_output_row(address e, int id, address out) { return quern_output_row(ENGINE(e), id, TO(float, out)); }
 
-/* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
+/* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs; silent [n_silent]: int32. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
-                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens)
+                            float frequency_penalty, double seed, address bias, int n_bias, address silent, int n_silent,
+                            int max_tokens)
 {
     const struct quern_reply reply = {
         .sampling.temperature = temperature,
@@ -242,6 +219,8 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
         .sampling.bias = TO(const struct logit_bias, bias),
         .sampling.n_bias = n_bias,
         .max_tokens = max_tokens,
+        .silent = TO(const int32_t, silent),
+        .n_silent = n_silent,
     };
     return quern_reply_begin(SEQUENCE(s), &reply);
 }
@@ -251,8 +230,12 @@ EXPORT int wasm_reply_allow(address s, address bits, int flags) { return quern_r
 
 EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 
-/* struct quern_event [n], of eight int32 each; out [1]: n, an int32. */
-EXPORT address wasm_events(address e, address out) { return FROM(quern_events(ENGINE(e), TO(int, out))); }
+/* struct quern_event [n], of eleven int32 each; out [2]: n, an int32; behind it, a double, the address of their texts. */
+EXPORT address wasm_events(address e, address out)
+{
+    TO(double, out)[1] = FROM(quern_event_text(ENGINE(e)));
+    return FROM(quern_events(ENGINE(e), TO(int, out)));
+}
 
 /* out [9 + SCHED_SIZES]: struct sched_facts in order. */
 EXPORT void wasm_facts(address e, address out)
@@ -265,7 +248,8 @@ EXPORT void wasm_facts(address e, address out)
     for (int i = 0; i < SCHED_SIZES; i++) TO(double, out)[9 + i] = (double)f.sizes[i];
 }
 
-EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }
+/* What is left of the text of a reply that its owner ends. */
+EXPORT address wasm_rest(address s, address out) { return view(quern_stream(SEQUENCE(s), -1), out); }
 
 /* --- kept conversations --- */
 

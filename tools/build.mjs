@@ -11,6 +11,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, transform } from 'esbuild';
+import * as options from '../js/shared/options.js';
 import { withoutNames } from './wasm-names.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -66,6 +67,19 @@ const withoutHints = {
   setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const hintOf = () => "";' })),
 };
 
+/** Columns of the list of options that only the command lines and tools/options.mjs read. */
+const OF_FLAGS = ['flag', 'value', 'text', 'many', 'native', 'engine'];
+
+/** Browsers' bundles have the list of options without these, as data. */
+const withoutFlags = {
+  name: 'options',
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]shared[\\/]options\.js$/ }, () => ({
+    contents: Object.entries(options).map(([name, rows]) => {
+      return `export const ${name} = ${JSON.stringify(rows, (key, value) => (OF_FLAGS.includes(key) ? undefined : value))};`;
+    }).join('\n'),
+  })),
+};
+
 /**
  * In place of the modules that `lent` is made of: each name that is imported of them is the parameter's. A module for each, so that only what is
  * imported is asked for.
@@ -86,7 +100,7 @@ const optionsOf = (entries, platform, { sourcemap = false, plugins = [], ending 
   outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
   target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'], define,
   external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? [...Object.keys(SMALL_WORKERS), ...Object.values(LATER).flat()].map((name) => `./${name}.js`) : ['./cli-main.js'])],
-  logLevel: 'warning', plugins, outExtension: { '.js': ending },
+  logLevel: 'warning', plugins: platform === 'browser' ? [withoutFlags, ...plugins] : plugins, outExtension: { '.js': ending },
 });
 
 async function bundle(...how) {

@@ -11,6 +11,7 @@ import { download, forget, kept, list, remove } from './cli-models.js';
 import { contentOf, mediaParts } from './cli-images.js';
 import { profileTables } from './cli-profile.js';
 import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
+import { OPTIONS } from './cli-syntax.js';
 import { dim, input, out, say } from './cli-terminal.js';
 import { tokenize } from './cli-tokenize.js';
 import { wholeOf } from './cli-values.js';
@@ -24,9 +25,6 @@ import { checkOptions } from '../page/options.js';
 
 /** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
 const MOST_PROMPT = 2 ** 27;
-
-/** The most that `bench` reads or writes, in tokens: what a context can hold. */
-const MOST_TOKENS = 2 ** 24;
 
 /** What is written into the program; one line end at its end belongs to whoever wrote it there. */
 async function readPrompt() {
@@ -170,9 +168,12 @@ async function measure(model, prompt, generate) {
   return timings;
 }
 
+/** A number of tokens. */
+const countOf = (flag, text) => wholeOf(text, `--${flag}`, [OPTIONS[flag].least, OPTIONS[flag].most]);
+
 async function bench({ model: source, load: options, values }) {
-  const prompt = wholeOf(values.prompt ?? '128', '--prompt', [1, MOST_TOKENS]);
-  const generate = wholeOf(values.generate ?? '32', '--generate', [0, MOST_TOKENS]);
+  const prompt = countOf('prompt', values.prompt ?? '128');
+  const generate = countOf('generate', values.generate ?? '32');
   const start = performance.now();
   await withModel(source, options, async (model) => {
     const loadMs = performance.now() - start;

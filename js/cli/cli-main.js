@@ -10,6 +10,7 @@ import { bytesOf, headersFor, numberOf, quantizeOf } from './cli-values.js';
 import { worded } from './cli-wording.js';
 import { checkOptions } from '../page/options.js';
 import { QuernError, badParam } from '../shared/errors.js';
+import { LOAD, REPLY, VISION } from '../shared/options.js';
 
 const typeOf = ({ value, many = false }) => ({ type: value ? 'string' : 'boolean', multiple: many });
 
@@ -39,30 +40,23 @@ function storeOf({ store, 'no-store': none }) {
   return store ?? !none;
 }
 
-/** Limits of images and videos. */
-const visionOf = (number, bytes) => ({
-  minPixels: number('min-pixels'), maxPixels: number('max-pixels'),
-  minVideoPixels: number('min-video-pixels'), maxVideoPixels: number('max-video-pixels'), maxFrames: number('max-frames'),
-  maxImagePixels: number('max-image-pixels'), maxImages: number('max-images'), imageMemoryBytes: bytes('image-memory'),
-});
+/** How values are read that are not taken as they are written. */
+const READERS = { whole: numberOf, between: numberOf, above: numberOf, bytes: bytesOf, quantize: quantizeOf };
+
+/** What the library is asked for by flags, of a table of its options. @param {Record<string, import('../shared/options.js').Row>} table */
+const givenOf = (table, values) => Object.fromEntries(Object.entries(table).filter(([, { flag }]) => flag)
+  .map(([name, { kind, flag }]) => [name, Object.hasOwn(READERS, kind) ? READERS[kind](values[flag], `--${flag}`) : values[flag]]));
 
 /** Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the library. */
 function parse(command, args) {
   const { values, positionals } = readWords(command, args);
   checkWords(command, positionals);
   const [model, text, more] = positionals;
-  const number = (name) => numberOf(values[name], `--${name}`);
   const load = {
-    threads: number('threads'), variant: values.variant, kv: values.kv, quantize: quantizeOf(values.quantize, '--quantize'),
-    contextSize: number('context'), chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'),
-    profile: values.profile, store: storeOf(values), parallel: number('parallel'), kvPositions: number('kv-positions'),
-    vision: values.vision, visionOptions: visionOf(number, (name) => bytesOf(values[name], `--${name}`)),
+    ...givenOf(LOAD, values), visionOptions: givenOf(VISION, values), store: storeOf(values),
     headers: COMMANDS[command].options.includes('header') ? headersFor([model, values.vision], values.header) : undefined, signal: interrupted,
   };
-  const reply = {
-    maxTokens: number('max-tokens'), temperature: number('temperature'), topP: number('top-p'), topK: number('top-k'), minP: number('min-p'),
-    repeatPenalty: number('repeat-penalty'), seed: number('seed'), stop: values.stop,
-  };
+  const { schema, grammar, regex, json, ...reply } = givenOf(REPLY, values);   // those come from files (cli-limits.js)
   return { model, text, more, values, load, reply: checkOptions('complete', reply) };
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A profile as tables for people: what each operation cost while the prompt was read and while text was written.
 
-const COLUMNS = ['calls', 'ms', '%', 'GMAC/s', 'GB/s', 'barriers'];
+import { sum } from '../shared/sum.js';
 
-const sum = (values) => values.reduce((total, value) => total + value, 0);
+const COLUMNS = ['calls', 'ms', '%', 'GMAC/s', 'GB/s', 'barriers'];
 
 const row = (name, cells) => `${name.padEnd(36)}${cells.map((cell) => cell.padStart(10)).join('')}\n`;
 

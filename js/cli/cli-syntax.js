@@ -1,72 +1,68 @@
 // SPDX-License-Identifier: MIT
 // The commands, the words and options that each takes, and what they are for: cli-main.js reads arguments by this, cli-help.js tells it.
-// The native program has a table of its own (src/cli/cli_args.c) with the same texts.
+// The native program has its commands in src/cli/cli_args.c, and the same options (tools/options.mjs).
 
-/** `value`: what an option takes, '' where it takes nothing. */
-export const OPTIONS = {
-  'max-tokens': { value: 'N', text: 'longest reply; 0 only reads the prompt' },
+import * as rows from '../shared/options.js';
+
+/** Rows by their flags. @param {Record<string, import('../shared/options.js').Row>} table */
+const flagsOf = (table) => Object.fromEntries(Object.values(table).filter(({ flag }) => flag).map(({ flag, ...row }) => [flag, row]));
+
+const { vision, store, header, parallel, 'kv-positions': kvPositions, ...load } = flagsOf(rows.LOAD);
+
+const TOKENS = { kind: 'count', most: 2 ** 24 };
+
+/**
+ * The flags of both command lines, as rows of the list of options. `kind` is only said where the value is checked by it; `native`: the native program
+ * has it too, `alone`: this one has not. The native help has them in this order.
+ */
+export const FLAGS = {
+  ...flagsOf(rows.REPLY),
   system: { value: 'TEXT', text: 'what the model is told before the talk' },
   think: { value: '', text: 'thinks before it answers, where the model knows how' },
   'no-think': { value: '', text: 'does not think; the same as without either' },
-  temperature: { value: 'T', text: 'randomness; 0 always takes the likeliest token (0.7, thinking 0.6)' },
-  'top-p': { value: 'P', text: 'of the likeliest tokens those that have this probability together; 1: all (0.8, thinking 0.95)' },
-  'top-k': { value: 'N', text: 'so many of the likeliest tokens; 0: all (20)' },
-  'min-p': { value: 'P', text: 'no token less likely than this share of the likeliest (0)' },
-  'repeat-penalty': { value: 'R', text: 'divides the scores of tokens that were there lately (1)' },
   keep: { value: 'NAME', text: 'keeps what was read and written under this name, so that the next talk that begins like this one goes on at once' },
-  stop: { value: 'TEXT', text: 'ends the reply where this text would come; may be given several times', many: true },
-  seed: { value: 'S', text: 'the same seed gives the same reply' },
-  schema: { value: 'FILE', text: 'the reply is JSON that is valid by this JSON Schema' },
-  grammar: { value: 'FILE', text: 'the reply is what this GBNF grammar describes' },
-  regex: { value: 'PATTERN', text: 'the reply is what this regular expression matches, as a whole' },
-  'json-reply': { value: '', text: 'the reply is JSON' },
-  json: { value: '', text: 'prints JSON' },
-  ids: { value: '', text: 'prints the ids alone, in one line' },
-  nul: { value: '', text: 'takes the input as texts with NUL bytes between them, and prints a line of ids for each' },
-  tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them' },
+  json: { value: '', text: 'prints JSON', native: true },
+  ids: { value: '', text: 'prints the ids alone, in one line', native: true },
+  nul: { value: '', text: 'takes the input as texts with NUL bytes between them, and prints a line of ids for each', native: true },
+  tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them', native: true },
   instruction: { value: 'TEXT', text: 'what texts are searched for, in a sentence; of vectors: makes queries of the texts' },
   dimensions: { value: 'N', text: 'numbers of a vector, the first ones (all)' },
-  out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token' },
+  out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token', native: true },
   messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, images being paths' },
-  vision: { value: 'MMPROJ', text: 'the projector of a GGUF model, with which it reads images; a folder has its own' },
-  image: { value: 'FILE', text: 'an image that is asked about; may be given several times', many: true },
+  prompt: { ...TOKENS, least: 1, value: 'N', text: 'tokens that are read (128)', native: true },
+  generate: { ...TOKENS, least: 0, value: 'N', text: 'tokens that are written (32)', native: true },
+  type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k or q6_k', native: true },
+  ...load,
+  feed: {
+    kind: 'whole', least: 1, most: 2 ** 30, value: 'BYTES', text: 'of the file that the engine is given at once', native: true, alone: true,
+  },
+  store,
+  'no-store': { value: '', text: 'keeps nothing' },
+  header,
+  vision,
+  image: {
+    value: 'FILE', text: 'an image that is asked about; may be given several times', many: true,
+    native: { text: 'an image: binary PPM with 8 bits' },
+  },
   video: { value: 'FOLDER', text: 'a video that is asked about, an image for each frame; may be given several times', many: true },
   fps: { value: 'F', text: 'frames a second of the video as it was recorded (24)' },
-  'min-pixels': { value: 'N', text: "of an image, which is enlarged to so many (the model's own, 65536)" },
-  'max-pixels': { value: 'N', text: 'of an image, which is reduced to so many (262144)' },
-  'min-video-pixels': { value: 'N', text: "of all frames of a video together (the model's own, 4096)" },
-  'max-video-pixels': { value: 'N', text: 'of all frames of a video together (524288)' },
-  'max-frames': { value: 'N', text: 'frames that are taken of a video (16)' },
-  'max-image-pixels': { value: 'N', text: 'of an image as it comes, before it is reduced (16777216)' },
-  'max-images': { value: 'N', text: 'images of a request (32)' },
-  'image-memory': { value: 'BYTES', text: 'memory for images that are decoded, together (640MiB)' },
-  prompt: { value: 'N', text: 'tokens that are read (128)' },
-  generate: { value: 'N', text: 'tokens that are written (32)' },
-  profile: { value: '', text: 'shows what each operation costs' },
-  type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k or q6_k' },
-  context: { value: 'N', text: 'positions (tokens) there is room for, replies included' },
-  memory: { value: 'BYTES', text: 'memory that may be used: 4GB, 4GiB, 512MB or plain bytes' },
-  threads: { value: 'N', text: 'threads that compute' },
-  variant: { value: 'NAME', text: 'kernels: scalar, simd or relaxed' },
-  kv: { value: 'TYPE', text: 'of the numbers kept per position: f16, q8 or f32' },
-  quantize: { value: 'TYPE', text: 'what weights become while they are loaded: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each' },
-  chunk: { value: 'N', text: 'tokens computed at once while a prompt is read' },
-  store: { value: 'FOLDER', text: 'where models from servers are kept' },
-  'no-store': { value: '', text: 'keeps nothing' },
-  header: { value: "'NAME: VALUE'", text: 'is sent with every request; may be given several times', many: true },
+  ...flagsOf(rows.VISION),
   host: { value: 'ADDRESS', text: 'where requests are taken (127.0.0.1); another one needs a key' },
   port: { value: 'N', text: 'of that address (8080); 0: any that is free' },
   'api-key': { value: 'KEY', text: 'who sends it may ask (QUERN_API_KEY, where others do not see it); may be given several times', many: true },
   'allow-host': { value: 'NAME', text: 'another name that this machine is asked by; may be given several times', many: true },
   'cors-origin': { value: 'ORIGIN', text: 'of pages that may ask, such as https://example.org; may be given several times', many: true },
   'model-name': { value: 'NAME', text: 'what the model is called; requests for another one are refused then' },
-  parallel: { value: 'N', text: 'replies that are made side by side, 1 to 16 (8)' },
+  parallel,
   queue: { value: 'N', text: 'requests that may wait for them (512); who comes then is told when to come again' },
-  'kv-positions': { value: 'N', text: 'positions that all replies together have room for (those of one context)' },
+  'kv-positions': kvPositions,
   'share-caches': { value: '', text: 'what one key\'s requests have left behind (prompts that were read, images) also serves those of others' },
   slots: { value: '', text: 'shows at /slots what is being made, in numbers' },
   grace: { value: 'SECONDS', text: 'that replies have to end by themselves when the server is to end (30)' },
 };
+
+/** Those of this program. */
+export const OPTIONS = Object.fromEntries(Object.entries(FLAGS).filter(([, { alone }]) => !alone));
 
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
 const LIMITS = ['schema', 'grammar', 'regex', 'json-reply'];

@@ -2,6 +2,7 @@
 // What the values of options mean. Each refusal names the option; what a header holds is never repeated.
 
 import { badParam } from '../shared/errors.js';
+import { QUANTIZED } from '../shared/options.js';
 import { platform } from '../page/platform-node.js';
 
 const quoted = (text) => `'${text.slice(0, 64)}'`;
@@ -31,7 +32,8 @@ export function bytesOf(text, flag) {
   return Math.floor(Number(number) * scale);
 }
 
-const TYPES = ['none', 'q8', 'q4'];
+/** What may be said of each; all of them together may be 'auto'. */
+const TYPES = QUANTIZED.slice(0, -1);
 
 /** A type for all weights, 'auto', or two with a slash between: of the layers' weights, and of the embeddings. */
 export function quantizeOf(text, flag) {

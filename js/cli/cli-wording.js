@@ -2,10 +2,11 @@
 // The library's failures in the words of the command line: an option of a function is one of the program here.
 
 import { asQuernError } from '../shared/errors.js';
+import { LOAD, REPLY, VISION } from '../shared/options.js';
 
-const FLAGS = { contextSize: 'context', memoryLimit: 'memory', headers: 'header', json: 'json-reply' };
+const ROWS = { ...REPLY, ...LOAD, ...VISION };
 
-const flag = (name) => `--${Object.hasOwn(FLAGS, name) ? FLAGS[name] : name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const flag = (name) => `--${(Object.hasOwn(ROWS, name) && ROWS[name].flag) || name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** What arguments are called: the model is the first word, ids come by an option. */
 const ARGUMENTS = [[/^source(?:\.\w+)?/, 'MODEL'], [/^tokens(?=\[)/, '--tokens']];

@@ -47,9 +47,10 @@ async function readAll(source, options) {
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
   const has = (where) => models.has(source, { store: where, vision });
   const parts = await open(located, has, { headers, signal, store, memory: () => engine.staging });
-  const memorySize = memoryLimit ?? instance.maximum;
   const files = parts.length - projectorsOf(located);
-  const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, quantize, inspect: true, files, memorySize });
+  const engine = new Engine(instance, {
+    threads: 1, contextSize, kv, chunk, quantize, inspect: true, files, memoryLimit: memoryLimit ?? instance.maximum,
+  });
   for (const [i, { name, chunks }] of parts.entries()) {
     if (i > 0) begin(engine, { size: 0, isProjector: i >= files });
     await readHeader(engine, described(name, chunks));

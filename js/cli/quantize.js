@@ -5,8 +5,7 @@
 import { availableParallelism } from 'node:os';
 import createTool from './node/quern-tool.mjs';
 import { QuernError, badParam } from '../shared/errors.js';
-
-const MAX_THREADS = 64;
+import { LOAD } from '../shared/options.js';
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 
@@ -40,7 +39,7 @@ async function takeSteps(tool, job, { signal, onProgress }) {
  */
 export async function quantizeFile(input, output, { type, threads = availableParallelism(), signal, onProgress }) {
   if (!Number.isInteger(threads) || threads < 1) throw badParam('--threads', 'must be a whole number from 1 on');
-  const nThreads = Math.min(threads, MAX_THREADS);
+  const nThreads = Math.min(threads, LOAD.threads.most);
   const tool = await createTool({ nThreads: nThreads - 1 });
   const job = withStrings(tool, [input, output, type], (...texts) => tool._tool_new(...texts, nThreads));
   try {

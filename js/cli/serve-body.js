@@ -5,7 +5,7 @@
 import { JsonWeight, MOST_WEIGHT } from '../facades/json-weight.js';
 import { bodyOf } from '../facades/openai.js';
 import { retryHeaders } from '../facades/openai-error.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { refusal } from './serve-refusal.js';
 
 /** Of a body, at its top. */

@@ -2,6 +2,8 @@
 // JSON of an answer in pieces, each made when the one before it has gone out: an answer of 40 MB is never there as one text, and none of its pieces
 // takes long to make.
 
+import { isObject } from '../shared/kinds.js';
+
 /** Letters of a piece, at least. */
 const PIECE = 2 ** 16;
 
@@ -9,12 +11,11 @@ const PIECE = 2 ** 16;
 const RUN = 2 ** 12;
 const LETTERS = 16;
 
-const isPlain = (value) => typeof value !== 'object' || value === null;
 const isRow = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
 /** What is left of so many values; less than 0, and it is not looked at any further, where there are more. Only arrays of JSON's are looked into. */
 function leftOf(value, most) {
-  if (isPlain(value)) return most - 1 - (typeof value === 'string' ? value.length / LETTERS : 0);
+  if (!isObject(value)) return most - 1 - (typeof value === 'string' ? value.length / LETTERS : 0);
   let left = most - 1 - (isRow(value) ? value.length : 0);
   if (left < 0 || ArrayBuffer.isView(value) || Symbol.iterator in value !== Array.isArray(value)) return -1;
   for (const key in value) if ((left = leftOf(value[key], left)) < 0) break;

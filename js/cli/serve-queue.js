@@ -5,12 +5,9 @@
 // have places of their own, behind those of replies, and so has what wants no reply (tokens of a text). Nobody has all places with what is prepared.
 
 import { retryHeaders } from '../facades/openai-error.js';
+import { WAITING, WAITING_BEHIND } from '../shared/waiting.js';
 import { Account } from '../worker/shares.js';
 import { refusal } from './serve-refusal.js';
-
-/** Sequences that the engine takes beside those that it computes, and how many of them in the background (worker/runner.js). */
-const BESIDE = 64;
-const BESIDE_BEHIND = 32;
 
 /** Of what wants no reply: so many at once, and so many of one key, or of a connection without. */
 const ASKS = 4;
@@ -98,7 +95,7 @@ export class Queue {
    * @returns {Place}
    */
   enter({ key, socket, weight = 1, kind = 'reply', bytes = 0 }) {
-    const most = kind === 'behind' ? 2 * this.#parallel() : BESIDE;      // a list is worked at in parts of that size
+    const most = kind === 'behind' ? 2 * this.#parallel() : WAITING;      // a list is worked at in parts of that size
     const ticket = {
       kind, weight: Math.max(1, Math.min(weight, most)), lanes: [this.#laneOf(this.#keys, key), this.#laneOf(this.#sockets, socket)],
       isKeyed: key > 0, part: 1 / (bytes > HEAVY ? 2 : Math.max(2, Math.ceil(this.#places / 2))), isPrepared: false, isWaiting: true,
@@ -262,6 +259,6 @@ export class Queue {
     const { reply, behind } = this.#running;
     const parallel = this.#parallel();
     if (kind === 'ask') return true;
-    return reply + behind + weight <= parallel + BESIDE && (kind === 'reply' || behind + weight <= parallel + BESIDE_BEHIND);
+    return reply + behind + weight <= parallel + WAITING && (kind === 'reply' || behind + weight <= parallel + WAITING_BEHIND);
   }
 }

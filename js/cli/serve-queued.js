@@ -6,7 +6,7 @@ import { messagesRequest } from '../facades/messages-request.js';
 import { completionRequest } from '../facades/openai-request.js';
 import { checkOptions } from '../page/options.js';
 import { Reply } from '../page/reply.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { refusal } from './serve-refusal.js';
 
 /** By path, what can be told to be wrong before anything is made. */

@@ -5,6 +5,7 @@
 
 import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
+import { ENGINE, QUANTIZED } from '../shared/options.js';
 import { atOnce } from '../shared/steps.js';
 import { CHUNK } from '../shared/chunk.js';
 import { Heap } from './heap.js';
@@ -20,14 +21,9 @@ const OUT = 8 * FACTS;
 
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const PRIORITIES = { normal: 0, background: 1 };
-const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
+/** Of src/wasm.c's wasm_chat_template(). */
+const TEMPLATES = { chat: 0, tools: 2 };
 
-/** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
-const OPTIONS = [
-  'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
-  'parallel', 'kvPositions', 'blind', 'maxPixels', 'maxVideoPixels', 'mediaCache', 'visionSize',
-  'backend',
-];
 
 /**
  * Names for the numbers of struct quern_event: its types, how a reply ends, and how many numbers it has.
@@ -35,6 +31,8 @@ const OPTIONS = [
  * @property {'read' | 'token' | 'end' | 'letGo' | 'look'} type
  * @property {number} number of the sequence
  * @property {number} token
+ * @property {number} kind of a token: of tokenizer.ggml.token_type
+ * @property {string} text that a token completes; at an end what is left
  * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of images that are to be looked at
  * @property {number} total
  * @property {number} cached
@@ -43,7 +41,7 @@ const OPTIONS = [
  */
 const EVENTS = [, 'read', 'token', 'end', 'letGo', 'look'];
 const ENDS = [, 'stop', 'length', 'error', 'context'];
-const EVENT_WORDS = 8;
+const EVENT_WORDS = 11;
 
 /** Positions of a page of the cache. There are two more than the positions need. */
 const PAGE = 32;
@@ -75,9 +73,9 @@ export class Engine {
 
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
-   * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others; backend: a
-   *   row of src/compute/backends.c, and its device: `answer()` resolves with the milliseconds that it took for what was asked last, and rejects when
-   *   it is lost
+   * @param {object} options those of ENGINE; what is not given is 0. memoryLimit: bytes that the memory may grow to; fileSize: of the first of
+   *   `files`; restSize: of the others; backend: a row of src/compute/backends.c, and its device: `answer()` resolves with the milliseconds that it
+   *   took for what was asked last, and rejects when it is lost
    */
   constructor({ wasm, memory }, options) {
     this.#wasm = wasm;
@@ -87,8 +85,8 @@ export class Engine {
     const { kv = 'f16', quantize, files = 1, device = null } = options;
     this.#device = device;
     const values = { ...options, ...quantized(quantize), kv: KV_TYPES[kv], files };
-    this.#engine = this.#heap.lend(8 * OPTIONS.length, (table) => {
-      this.#heap.float64(table, OPTIONS.length).set(OPTIONS.map((name) => Number(values[name] ?? 0)));
+    this.#engine = this.#heap.lend(8 * ENGINE.length, (table) => {
+      this.#heap.float64(table, ENGINE.length).set(ENGINE.map((name) => Number(values[name] ?? 0)));
       return wasm._wasm_new(table);
     });
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
@@ -137,7 +135,11 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  chatTemplate(tools = false) { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, tools ? 2 : 0, this.#out), this.#out); }
+  /** The chat template; '' where the file has none. @param {boolean} [tools] of conversations with tools, which may have one of their own */
+  chatTemplate(tools = false) {
+    const template = (which) => this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, which, this.#out), this.#out);
+    return (tools && template(TEMPLATES.tools)) || template(TEMPLATES.chat);
+  }
 
   /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given; and pages of the cache. */
   memory() {
@@ -230,10 +232,14 @@ export class Engine {
   events() {
     const address = this.#wasm._wasm_events(this.#engine, this.#out);
     const [n] = this.#heap.int32(this.#out, 1);
+    const [texts] = this.#heap.float64(this.#out + 8, 1);
     const words = this.#heap.int32(address, EVENT_WORDS * n);
     return Array.from({ length: n }, (_, i) => {
-      const [type, number, token, status, done, total, cached, end] = words.subarray(EVENT_WORDS * i);
-      return { type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], error: status < 0 ? this.#error(status) : null };
+      const [type, number, token, status, done, total, cached, end, kind, at, size] = words.subarray(EVENT_WORDS * i);
+      return {
+        type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], kind, text: size ? this.#heap.text(texts + at, size) : '',
+        error: status < 0 ? this.#error(status) : null,
+      };
     });
   }
 

@@ -87,20 +87,25 @@ export class Sequence {
     return address ? this.#heap.float32(address, this.#facts.dim).slice() : null;
   }
 
-  /** Asks for a reply. @param {object} options every one of them: see reply/generation.js */
+  /**
+   * Asks for a reply.
+   * @param {object} options every one of them: see reply/generation.js; silent: tokens that are none of its text, beside those that only steer
+   */
   begin({
-    temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, maxTokens,
+    temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, silent, maxTokens,
   }) {
-    this.#heap.lend(8 * bias.length, (address) => {
+    const behind = 8 * bias.length;
+    this.#heap.lend(behind + 4 * silent.length, (address) => {
       const view = new DataView(this.#heap.buffer, address);
       bias.forEach(([id, amount], i) => {
         view.setInt32(8 * i, id, true);
         view.setFloat32(8 * i + 4, amount, true);
       });
+      this.#heap.int32(address + behind, silent.length).set(silent);
       const { vocabSize, contextSize } = this.#facts;
       this.#check(this.#wasm._wasm_reply_begin(
         this.#address, temperature, Math.min(topK, vocabSize), topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed,
-        address, bias.length, Math.min(maxTokens, contextSize),
+        address, bias.length, address + behind, silent.length, Math.min(maxTokens, contextSize),
       ));
     });
   }
@@ -153,8 +158,6 @@ export class Sequence {
     return status > 0 ? null : status === 0;
   }
 
-  /** The text that a token of the reply completes; id -1: what is left at the end. */
-  stream(id) {
-    return this.#heap.sized(this.#wasm._wasm_stream(this.#address, id, this.#out), this.#out);
-  }
+  /** What is left of the text of a reply that is ended where it is: bytes of a character that is not whole. An end by the engine tells it itself. */
+  rest() { return this.#heap.sized(this.#wasm._wasm_rest(this.#address, this.#out), this.#out); }
 }

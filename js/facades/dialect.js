@@ -5,7 +5,7 @@
 import { errorOf } from './openai-error.js';
 import { chatRequest, completionRequest, refuseUnsupported } from './openai-request.js';
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 
 /** What requests became, by their bodies. @type {WeakMap<object, {chat: object, terms: Record<string, string>, origins: Origin[]}>} */
 const translations = new WeakMap();

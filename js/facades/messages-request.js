@@ -3,7 +3,7 @@
 // own in a chat.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { asked, otherType, renamed, same } from './dialect.js';
 import { isNothing } from './openai-request.js';
 import { unsupported } from './openai-refused.js';

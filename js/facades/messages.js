@@ -3,7 +3,7 @@
 
 import { messagesRequest } from './messages-request.js';
 import { Turn } from './turn.js';
-import { randomId } from './work.js';
+import { randomId } from '../shared/random-id.js';
 
 const REASONS = { 'tool-calls': 'tool_use', length: 'max_tokens', context: 'model_context_window_exceeded', aborted: 'max_tokens' };
 

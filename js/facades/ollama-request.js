@@ -3,7 +3,7 @@
 // machine alone means nothing here.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { asked, renamed, same } from './dialect.js';
 import { isNothing } from './openai-request.js';
 import { unsupported } from './openai-refused.js';

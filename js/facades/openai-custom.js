@@ -3,7 +3,7 @@
 // what the format says limits; in answers it is the text again, also while it is written.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { unsupported } from './openai-refused.js';
 
 /** What a format says of the string. Only regular expressions can be kept. */

@@ -3,7 +3,7 @@
 // say it is in openai-tools.js (CallShape).
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 
 const isSome = (list) => Array.isArray(list) && list.length > 0;
 

@@ -3,7 +3,7 @@
 // for and gets.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { MOST_WEIGHT, weightOf } from './json-weight.js';
 import { unsupported } from './openai-refused.js';
 

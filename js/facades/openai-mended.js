@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Arguments whose end is missing: a call that max_tokens has cut off comes back in the next request, and templates want an object.
 
-import { isRecord, parsed } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
+import { parsed } from '../shared/raw-json.js';
 
 /** Letters at an end that may have to go: of an escape in a string, of a number, of a word. */
 const TAIL = 6;

@@ -5,7 +5,7 @@
 
 import { THOUGHTS } from '../page/messages.js';
 import { QuernError, badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { modern } from './openai-legacy.js';
 import { limitsOf, logprobsOf } from './openai-limits.js';
 import { unsupported } from './openai-refused.js';

@@ -3,7 +3,8 @@
 // the model itself says (reply/tools.js). Tools of the type custom are a matter of openai-custom.js, the older `functions` of openai-legacy.js.
 
 import { badParam } from '../shared/errors.js';
-import { asJson, isRecord, read } from '../page/values.js';
+import { isRecord } from '../shared/kinds.js';
+import { asJson, read } from '../page/values.js';
 import { dense, memberOf, parsed, partsOf } from '../shared/raw-json.js';
 import { InputText, customTool } from './openai-custom.js';
 import { MOST_WEIGHT, weightOf } from './json-weight.js';

@@ -3,7 +3,7 @@
 // vLLM and llama-server have it. An answer is one object, made by a piece of work that can be stopped, as openai.js's completions are.
 
 import { QuernError, badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 
 /** Texts of a request. */
 const MOST = 2048;

@@ -7,7 +7,9 @@ import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
 import { CallDeltas, answeredCalls, writtenCalls } from './openai-tools.js';
 import { timingsOf } from './timings.js';
-import { Work, randomId } from './work.js';
+import { randomId } from '../shared/random-id.js';
+import { sum } from '../shared/sum.js';
+import { Work } from './work.js';
 
 export { errorOf } from './openai-error.js';
 export { chatRequest } from './openai-request.js';
@@ -63,7 +65,6 @@ async function* merged(iterators) {
 /** Choices of one prompt share it: its tokens count once. */
 function usageOf(results, n) {
   const firsts = results.filter((_, i) => i % n === 0).map(({ usage }) => usage);
-  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const prompt = sum(firsts.map(({ promptTokens }) => promptTokens));
   const completion = sum(results.map(({ usage }) => usage.completionTokens));
   const thinking = sum(results.map(({ usage }) => usage.thinkingTokens ?? 0));

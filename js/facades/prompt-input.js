@@ -3,6 +3,7 @@
 // takes them: what is no object is a text, and an object that can be iterated a list.
 
 import { QuernError } from '../shared/errors.js';
+import { isObject } from '../shared/kinds.js';
 
 const ROLES = ['system', 'user', 'assistant'];
 
@@ -34,7 +35,7 @@ export function asException(error) {
 
 /** A list, or a text. */
 function listOrText(value) {
-  return typeof value === 'object' && value !== null && typeof value[Symbol.iterator] === 'function' ? Array.from(value) : String(value);
+  return isObject(value) && typeof value[Symbol.iterator] === 'function' ? Array.from(value) : String(value);
 }
 
 function bytesOf(value) {
@@ -53,7 +54,7 @@ function partOf(part, role, types) {
   if (type.startsWith('tool-')) throw exception('NotSupportedError', 'Calls and results are written by sessions: give tools a function execute.');
   if (!types.has(type)) throw exception('NotSupportedError', `This session takes no ${type}: it is not among its expectedInputs.`);
   if (role === 'assistant') throw exception('NotSupportedError', 'A message of the assistant has texts alone.');
-  if (typeof value !== 'object' || value === null) throw new TypeError('The value of an image must be one.');
+  if (!isObject(value)) throw new TypeError('The value of an image must be one.');
   return { type: 'image', image: bytesOf(value) };
 }
 

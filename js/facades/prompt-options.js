@@ -2,6 +2,7 @@
 // What sessions of the Prompt API are made with, checked in the order in which browsers check it: kinds of content, languages, sampling, tools.
 
 import { exception } from './prompt-input.js';
+import { isObject } from '../shared/kinds.js';
 
 /** Kinds of content. What tools are called with and what they gave is written by sessions themselves. */
 const TYPES = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
@@ -76,8 +77,6 @@ function givenBack(value) {
   if (!Array.isArray(value) || !value.every((part) => part?.type === 'text')) return value;
   return value.map((part) => part.value).join('');
 }
-
-const isObject = (value) => typeof value === 'object' && value !== null;
 
 /** A copy, so that what JSON cannot say fails here, with what was thrown. */
 function schemaOf(name, schema) {

@@ -3,7 +3,7 @@
 // llama.cpp's server know, and only where they were given: others refuse fields that they do not know.
 
 import { QuernError, badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { FIELDS } from './openai-request.js';
 import { toolMessage, toolRequest } from './remote-tools.js';
 

@@ -2,7 +2,8 @@
 // Tools and calls of a remote model: what its server is asked, and the calls that come in its chunks, which servers number in ways of their own.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord, parsed } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
+import { parsed } from '../shared/raw-json.js';
 import { callsOf } from './openai-tools.js';
 
 function listOf(value, path) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // By which a request is known in answers and in whoever's logs: the one that it brings, or a new one.
 
+import { randomId } from '../shared/random-id.js';
+
 export const REQUEST_ID = 'x-request-id';
 
 const FINE = /^[\x21-\x7e]{1,128}$/;
@@ -8,5 +10,5 @@ const FINE = /^[\x21-\x7e]{1,128}$/;
 /** @param {string | string[] | null} [given] */
 export function requestId(given) {
   if (typeof given === 'string' && FINE.test(given)) return given;
-  return `req_${Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+  return `req_${randomId()}`;
 }

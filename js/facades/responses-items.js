@@ -3,7 +3,7 @@
 // What no model here could make anything of is refused by its type.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { otherType } from './dialect.js';
 import { unsupported } from './openai-refused.js';
 

@@ -5,7 +5,7 @@
 import { InputText } from './openai-custom.js';
 import { wordOf } from './openai-limits.js';
 import { sealed } from './responses-items.js';
-import { randomId } from './work.js';
+import { randomId } from '../shared/random-id.js';
 
 const textPart = (text, logprobs) => ({ type: 'output_text', text, annotations: [], logprobs });
 

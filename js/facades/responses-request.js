@@ -3,12 +3,12 @@
 // chat's with other words around them.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 import { asked, otherType, renamed, same } from './dialect.js';
 import { MOST, isNothing } from './openai-request.js';
 import { unsupported } from './openai-refused.js';
 import { messagesOf } from './responses-items.js';
-import { randomId } from './work.js';
+import { randomId } from '../shared/random-id.js';
 
 /** Fields of a chat, and those that other servers have for chats, by the names they have here. */
 const FIELDS = {

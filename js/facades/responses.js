@@ -9,7 +9,7 @@ import { Output } from './responses-output.js';
 import { responsesRequest } from './responses-request.js';
 import { Reader } from './responses-store.js';
 import { Turn } from './turn.js';
-import { randomId } from './work.js';
+import { randomId } from '../shared/random-id.js';
 
 const seconds = () => Math.floor(Date.now() / 1000);
 

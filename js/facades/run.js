@@ -6,7 +6,8 @@ import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
 import { Reply } from '../page/reply.js';
 import { judged } from '../page/standard.js';
-import { integer, isFields, isRecord, read } from '../page/values.js';
+import { isRecord } from '../shared/kinds.js';
+import { integer, isFields, read } from '../page/values.js';
 
 const MOST_STEPS = 100;
 const STEPS = 8;

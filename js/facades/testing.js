@@ -10,7 +10,7 @@ import { checkName, checkOptions, checkTokens, checkText, sampling } from '../pa
 import { judged } from '../page/standard.js';
 import { checkPart } from '../page/parts.js';
 import { Reply } from '../page/reply.js';
-import { isRecord } from '../page/values.js';
+import { isRecord } from '../shared/kinds.js';
 import { embed, rank } from '../page/vectors.js';
 import { checkAnswer, checkAsked } from './testing-contract.js';
 import { Writing } from './testing-reply.js';

@@ -47,6 +47,3 @@ export class Work {
     });
   }
 }
-
-/** Letters that name an answer. */
-export const randomId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -3,7 +3,8 @@
 // What is left of a content is a text, or, where it has images or videos, a list of parts.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
-import { copied, isRecord, oneOf, read } from './values.js';
+import { isRecord } from '../shared/kinds.js';
+import { copied, oneOf, read } from './values.js';
 
 /** Images and videos of one prompt. */
 const MOST_MEDIA = 64;

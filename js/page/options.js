@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What callers may pass: one table row per option. Everything is checked on the page, before anything is sent, so
-// that an error names the argument as it was written (`options.topP`). Unknown names are
-// errors: a mistyped option would otherwise be ignored silently.
+// What callers may pass: one table row per option, many of which stand in shared/options.js. Everything is checked on the page, before
+// anything is sent, so that an error names the argument as it was written (`options.topP`). Unknown names are errors: a mistyped option
+// would otherwise be ignored silently.
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { schemaOf, toolOf } from './standard.js';
-import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, isRecord, ofType, oneOf, read } from './values.js';
+import { isRecord } from '../shared/kinds.js';
+import { FETCH, LOAD, QUANTIZED, REPLY, VISION } from '../shared/options.js';
+import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, ofType, oneOf, read } from './values.js';
 
-const MAX_STOPS = 64;
-const MAX_STOP_LENGTH = 1000;
 const MAX_BIAS = 100;
 const MAX_NAME = 256;
 const MAX_TOKENS = 2 ** 24;       // more than any context
@@ -30,14 +30,14 @@ const headers = Object.assign((value) => isStrings(value), {
   take: (value) => (isRecord(value) && Symbol.iterator in value ? Object.fromEntries(value) : value),
 });
 
-function stops(value) {
+const stops = ({ most, letters }) => (value) => {
   const list = typeof value === 'string' ? [value] : value;
   if (!Array.isArray(list) || list.some((text) => typeof text !== 'string')) return 'must be a text or an array of texts';
   if (list.some((text) => text === '')) return 'must not be empty: every reply starts with the empty text';
-  if (list.length > MAX_STOPS) return `has ${list.length} texts, at most ${MAX_STOPS} are possible`;
-  if (list.some((text) => text.length > MAX_STOP_LENGTH)) return `has a text of over ${MAX_STOP_LENGTH} characters`;
+  if (list.length > most) return `has ${list.length} texts, at most ${most} are possible`;
+  if (list.some((text) => text.length > letters)) return `has a text of over ${letters} characters`;
   return null;
-}
+};
 
 function bias(value) {
   if (!isFields(value)) return 'must be an object from token ids to numbers';
@@ -51,7 +51,7 @@ function bias(value) {
 }
 
 /** What weights may become by the caller's choice, and what each may be said of. */
-const quantized = oneOf('none', 'q8', 'q4');
+const quantized = oneOf(...QUANTIZED.slice(0, -1));
 const EACH = ['weights', 'embeddings'];
 
 /** A word for all, or one each for those of layers and the embeddings. */
@@ -106,19 +106,13 @@ function sha256(value) {
     : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
 }
 
-/** Limits of pixels are of an image, and of all frames of a video together. */
-const VISION = {
-  minPixels: PIXELS, maxPixels: PIXELS, minVideoPixels: PIXELS, maxVideoPixels: PIXELS,
-  maxFrames: integer(2, 768), mediaCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
-  maxImagePixels: integer(1, 100_000_000), maxImages: integer(1, 65_536), imageMemoryBytes: integer(1, Number.MAX_SAFE_INTEGER),
-};
-
+/** @returns {string | null} what is wrong */
 function visionOptions(value) {
   if (!isFields(value)) return 'must be an object';
   for (const key of Object.keys(value)) {
     const path = `options.visionOptions.${key.slice(0, 64)}`;
-    if (!Object.hasOwn(VISION, key)) throw unknownName(path, Object.keys(VISION));
-    const problem = read(value, key, path) == null ? null : VISION[key](value[key]);
+    if (!Object.hasOwn(LIMITS, key)) throw unknownName(path, Object.keys(LIMITS));
+    const problem = read(value, key, path) == null ? null : LIMITS[key](value[key]);
     if (problem) throw badParam(path, problem);
   }
   return null;
@@ -128,25 +122,20 @@ function visionOptions(value) {
 const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].includes(typeof value)
   ? null : 'must be true, false, or where the projector is');
 
-/** How a model gets here. */
-const FETCH = { signal, headers, forwardHeaders: boolean, store, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction, vision };
+const whole = ({ least, most }) => integer(least, most);
 
-const LOAD = {
-  ...FETCH,
-  contextSize: integer(1, 2 ** 24),
-  threads: integer(1, 64),
-  chunk: integer(1, 1024),
-  parallel: integer(1, 16),
-  kvPositions: integer(1, 2 ** 24),
-  keepMaxBytes: integer(0, Number.MAX_SAFE_INTEGER),
-  profile: boolean,
-  kv: oneOf('f16', 'q8', 'f32'),
-  quantize,
-  variant: oneOf('scalar', 'simd', 'relaxed'),
-  address: oneOf(32, 64),
-  memoryLimit: integer(1, Number.MAX_SAFE_INTEGER),
-  visionOptions,
+/** What a value must be, by the kind of its row in the list of options. @type {Record<string, (row: any) => (value: any) => string | null>} */
+const KINDS = {
+  whole, bytes: whole, between: ({ least, most }) => between(least, most), above: ({ least, most }) => above(least, most),
+  names: ({ names }) => oneOf(...names), stops, boolean: () => boolean, function: () => anyFunction, url: () => url, signal: () => signal,
+  headers: () => headers, store: () => store, sha256: () => sha256, vision: () => vision, limits: () => visionOptions, quantize: () => quantize,
+  schema: () => schema, written: () => written,
 };
+
+/** @param {Record<string, import('../shared/options.js').Row>} table */
+const checksOf = (table) => Object.fromEntries(Object.entries(table).map(([name, row]) => [name, KINDS[row.kind](row)]));
+
+const LIMITS = checksOf(VISION);
 
 const LOGPROBS = integer(0, 20);
 
@@ -154,27 +143,13 @@ const LOGPROBS = integer(0, 20);
 const WHOSE = { cacheScope: integer(0, 2 ** 32 - 1), guest: integer(0, Number.MAX_SAFE_INTEGER) };
 
 const COMPLETE = {
-  signal, stop: stops, logitBias: bias,
-  maxTokens: integer(0, Number.MAX_SAFE_INTEGER),
-  temperature: between(0, 100),
-  topP: above(0, 1),
-  topK: integer(0, Number.MAX_SAFE_INTEGER),
-  minP: between(0, 1),
-  repeatPenalty: above(0, 10),
-  presencePenalty: between(-2, 2),
-  frequencyPenalty: between(-2, 2),
-  seed: integer(0, Number.MAX_SAFE_INTEGER),
-  priority: oneOf('normal', 'background'),
-  ...WHOSE,
-  logprobs: LOGPROBS,
-  schema, regex: written, grammar: written, json: boolean, choices: written,
-  whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean,
-  onPrefill: anyFunction,
+  ...checksOf(REPLY), signal, logitBias: bias, priority: oneOf('normal', 'background'), ...WHOSE, logprobs: LOGPROBS, choices: written,
+  whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean, onPrefill: anyFunction,
 };
 
 const TABLES = {
-  load: LOAD,
-  download: FETCH,
+  load: checksOf(LOAD),
+  download: checksOf(FETCH),
   store: { store },
   has: { store, vision },
   complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },

@@ -3,7 +3,8 @@
 // `image_url` is an image. Comes with the first model that sees; without one, messages.js knows texts.
 
 import { QuernError, badParam } from '../shared/errors.js';
-import { DETAIL, PIXELS, above, checkFields, integer, isRecord, ofType, read } from './values.js';
+import { isRecord } from '../shared/kinds.js';
+import { DETAIL, PIXELS, above, checkFields, integer, ofType, read } from './values.js';
 
 /** Frames of a video, and sides of what is given as pixels. */
 const MOST_FRAMES = 768;

@@ -3,7 +3,7 @@
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { LENT } from './lent.js';
-import { lending } from '../shared/lent.js';
+import { lending, notFetched } from '../shared/lent.js';
 import { followLifeline } from '../shared/lifeline.js';
 import { LIFELINE } from '../shared/protocol.js';
 import { locate } from './source.js';
@@ -81,17 +81,12 @@ function resolveUrl(url) {
   }
 }
 
-/** @returns {never} */
-function notFetched(cause) {
-  throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { phase: 'start', cause });
-}
-
 const take = lending(LENT);
 
 /** What takes images and videos from a page, for models that see; and what asks for vectors. */
-const images = () => import('./images.js').then(take, notFetched);
-const videos = () => import('./videos.js').then(take, notFetched);
-const vectors = () => import('./vectors.js').then(take, notFetched);
+const images = () => import('./images.js').then(take, notFetched('start'));
+const videos = () => import('./videos.js').then(take, notFetched('start'));
+const vectors = () => import('./vectors.js').then(take, notFetched('start'));
 
 function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };

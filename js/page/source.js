@@ -8,7 +8,9 @@
 import { badParam } from '../shared/errors.js';
 import { modelOf, pathOf } from '../shared/folder.js';
 import { HUB, fileOfPage, hubList, hubUrl } from '../net/hub.js';
+import { isRecord } from '../shared/kinds.js';
 import { isName } from '../store/identity.js';
+import { isPlain } from './values.js';
 
 const SPLIT = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
 const MOST_PARTS = 1000;
@@ -172,8 +174,6 @@ export function namesOf(source) {
   return typeof name === 'string' || name instanceof URL ? [String(name).replace(/[?#].*$/s, '')] : [];
 }
 
-const isRecord = (value) => typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
-
 /**
  * @param {unknown} given as `load` takes it
  * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
@@ -195,6 +195,6 @@ export function locate(given, resolve) {
     const { url, path } = resolve(text);
     return url === undefined ? { kind: 'paths', paths: partsOf(path, 'source') } : urls(url, 'source');
   }
-  if (isRecord(source) && 'repo' in source) return repository(source);
+  if (isRecord(source) && isPlain(source) && 'repo' in source) return repository(source);
   throw badParam('source', 'must be a URL, a path (in Node), a File or Blob, an array of them, or { repo, file }');
 }

@@ -3,12 +3,14 @@
 // Documented at https://standardschema.dev; no library is imported, so none has to be there.
 
 import { badParam } from '../shared/errors.js';
+import { isObject } from '../shared/kinds.js';
 
 const TARGET = { target: 'draft-2020-12' };
 
-const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
+/** Schemas of some libraries are functions. */
+const mayBeSchema = (value) => isObject(value) || typeof value === 'function';
 
-const standardOf = (schema) => (isObject(schema) && isObject(schema['~standard']) ? schema['~standard'] : null);
+const standardOf = (schema) => (mayBeSchema(schema) && mayBeSchema(schema['~standard']) ? schema['~standard'] : null);
 
 /** The JSON Schema of what has to be written; anything else as it is. */
 export function schemaOf(schema, path) {
@@ -21,7 +23,7 @@ export function schemaOf(schema, path) {
     const why = String(error?.message ?? error).slice(0, 200);
     throw Object.assign(badParam(path, `has no JSON Schema (${why})`), { cause: error });
   }
-  if (isObject(said)) return said;
+  if (mayBeSchema(said)) return said;
   throw badParam(path, `is a schema of '${String(standard.vendor).slice(0, 40)}' that does not say its JSON Schema: `
     + 'give that (z.toJSONSchema(schema)), or take a version that has ~standard.jsonSchema');
 }

@@ -2,9 +2,7 @@
 // What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing is.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
-
-export { isRecord };
+import { VISION } from '../shared/options.js';
 
 export const integer = (min, max) => (value) => (Number.isSafeInteger(value) && value >= min && value <= max
   ? null : `must be a whole number from ${min} to ${max === Number.MAX_SAFE_INTEGER ? '2^53-1' : max}`);
@@ -18,7 +16,7 @@ export const ofType = (type, words) => (value) => (typeof value === type ? null 
 
 /** Of images: how closely they are looked at, and limits of their pixels. */
 export const DETAIL = oneOf('low', 'auto', 'high');
-export const PIXELS = integer(1024, 2 ** 26);
+export const PIXELS = integer(VISION.maxPixels.least, VISION.maxPixels.most);
 
 /** Letters and values of what is said as JSON, where parts that objects share count each time. */
 const MOST_SAID = 2 ** 22;
@@ -33,7 +31,7 @@ const PLACE = 4;
 const DEEP = 500;
 
 /** Not a Map, nor anything else whose fields JSON would silently pass over. */
-function isPlain(value) {
+export function isPlain(value) {
   const parent = Object.getPrototypeOf(value);
   return Array.isArray(value) || !parent || !Object.getPrototypeOf(parent);
 }

@@ -3,11 +3,8 @@
 // schema, without penalties, which would spoil what repeats in JSON. Outside of calls a reply is free, unless it has to begin with one, or its text
 // has a form: then it is calls or such a text, and behind calls come more of them or nothing.
 
+import { addId, allIds, hasId, removeId } from './bits.js';
 import { QuernError } from '../shared/errors.js';
-
-const has = (bits, id) => (bits[id >>> 5] >>> (id & 31)) & 1;
-const add = (bits, id) => { bits[id >>> 5] |= 1 << (id & 31); };
-const remove = (bits, id) => { bits[id >>> 5] &= ~(1 << (id & 31)); };
 
 /** What stands between thinking and the first call, and between two calls, as templates write it. */
 const BREAK = '\n\n';
@@ -86,7 +83,7 @@ export class CallGuide {
 
   /** Nothing may be called. */
   #forbid() {
-    if (this.#channel) this.#allow((bits) => remove(bits, this.#channel.open));
+    if (this.#channel) this.#allow((bits) => removeId(bits, this.#channel.open));
   }
 
   #require(thinking) {
@@ -123,29 +120,29 @@ export class CallGuide {
   #limit(mask) {
     this.#isBehind = false;
     const { endTokens } = this.#engine.facts;
-    if (!endTokens.some((end) => has(mask, end))) return this.#sequence.allow(mask, true);
+    if (!endTokens.some((end) => hasId(mask, end))) return this.#sequence.allow(mask, true);
     const bits = mask.slice();
-    for (const end of endTokens) remove(bits, end);
-    add(bits, this.#channel.close);
+    for (const end of endTokens) removeId(bits, end);
+    addId(bits, this.#channel.close);
     return this.#sequence.allow(bits, true);
   }
 
   /** What has to come; thinking goes on as it likes, but may not be the end. */
   #next(thinking) {
     if (!thinking) this.#only([this.#due[0]]);
-    else this.#allow((bits) => { for (const end of this.#engine.facts.endTokens) remove(bits, end); });
+    else this.#allow((bits) => { for (const end of this.#engine.facts.endTokens) removeId(bits, end); });
   }
 
   #only(ids) {
     this.#allow((bits) => {
       bits.fill(0);
-      for (const id of ids) add(bits, id);
+      for (const id of ids) addId(bits, id);
     });
   }
 
   /** All but what is changed. */
   #allow(change) {
-    const bits = new Uint32Array(Math.ceil(this.#engine.facts.tokens / 32)).fill(0xffffffff);
+    const bits = allIds(this.#engine.facts.tokens);
     change(bits);
     this.#sequence.allow(bits);
   }

@@ -3,19 +3,17 @@
 // JSON, another name, too many) is text, with its marks; what the reply's end has cut off is kept apart. Models write calls in forms of their own:
 // each is a row of FORMS.
 
-import { isRecord, parsed } from '../shared/raw-json.js';
+import { isObject, isRecord } from '../shared/kinds.js';
+import { randomId } from '../shared/random-id.js';
+import { parsed } from '../shared/raw-json.js';
 import { TaggedCall } from './tagged.js';
-
-const RANDOM = 12;
-
-const randomId = () => `call_${Array.from(crypto.getRandomValues(new Uint8Array(RANDOM)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 
 /** Calls of a reply, and depth of what one says: what goes back in the next turn may not have more. */
 export const MOST_CALLS = 128;
 export const MOST_DEPTH = 64;
 
 export const isDeep = (value, most) => (
-  typeof value === 'object' && value !== null && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
+  isObject(value) && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
 
 /** The beginning of a call in JSON, up to its arguments: where it is no longer than this it is found at once, else in the end. */
 const HEAD = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\{)/;
@@ -169,7 +167,7 @@ export class Calls {
   }
 
   #start(name) {
-    Object.assign(this.#one, { id: randomId(), name });
+    Object.assign(this.#one, { id: `call_${randomId()}`, name });
     this.#emit({ type: 'tool-call-start', index: this.#index++, id: this.#one.id, name });
   }
 }

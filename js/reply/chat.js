@@ -96,7 +96,7 @@ export class Chat {
     this.#engine = engine;
     this.#marks = MARKS[engine.facts.marks];
     this.#template = engine.chatTemplate();
-    this.#toolTemplate = engine.chatTemplate(true) || this.#template;
+    this.#toolTemplate = engine.chatTemplate(true);
     this.#render = render;
     this.#channels = channelsOf(engine, [this.#marks.thinking]);
   }

@@ -3,7 +3,7 @@
 // so that pages do not load what few of them need.
 
 import { badParam } from '../shared/errors.js';
-import { isRecord } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
 
 const MOST_CHOICES = 10_000;
 

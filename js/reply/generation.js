@@ -11,7 +11,6 @@ const CONTROL = 3;
 const DEFAULTS = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 };
 
 export class Generation {
-  #engine;
   #sequence = null;       // once begun
   #prompt;
   #options;
@@ -40,7 +39,6 @@ export class Generation {
   constructor(engine, prompt, { stops, maxTokens = Infinity, cacheScope, guest, priority, ...sampling }, emit, extra) {
     const total = prompt.ids.length;
     if (total >= engine.contextSize) throw tooLongWith(prompt, engine.contextSize);
-    this.#engine = engine;
     this.place = { cacheScope, guest, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
@@ -65,7 +63,8 @@ export class Generation {
   /** @param {import('../engine/sequence.js').Sequence} sequence that is held */
   begin(sequence) {
     this.#sequence = sequence;
-    sequence.begin(this.#options);
+    const { channels, ends = [] } = this.#prompt;
+    sequence.begin({ ...this.#options, silent: [...channels.flatMap(({ open, close }) => [open, close]), ...ends] });
     this.#extra?.begin(sequence, this.#prompt);
   }
 
@@ -90,7 +89,7 @@ export class Generation {
     switch (type) {
       case 'look': return this.#looks(event, began);
       case 'read': return this.#reads(event, began);
-      case 'token': return this.#writes(event.token);
+      case 'token': return this.#writes(event);
       case 'end': return this.#ends(event);
       default: return null;
     }
@@ -114,23 +113,23 @@ export class Generation {
     return null;
   }
 
-  #writes(id) {
+  #writes({ token: id, kind, text }) {
     if (this.#tokens.length >= this.#limit) return null;
     if (this.#tokens.push(id) > 1) this.#steps++;
     const before = this.#text.channel;
     const isMark = this.#text.mark(id);
     if ([before, this.#text.channel].some((channel) => channel?.type === 'thinking')) this.#thoughts++;
-    const shown = !isMark && this.#engine.tokenType(id) !== CONTROL;
+    const shown = !isMark && kind !== CONTROL;
     this.#extra?.take(id, shown && !this.#text.channel, this.#text.channel);
     if (this.#prompt.ends?.has(id)) return this.#result('stop', true);
-    return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
+    return shown && this.#text.push(text) ? this.#result('stop') : null;
   }
 
-  #ends({ end, error, token }) {
+  #ends({ end, error, token, text }) {
     if (end === 'error') throw error;
     if (end === 'stop' && this.#limit > 0) this.#extra?.last(token);
     if (end === 'stop' && this.#tokens.length > 0) this.#steps++;
-    return this.#result(this.#limit > 0 ? end : 'length', end === 'stop');
+    return this.#result(this.#limit > 0 ? end : 'length', end === 'stop', text);
   }
 
   /** What there is of it, where it is. */
@@ -138,9 +137,13 @@ export class Generation {
     return this.#result('aborted');
   }
 
-  /** @param {'stop' | 'length' | 'context' | 'aborted'} end @param {boolean} [byItself] no stop text has ended it */
-  #result(end, byItself = false) {
-    if (this.#tokens.length > 0) this.#text.push(this.#sequence.stream(-1));
+  /**
+   * @param {'stop' | 'length' | 'context' | 'aborted'} end
+   * @param {boolean} [byItself] no stop text has ended it
+   * @param {string} [rest] of its text, where the engine has ended it
+   */
+  #result(end, byItself = false, rest = undefined) {
+    if (this.#tokens.length > 0) this.#text.push(rest ?? this.#sequence.rest());
     this.#text.end();
     const now = performance.now();
     const { asked, admitted = now, read = now } = this.#times;

@@ -3,11 +3,8 @@
 // the two is newlines, as many as templates do. What may follow a token takes a while to find out where the grammar is hard: until then the reply
 // waits, and others go on (worker/runner.js).
 
+import { addId, allIds, noIds, removeId } from './bits.js';
 import { badParam } from '../shared/errors.js';
-
-const bitsOf = (n) => new Uint32Array(Math.ceil(n / 32));
-const add = (bits, id) => { bits[id >>> 5] |= 1 << (id & 31); };
-const remove = (bits, id) => { bits[id >>> 5] &= ~(1 << (id & 31)); };
 
 /** Line ends that may stand between thinking and the text. */
 const BREAK = '\n\n';
@@ -137,21 +134,21 @@ export class Guide {
     this.isBehind = false;
     if (this.#room === 0 && this.#instead === undefined) return this.#sequence.allow(mask);
     const bits = mask.slice();
-    if (this.#instead !== undefined) add(bits, this.#instead);
-    for (const [id, n] of this.#breaks) if (n <= this.#room) add(bits, id);
+    if (this.#instead !== undefined) addId(bits, this.#instead);
+    for (const [id, n] of this.#breaks) if (n <= this.#room) addId(bits, id);
     return this.#sequence.allow(bits);
   }
 
   /** Anything but an end: nothing is said yet. */
   #free() {
-    const bits = bitsOf(this.#engine.facts.tokens).fill(0xffffffff);
-    for (const id of this.#engine.facts.endTokens) remove(bits, id);
+    const bits = allIds(this.#engine.facts.tokens);
+    for (const id of this.#engine.facts.endTokens) removeId(bits, id);
     this.#sequence.allow(bits);
   }
 
   #only(id) {
-    const bits = bitsOf(this.#engine.facts.tokens);
-    add(bits, id);
+    const bits = noIds(this.#engine.facts.tokens);
+    addId(bits, id);
     this.#sequence.allow(bits);
   }
 }

@@ -6,7 +6,8 @@
 // allows that, and Python's None, True and False, which templates write into histories; else the text. src/grammar/schema/tagged.c holds replies
 // to texts that mean what the schema allows.
 
-import { isRecord, parsed } from '../shared/raw-json.js';
+import { isObject, isRecord } from '../shared/kinds.js';
+import { parsed } from '../shared/raw-json.js';
 
 // --- which types a parameter may have ---
 
@@ -24,7 +25,7 @@ const union = (list) => list.reduce((all, one) => all | one, 0);
 function target(root, reference) {
   if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
   const steps = reference.slice(1).split('/').slice(1).map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-  return steps.reduce((value, step) => (value !== null && typeof value === 'object' && Object.hasOwn(value, step) ? value[step] : undefined), root);
+  return steps.reduce((value, step) => (isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined), root);
 }
 
 /** Types that a schema leaves: what it says itself, as `own` reads it, and what schemas say that it is made of. */

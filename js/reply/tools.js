@@ -4,7 +4,8 @@
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { Calls, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
-import { RawJson, isRecord, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
+import { isRecord } from '../shared/kinds.js';
+import { RawJson, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
 
 /** Tools, calls of a message, letters of an id, letters (as JSON) and depth of what a tool or a call says. */
 const MOST = { tools: 128, calls: MOST_CALLS, id: 256, letters: 2 ** 20, depth: MOST_DEPTH };

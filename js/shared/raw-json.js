@@ -3,9 +3,8 @@
 // 9223372036854775807) and members their order ("10" before "2"), both of which JavaScript's values lose. All texts here have been parsed once, so
 // nothing looks for mistakes again; what walks through them takes time by their length alone, however deep they are.
 
+import { isObject, isRecord } from './kinds.js';
 import { PART, atOnce, mapParts } from './steps.js';
-
-export const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The value of a JSON text; undefined: it is none. @param {string} text */
 export function parsed(text) {
@@ -36,7 +35,7 @@ function* quoted(text) {
 export function* jsonSteps(value) {
   if (value instanceof RawJson) return value.text;
   if (typeof value === 'string') return yield* quoted(value);
-  if (!Array.isArray(value) && !isRecord(value)) return JSON.stringify(value);
+  if (!isObject(value)) return JSON.stringify(value);
   const parts = [];
   if (Array.isArray(value)) {
     for (const one of value) parts.push((yield* jsonSteps(one)) ?? 'null');

@@ -29,8 +29,8 @@ function withoutSignature(params) {
   return [...params].filter(([name]) => !has.includes(name.toLowerCase()) && !also?.test(name.toLowerCase()));
 }
 
-/** In a page that is not served securely nothing is hashed, and nothing stored. */
-async function hashOf(text) {
+/** In a page that is not served securely nothing is hashed (''), and nothing stored. */
+export async function hashOf(text) {
   const digest = await globalThis.crypto?.subtle?.digest('SHA-256', new TextEncoder().encode(text));
   return digest ? hex(new Uint8Array(digest, 0, 16)) : '';
 }

@@ -8,6 +8,8 @@
 //   ["done", [size...], [sha256...]]  all are there; sha256 '' where no hash of the whole is known to be right
 //   ["used", milliseconds]            since 1970
 
+import { sum } from '../shared/sum.js';
+
 const VERSION = 3;
 const MAX_FILES = 1000;
 
@@ -112,7 +114,7 @@ export class Journal {
   /** Bytes of all files; 0 while not known. */
   get total() {
     const sizes = this.header?.files.map((_, file) => this.size(file)) ?? [];
-    return sizes.includes(0) && !this.done ? 0 : sizes.reduce((sum, size) => sum + size, 0);
+    return sizes.includes(0) && !this.done ? 0 : sum(sizes);
   }
 
   /** Bytes in the chunks that are there. */

@@ -3,11 +3,10 @@
 
 import { QuernError } from '../shared/errors.js';
 import { piecesOf } from '../shared/stream.js';
+import { sum } from '../shared/sum.js';
 
 /** A hash that is begun. */
 export const startSha256 = async () => (await (await import('./sha256.js')).createSHA256()).init();
-
-export const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
 
 export const notTheHash = (what, expected) => new QuernError('model/integrity', `${what} does not have the SHA-256 that it should have.`,
   { phase: 'load', detail: { expected } });

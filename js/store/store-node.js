@@ -9,6 +9,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { makeFolder, tighten } from './folder-node.js';
 import { lock } from './lock-node.js';
+import { sum } from '../shared/sum.js';
 
 /** Opening what is no file but a pipe, say, does not wait; a link in a folder that others may write to does not lead what is written elsewhere. */
 const { O_RDONLY, O_RDWR, O_CREAT, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
@@ -105,7 +106,7 @@ export class FolderStore {
   async usage() {
     const paths = await Promise.all((await this.list()).map((name) => this.#path(name)));
     const sizes = await Promise.all(paths.map(async (path) => (await stat(path).catch(() => null))?.size ?? 0));
-    const used = sizes.reduce((sum, size) => sum + size, 0);
+    const used = sum(sizes);
     const { bavail, bsize } = await statfs(await this.#made());
     return { used, quota: used + bavail * bsize, persisted: true };
   }

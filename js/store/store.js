@@ -3,17 +3,16 @@
 // store-opfs.js, store-node.js, or a page's own) only keeps files under short names and lends locks.
 // Everything that fails here is a typed error of the group `storage`.
 
-import { CHUNK, hex } from '../shared/chunk.js';
+import { CHUNK } from '../shared/chunk.js';
 import { alone, guarded, storageError } from './guard.js';
-import { plainUrl } from './identity.js';
+import { hashOf, plainUrl } from './identity.js';
 import { Journal, headerLine, line } from './journal.js';
 
 /** A short name for an id of any length and alphabet. */
 export async function keyOf(id) {
-  const { subtle } = globalThis.crypto ?? {};
-  if (!subtle) throw storageError('storage/unavailable', 'this page was not loaded securely, by https');
-  const digest = await subtle.digest('SHA-256', new TextEncoder().encode(id));
-  return hex(new Uint8Array(digest, 0, 16));
+  const key = await hashOf(id);
+  if (!key) throw storageError('storage/unavailable', 'this page was not loaded securely, by https');
+  return key;
 }
 
 const JOURNAL = '.journal';

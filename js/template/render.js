@@ -8,8 +8,7 @@ import { NeedsRare } from './late.js';
 import { LENT } from './lent.js';
 import { Machine, ready } from './machine.js';
 import { MOST_AT_ONCE, TemplateError } from './meter.js';
-import { QuernError } from '../shared/errors.js';
-import { lending } from '../shared/lent.js';
+import { lending, notFetched } from '../shared/lent.js';
 import { atOnce } from '../shared/steps.js';
 
 const MOST_TEMPLATE = 2 ** 19;      // letters; Qwen3's own has 4,000
@@ -54,11 +53,6 @@ function* rendered(template, json) {
   return machine.out;
 }
 
-/** @returns {never} */
-function notFetched(cause) {
-  throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { cause });
-}
-
 /**
  * @param {string} template @param {string} json
  * @param {(steps: Iterator<unknown, string, void>) => Promise<string>} through takes some steps at a time, and lets others in between
@@ -69,7 +63,7 @@ export async function render(template, json, through) {
     return await through(rendered(template, json));
   } catch (error) {
     if (!(error instanceof NeedsRare)) throw error;
-    const { add } = await import('./template-rare.js').then(lending(LENT), notFetched);
+    const { add } = await import('./template-rare.js').then(lending(LENT), notFetched());
     add();
     return through(rendered(template, json));
   }

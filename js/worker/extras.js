@@ -78,7 +78,7 @@ async function grammarsOf(engine, means, who) {
 
 /** What its text is held to, its calls, or both, and what of their schemas was passed over; no guide: neither. @param {Guide} [text] */
 async function guideOf(engine, options, text, compile) {
-  const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate(true) || engine.chatTemplate(), engine.facts));
+  const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate(true), engine.facts));
   if (!options.tools?.length) return { guide: text, notes: [] };
   const grammar = calls.text ? await compiled(compile, calls, options) : null;
   const guide = new CallGuide(engine, grammar, choice, { most: options.parallelToolCalls === false ? 1 : undefined, text });

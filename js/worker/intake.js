@@ -92,7 +92,7 @@ export class HeaderReader {
 
   constructor(host, instance, files) {
     this.#host = host;
-    this.engine = new Engine(instance, { threads: 1, inspect: true, files, memorySize: instance.maximum });
+    this.engine = new Engine(instance, { threads: 1, inspect: true, files, memoryLimit: instance.maximum });
   }
 
   warm() { return false; }

@@ -5,15 +5,12 @@
 // token is looked for right after its step (pursuit.js).
 
 import { QuernError, asQuernError, isOf } from '../shared/errors.js';
+import { WAITING, WAITING_BEHIND } from '../shared/waiting.js';
 import { Pursuit, countOwners } from './pursuit.js';
 import { Turns } from './turns.js';
 
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
 const BUDGET_MS = 50;
-
-/** How many may wait beside those that run, and how many of them in the background, so that lists of texts leave places to replies. */
-const WAITING = 64;
-const WAITING_BEHIND = 32;
 
 /**
  * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.

@@ -161,7 +161,7 @@ export class Service {
   async #toolsOf(messages, options) {
     if (!options.tools && !options.toolChoice && !messages.some(({ role, toolCalls }) => role === 'tool' || toolCalls)) return undefined;
     const { Tools, formOf } = await this.#host.extras();
-    return new Tools(messages, options, formOf(this.#engine.chatTemplate(true) || this.#engine.chatTemplate(), this.#engine.facts));
+    return new Tools(messages, options, formOf(this.#engine.chatTemplate(true), this.#engine.facts));
   }
 
   /** What a request's work is done with, by the turns of whoever asked. */

@@ -7,7 +7,8 @@ import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
 import { ENGINE, NOTICE } from '../shared/protocol.js';
-import { sum } from '../store/local.js';
+import { sum } from '../shared/sum.js';
+import { WAITING } from '../shared/waiting.js';
 import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js';
 
 /**
@@ -137,7 +138,7 @@ class Starter {
       ...this.#options, blind: this.#options.blind || instance.isBlind,
       quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
       restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),     // 0 would say that there is none
-      memorySize: Math.min(instance.maximum, this.#allowed),
+      memoryLimit: Math.min(instance.maximum, this.#allowed), waiting: WAITING,
     });
   }
 

@@ -5,7 +5,7 @@
 import { QuernError } from '../shared/errors.js';
 import { wasmFailure } from '../engine/instance.js';
 import { LENT } from './lent.js';
-import { lending } from '../shared/lent.js';
+import { lending, notFetched } from '../shared/lent.js';
 import { holdLifeline } from '../shared/lifeline.js';
 import { LIFELINE } from '../shared/protocol.js';
 import { openParts } from '../store/loader.js';
@@ -53,11 +53,6 @@ async function openGlue(fetchGlue, startThread) {
     throw new QuernError('env/worker', `The engine's glue could not be fetched (${error.message}).`, { phase: 'start', cause: error });
   });
   return (options) => glue({ ...options, startThread });
-}
-
-/** @returns {never} */
-function notFetched(cause) {
-  throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { phase: 'start', cause });
 }
 
 /** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
@@ -123,10 +118,10 @@ const LENDS = globalThis.origin !== 'null';
 /** @type {import('./service.js').Host} */
 const host = {
   compile, rest, storeOf, fetch: fetchAllowed,
-  vision: () => import('./vision.js').then(take, notFetched),
-  extras: () => import('./extras.js').then(take, notFetched),
-  pooling: () => import('./pooling.js').then(take, notFetched),
-  template: () => import('./template.js').then(take, notFetched),
+  vision: () => import('./vision.js').then(take, notFetched('start')),
+  extras: () => import('./extras.js').then(take, notFetched('start')),
+  pooling: () => import('./pooling.js').then(take, notFetched('start')),
+  template: () => import('./template.js').then(take, notFetched('start')),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   lends: LENDS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One table row for each option. How words and options are told apart, and what is said about them, is as in Node (util.parseArgs).
+ * How words and options are told apart, and what is said about them, is as in Node (util.parseArgs).
  */
 #include "cli/cli_args.h"
 
@@ -16,7 +16,6 @@
 enum kind { FLAG, TEXT, WHOLE, WHOLE_QUOTED, BETWEEN, ABOVE, NAME, BYTES, QUANTIZE, STOPS };
 
 static const double MOST = 9007199254740991; /* 2^53-1 */
-static const double TOKENS_MOST = 16777216;
 
 struct option_row {
     const char *name, *value, *text;
@@ -26,39 +25,9 @@ struct option_row {
 };
 
 static const struct option_row options[OPTIONS] = {
-    [OPT_MAX_TOKENS] = {"max-tokens", "N", "longest reply; 0 only reads the prompt", WHOLE, 0, MOST, {0}},
-    [OPT_TEMPERATURE] = {"temperature", "T", "randomness; 0 always takes the likeliest token (0.7, thinking 0.6)", BETWEEN, 0, 100, {0}},
-    [OPT_TOP_P] = {"top-p", "P", "of the likeliest tokens those that have this probability together; 1: all (0.8, thinking 0.95)", ABOVE, 0, 1, {0}},
-    [OPT_TOP_K] = {"top-k", "N", "so many of the likeliest tokens; 0: all (20)", WHOLE, 0, MOST, {0}},
-    [OPT_MIN_P] = {"min-p", "P", "no token less likely than this share of the likeliest (0)", BETWEEN, 0, 1, {0}},
-    [OPT_REPEAT_PENALTY] = {"repeat-penalty", "R", "divides the scores of tokens that were there lately (1)", ABOVE, 0, 10, {0}},
-    [OPT_SEED] = {"seed", "S", "the same seed gives the same reply", WHOLE, 0, MOST, {0}},
-    [OPT_STOP] = {"stop", "TEXT", "ends the reply where this text would come; may be given several times", STOPS, 0, 0, {0}},
-    [OPT_SCHEMA] = {"schema", "FILE", "the reply is JSON that is valid by this JSON Schema", TEXT, 0, 0, {0}},
-    [OPT_GRAMMAR] = {"grammar", "FILE", "the reply is what this GBNF grammar describes", TEXT, 0, 0, {0}},
-    [OPT_REGEX] = {"regex", "PATTERN", "the reply is what this regular expression matches, as a whole", TEXT, 0, 0, {0}},
-    [OPT_JSON_REPLY] = {"json-reply", "", "the reply is JSON", FLAG, 0, 0, {0}},
-    [OPT_JSON] = {"json", "", "prints JSON", FLAG, 0, 0, {0}},
-    [OPT_IDS] = {"ids", "", "prints the ids alone, in one line", FLAG, 0, 0, {0}},
-    [OPT_NUL] = {"nul", "", "takes the input as texts with NUL bytes between them, and prints a line of ids for each", FLAG, 0, 0, {0}},
-    [OPT_TOKENS] = {"tokens", "IDS", "decimal ids with a space or a comma between them", TEXT, 0, 0, {0}},
-    [OPT_OUT] = {"out", "FILE", "where the scores go: 32-bit floats, little-endian, a row for each token", TEXT, 0, 0, {0}},
-    [OPT_PROMPT] = {"prompt", "N", "tokens that are read (128)", WHOLE_QUOTED, 1, TOKENS_MOST, {0}},
-    [OPT_GENERATE] = {"generate", "N", "tokens that are written (32)", WHOLE_QUOTED, 0, TOKENS_MOST, {0}},
-    [OPT_PROFILE] = {"profile", "", "shows what each operation costs", FLAG, 0, 0, {0}},
-    [OPT_TYPE] = {"type", "TYPE", "q8_0, q4_0, q4_k or q6_k", TEXT, 0, 0, {0}},
-    [OPT_CONTEXT] = {"context", "N", "positions (tokens) there is room for, replies included", WHOLE, 1, TOKENS_MOST, {0}},
-    [OPT_MEMORY] = {"memory", "BYTES", "memory that may be used: 4GB, 4GiB, 512MB or plain bytes", BYTES, 1, MOST, {0}},
-    [OPT_THREADS] = {"threads", "N", "threads that compute", WHOLE, 1, 64, {0}},
-    [OPT_VARIANT] = {"variant", "NAME", "kernels: scalar or simd", NAME, 0, 0, {"scalar", "simd", NULL}},
-    [OPT_KV] = {"kv", "TYPE", "of the numbers kept per position: f16, q8 or f32", NAME, 0, 0, {"f16", "q8", "f32", NULL}},
-    [OPT_QUANTIZE] = {"quantize", "TYPE", "what weights become while they are loaded: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each",
-                      QUANTIZE, 0, 0, {"none", "q8", "q4", "auto"}},
-    [OPT_CHUNK] = {"chunk", "N", "tokens computed at once while a prompt is read", WHOLE, 1, 1024, {0}},
-    [OPT_FEED] = {"feed", "BYTES", "of the file that the engine is given at once", WHOLE, 1, 1 << 30, {0}},
-    [OPT_VISION] = {"vision", "MMPROJ", "the projector of a GGUF model, with which it reads images; a folder has its own", TEXT, 0, 0, {0}},
-    [OPT_IMAGE] = {"image", "FILE", "an image: binary PPM with 8 bits", TEXT, 0, 0, {0}},
-    [OPT_MAX_PIXELS] = {"max-pixels", "N", "larger images are reduced (262144, which is 256 tokens)", WHOLE, 1024, 100000000, {0}},
+#define ROW(id, name, value, kind, least, most, text, ...) [OPT_##id] = {name, value, text, kind, least, most, {__VA_ARGS__}},
+    CLI_OPTIONS(ROW)
+#undef ROW
 };
 
 #define BIT(option) (1u << (option))
@@ -278,7 +247,7 @@ static bool read_stop(const char *text, struct args *a)
 {
     if (!*text) return refuse("--stop must not be empty: every reply starts with the empty text.");
     if (a->n_stops == STOPS_MOST) return refuse("--stop has over %d texts, at most %d are possible.", STOPS_MOST, STOPS_MOST);
-    if (count_letters(text) > 1000) return refuse("--stop has a text of over 1000 characters.");
+    if (count_letters(text) > STOP_LETTERS_MOST) return refuse("--stop has a text of over %d characters.", STOP_LETTERS_MOST);
     a->stops[a->n_stops++] = text;
     return true;
 }

@@ -24,7 +24,7 @@ void quern_arrive(struct quern_engine *e, double ms)
 {
     enum awaited what = e->awaits;
     e->awaits = AWAITED_NOTHING;
-    e->n_events = 0;
+    replies_heard(e);
     if (ms < 0) lose(e);
     else if (what == AWAITED_OUTPUTS) step_arrived(e, ms);
     else if (what == AWAITED_TOKENS) look_arrived(e);

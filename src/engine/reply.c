@@ -12,11 +12,19 @@
 
 #include <string.h>
 
+enum { CONTROL = 3 }; /* type of a token that only steers */
+
 static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
 
 /* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. One more
  * of each that an image is encoded for, during which a plan may be made more than once. */
 static int events_most(const struct quern_engine *e) { return (e->sight ? 8 : 6) * e->options.parallel; }
+
+/* In a step each reply tells no more than its longest token and what it held before, its end included. */
+static uint64_t told_most(const struct quern_engine *e)
+{
+    return (uint64_t)e->options.parallel * (e->longest_token + sizeof ((struct tok_stream *)0)->held);
+}
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
 
@@ -34,7 +42,7 @@ uint64_t replies_cost(const struct quern_engine *e)
 {
     uint64_t n = (uint64_t)scratch_count(e), parallel = (uint64_t)e->options.parallel;
     return mem_cost(scratch_bytes(e)) + mem_cost(n * sizeof *e->picking.scratch) + mem_cost(parallel * sizeof *e->picking.who) +
-           mem_cost((uint64_t)events_most(e) * sizeof *e->events);
+           mem_cost((uint64_t)events_most(e) * sizeof *e->events) + mem_cost(told_most(e));
 }
 
 int replies_reserve(struct quern_engine *e)
@@ -45,14 +53,15 @@ int replies_reserve(struct quern_engine *e)
     k->scratch = mem_array(&e->mem, (uint64_t)k->n_scratch, sizeof *k->scratch);
     k->who = mem_array(&e->mem, (uint64_t)e->options.parallel, sizeof *k->who);
     e->events = mem_array(&e->mem, (uint64_t)events_most(e), sizeof *e->events);
-    if (!k->arena || !k->scratch || !k->who || !e->events) return ERR_MEM_LOAD;
+    e->told = mem_alloc_raw(&e->mem, told_most(e));
+    if (!k->arena || !k->scratch || !k->who || !e->events || !e->told) return ERR_MEM_LOAD;
     take_scratch(e, (struct arena){.base = k->arena}, k->scratch);
     return OK;
 }
 
 void replies_free(struct quern_engine *e)
 {
-    void *parts[] = {e->picking.arena, e->picking.scratch, e->picking.who, e->events};
+    void *parts[] = {e->picking.arena, e->picking.scratch, e->picking.who, e->events, e->told};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
 }
 
@@ -67,11 +76,15 @@ static void tell(struct quern_sequence *s, struct quern_event event)
     if (e->n_events < events_most(e) - others) e->events[e->n_events++] = event;
 }
 
+void replies_heard(struct quern_engine *e) { e->n_events = e->n_told = 0; }
+
 const struct quern_event *quern_events(const struct quern_engine *e, int *n)
 {
     *n = e->n_events;
     return e->events;
 }
+
+const uint8_t *quern_event_text(const struct quern_engine *e) { return e->told; }
 
 void quern_facts(const struct quern_engine *e, struct sched_facts *out) { *out = e->sched ? sched_facts(e->sched) : (struct sched_facts){0}; }
 
@@ -136,8 +149,12 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (s->outputs != QUERN_HELD || s->begun || s->turn.n == 0)
         return fail(&e->error, ERR_BUSY, "held", 0, "A reply begins once, after its tokens have been set and held.");
     if (room == 0) return sequence_fail_context(e, s->turn.n + 1);
+    if (r->n_silent < 0 || r->n_silent > QUERN_SILENT_MOST || (r->n_silent && !r->silent))
+        return fail(&e->error, ERR_PARAM, "silent", 0, "At most %d tokens of a reply can be silent.", QUERN_SILENT_MOST);
     int status = quern_sample_begin(s, &r->sampling);
     if (status) return status;
+    s->n_silent = r->n_silent;
+    for (int i = 0; i < r->n_silent; i++) s->silent[i] = r->silent[i];
     s->fits = r->max_tokens > 0 && r->max_tokens <= room;
     s->left = s->fits ? r->max_tokens : room;
     s->turn.limit = s->turn.n + s->left;
@@ -172,7 +189,11 @@ int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags)
 
 static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, int status)
 {
-    tell(s, (struct quern_event){.type = QUERN_END, .end = (int32_t)why, .token = token, .status = status});
+    struct quern_engine *e = s->e;
+    struct quern_event event = {.type = QUERN_END, .end = (int32_t)why, .token = token, .status = status, .text = e->n_told};
+    if (why != QUERN_ERROR) event.size = (int32_t)tok_stream_end(&s->stream, e->told + e->n_told);
+    e->n_told += event.size;
+    tell(s, event);
     sequence_leave(s);
 }
 
@@ -190,6 +211,22 @@ static void pick_rows(void *arg, int thread, int n_threads)
     }
 }
 
+static bool is_text(const struct quern_sequence *s, int32_t id, int kind)
+{
+    bool silent = kind == CONTROL;
+    for (int i = 0; i < s->n_silent; i++) silent |= s->silent[i] == id;
+    return !silent;
+}
+
+static void tell_token(struct quern_sequence *s, int32_t id)
+{
+    struct quern_engine *e = s->e;
+    struct quern_event event = {.type = QUERN_TOKEN, .token = id, .kind = quern_token_type(e, id), .text = e->n_told};
+    if (is_text(s, id, event.kind)) event.size = (int32_t)tok_stream_push(&s->stream, quern_token(e, id), e->told + e->n_told);
+    e->n_told += event.size;
+    tell(s, event);
+}
+
 static void write_token(struct quern_sequence *s, int id)
 {
     if (id < 0) {
@@ -199,7 +236,7 @@ static void write_token(struct quern_sequence *s, int id)
     } else {
         s->writes = true;
         s->left--;
-        tell(s, (struct quern_event){.type = QUERN_TOKEN, .token = id});
+        tell_token(s, id);
         if (s->left == 0) finish(s, s->fits ? QUERN_LENGTH : QUERN_CONTEXT, 0, OK);
         else s->ids[s->turn.n++] = (uint64_t)id;
     }

@@ -14,6 +14,8 @@ void replies_free(struct quern_engine *e);
 
 /* Rows of s that can be computed by now: struct sched_limits. Not the last one, while it waits for what may follow. */
 int replies_ready(const struct sched_seq *s);
+/* What was told has been heard: events begin anew. */
+void replies_heard(struct quern_engine *e);
 /* Before a plan: who has waited too long waits no longer. */
 void replies_hurry(struct quern_engine *e);
 /* After a plan: whose pages were taken, and who is read for the first time. */

@@ -104,6 +104,8 @@ struct quern_engine {
     struct picking picking;
     struct quern_event *events; /* [events_most()]; n_events of them since the last call */
     int n_events;
+    uint8_t *told;            /* texts of events; n_told bytes of them */
+    int n_told;
     struct quern_sequence *sequences; /* linked */
     int32_t numbers;          /* given to sequences so far */
     struct quern_control control;
@@ -142,6 +144,8 @@ struct quern_sequence {
     uint32_t *allowed;        /* [mask_words()] once it was limited for the first time */
     bool limited;             /* to the ids in it */
     bool waits;               /* its owner does not know yet to which */
+    int32_t silent[QUERN_SILENT_MOST]; /* n_silent of them: tokens that are none of the reply's text */
+    int n_silent;
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };

@@ -233,7 +233,7 @@ int quern_step(struct quern_engine *e, int budget_ms)
     int status = engine_check(e);
     if (status) return status;
     double start = e->options.now();
-    e->n_events = 0;
+    replies_heard(e);
     status = take_turns(e, start, budget_ms);
     replies_looked(e);
     if (status || !p->running) return status;

@@ -58,7 +58,8 @@ const writing = (ids, token, times) => ({
   place: {},
   hold: (sequence) => sequence.set(ids, 'held'),
   begin: (sequence) => sequence.begin({
-    temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, seed: 1, bias: [[token, 1000]], maxTokens: 1e6,
+    temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, seed: 1, bias: [[token, 1000]], silent: [],
+    maxTokens: 1e6,
   }),
   take({ type }) {
     if (type === 'token') times.push(performance.now());
@@ -88,7 +89,7 @@ function gapsOf(times, from, to) {
  */
 async function restored({ glue, module, chunks, store, rest, token }, beside) {
   const instance = await instantiate(glue, module, 2, 32);
-  const engine = new Engine(instance, { threads: 2, memorySize: instance.maximum, contextSize: 2560, kvPositions: 5120, parallel: 2 });
+  const engine = new Engine(instance, { threads: 2, memoryLimit: instance.maximum, contextSize: 2560, kvPositions: 5120, parallel: 2 });
   for await (const chunk of chunks()) engine.feed(chunk);
   engine.finish();
   const ids = await keptIds(store);

@@ -38,7 +38,7 @@ async function checked(url, engine) {
 
 async function start(threads) {
   const instance = await instantiate(glue, await WebAssembly.compileStreaming(fetch('../../dist/quern-relaxed.wasm')), threads, 32);
-  return new Engine(instance, { threads, memorySize: instance.maximum });
+  return new Engine(instance, { threads, memoryLimit: instance.maximum });
 }
 
 const threaded = start(2);

@@ -34,7 +34,10 @@ struct talk {
     int done, cached;  /* as told last; -1: nothing yet */
     bool ended;
     bool let_go;       /* since it last read or wrote */
+    struct tok_stream stream;
 };
+
+static int n_silenced, n_left; /* of all replies: tokens that were told without text, ends with some */
 
 /* --- watching ---------------------------------------------------------------------------------------------------- */
 
@@ -46,9 +49,30 @@ static void begin_talk(struct quern_engine *e, struct talk *t, const struct scri
     CHECK_EQ(quern_reply_begin(t->s, &script->reply), OK);
 }
 
-/* READ*, TOKEN*, END, of this reply. */
-static void hear(struct talk *t, const struct quern_event *event)
+/* An event tells the whole characters that its token completes, and an end what is left: as a stream makes them of the tokens. */
+static void check_text(struct quern_engine *e, struct talk *t, const struct quern_event *event)
 {
+    static uint8_t text[1024];
+    const struct quern_reply *r = &t->script->reply;
+    size_t n = 0;
+    bool silent = event->kind == 3;
+    if (event->type == QUERN_TOKEN) {
+        CHECK_EQ(event->kind, quern_token_type(e, event->token));
+        for (int i = 0; i < r->n_silent; i++) silent |= r->silent[i] == event->token;
+        if (!silent) n = tok_stream_push(&t->stream, quern_token(e, event->token), text);
+        n_silenced += silent && event->kind != 3;
+    } else if (event->type == QUERN_END) {
+        n = tok_stream_end(&t->stream, text);
+        n_left += n > 0;
+    }
+    CHECK_EQ(event->size, (int)n);
+    CHECK(n == 0 || !memcmp(quern_event_text(e) + event->text, text, n));
+}
+
+/* READ*, TOKEN*, END, of this reply. */
+static void hear(struct quern_engine *e, struct talk *t, const struct quern_event *event)
+{
+    check_text(e, t, event);
     CHECK(!t->ended);
     if (event->type == QUERN_LET_GO) {
         t->let_go = true;
@@ -99,7 +123,7 @@ static int step_talks(struct quern_engine *e, struct talk *talks, int n)
     for (int i = 0; i < n_events; i++) {
         struct talk *t = talk_of(talks, n, events[i].number);
         CHECK(t != NULL);
-        hear(t, &events[i]);
+        hear(e, t, &events[i]);
     }
     for (int i = 0; status == OK && i < n; i++)
         if (talks[i].s) keep_logits(&talks[i]);
@@ -121,6 +145,7 @@ static void check_said(const struct alone *said, const struct alone *alone)
 static void write_scripts(const struct file *f, struct script *scripts)
 {
     static struct logit_bias never[8];
+    static int32_t silent[QUERN_SILENT_MOST];
     int n_never = 0;
     static const struct sampler_params ways[] = {
         {.temperature = 0}, {.temperature = 1, .seed = 1}, {.temperature = 0.7f, .top_k = 20, .top_p = 0.8f, .seed = 2},
@@ -131,11 +156,13 @@ static void write_scripts(const struct file *f, struct script *scripts)
     struct quern_engine *e = engine_load(f, (struct quern_options){0}, SIZE_MAX);
     for (int id = 0; id < GOLDEN_VOCAB; id++)
         if (quern_is_end(e, id)) never[n_never++] = (struct logit_bias){id, -INFINITY};
+    for (int i = 0; i < QUERN_SILENT_MOST; i++) silent[i] = 7 * i;
     quern_free(e);
     for (int i = 0; i < TALKS + GUESTS; i++) {
         struct script *s = &scripts[i];
         bool is_long = i % 3 == 0;
         *s = (struct script){.n = 5 + 9 * (i % TALKS), .scope = i % 4 == 3, .priority = i >= TALKS, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
+        if (i % 2) s->reply.silent = silent, s->reply.n_silent = QUERN_SILENT_MOST;
         if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
         for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
         s->prompt[s->n - 1] = 100 + i;
@@ -226,6 +253,7 @@ static void as_alone(const char *name, enum quern_kv kv, int first, int rounds)
     uint64_t let_go = 0, followed = 0;
     write_scripts(&f, scripts);
     write_alone(&f, kv, scripts, alone);
+    CHECK(n_silenced > 0 && n_left > 0);
     for (int i = first; i < first + rounds; i++) {
         struct quern_options options = {.context_size = CONTEXT, .kv = kv, .threads = 1 + (i + i / 3) % 3, .chunk = chunks[i % 3], .parallel = parallel[i % 4],
                                         .kv_positions = caches[i / 2 % 4]};
@@ -316,7 +344,9 @@ static void known_positions(void)
 
 static void bad_replies(void)
 {
+    static const int32_t silent[QUERN_SILENT_MOST + 1] = {0};
     static const struct quern_reply plain = {.max_tokens = 5}, bad = {.sampling = {.temperature = NAN}};
+    static const struct quern_reply odd[] = {{.n_silent = 1}, {.silent = silent, .n_silent = -1}, {.silent = silent, .n_silent = QUERN_SILENT_MOST + 1}};
     struct quern_engine *e = open_nano((struct quern_options){.context_size = 64, .parallel = 1, .waiting = 2});
     struct quern_sequence *s[4], *full = sequence_new(e), *driven = sequence_new(e);
     int32_t ids[64];
@@ -331,6 +361,7 @@ static void bad_replies(void)
         s[i] = sequence_new(e);
         CHECK_EQ(quern_sequence_set(s[i], ids + i, 10, QUERN_HELD), 0);
         CHECK_EQ(quern_reply_begin(s[i], &bad), ERR_PARAM);
+        for (int k = 0; k < 3; k++) CHECK_EQ(quern_reply_begin(s[i], &odd[k]), ERR_PARAM);
         CHECK_EQ(quern_reply_begin(s[i], &plain), i < 3 ? OK : ERR_BUSY);
         CHECK_EQ(quern_step(e, 0), OK);
     }

@@ -159,15 +159,12 @@ test('what a reply comes from is decided in one place: its channels, whether it 
 });
 
 test('a conversation with tools takes the template for tools, where there is one', async () => {
-  const named = [['usual', 'for tools'], ['usual', '']];
-  for (const [usual, forTools] of named) {
-    const engine = { ...fakeEngine(), chatTemplate: (tools = false) => (tools ? forTools : usual) };
-    const asked = [];
-    const chat = new Chat(engine, async (template, json) => { asked.push([template, JSON.parse(json).tools?.length]); return ''; });
-    const messages = [user('Hi')];
-    for (const options of [{}, { tools: [] }, { tools: [{ name: 'f' }] }]) await chat.prompt(messages, { tools: new Tools(messages, options, FORMS.json) });
-    assert.deepEqual(asked, [['usual', undefined], ['usual', undefined], [forTools || 'usual', 1]]);
-  }
+  const engine = { ...fakeEngine(), chatTemplate: (tools = false) => (tools ? 'for tools' : 'usual') };
+  const asked = [];
+  const chat = new Chat(engine, async (template, json) => { asked.push([template, JSON.parse(json).tools?.length]); return ''; });
+  const messages = [user('Hi')];
+  for (const options of [{}, { tools: [] }, { tools: [{ name: 'f' }] }]) await chat.prompt(messages, { tools: new Tools(messages, options, FORMS.json) });
+  assert.deepEqual(asked, [['usual', undefined], ['usual', undefined], ['for tools', 1]]);
 });
 
 test('a vocabulary without a mark has no channel for it', async () => {

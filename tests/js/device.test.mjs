@@ -44,7 +44,7 @@ async function open(backend, bytes, options = {}) {
     if (device) device.compute = () => { instance.wasm._played_answer(address); };
     return address;
   } };
-  const engine = new Engine({ ...instance, wasm }, { threads: 1, memorySize: instance.maximum, backend, device, parallel: 3, ...options });
+  const engine = new Engine({ ...instance, wasm }, { threads: 1, memoryLimit: instance.maximum, backend, device, parallel: 3, ...options });
   engine.feed(bytes);
   engine.finish();
   return { engine, device, runner: new Runner(engine, () => turn()) };

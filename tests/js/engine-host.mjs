@@ -77,7 +77,7 @@ export function startOver(host, source, options = {}, emit = () => {}) {
 export async function engineOver(bytes, { address = 32, use = () => {}, ...options } = {}) {
   const instance = await instantiate(glue[address], await compile(address === 64 ? 'simd64' : 'simd'), 1, address);
   use(instance);
-  const engine = new Engine(instance, { threads: 1, memorySize: instance.maximum, ...options });
+  const engine = new Engine(instance, { threads: 1, memoryLimit: instance.maximum, ...options });
   engine.feed(bytes);
   return engine;
 }

@@ -50,7 +50,7 @@ test('every broken file gets its error from the engine', { timeout: 300_000 }, a
   for (const [i, file] of BROKEN.entries()) {
     if (i % 50 === 0) instance = await instantiate(glue[32], await compile('simd'), 1, 32);      // what has been refused stays in its memory
     await refuses(async (bytes) => {
-      const engine = new Engine(instance, { threads: 1, memorySize: instance.maximum, fileSize: bytes.length });
+      const engine = new Engine(instance, { threads: 1, memoryLimit: instance.maximum, fileSize: bytes.length });
       try {
         engine.feed(bytes);
         engine.finish();

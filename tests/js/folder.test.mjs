@@ -221,10 +221,10 @@ test('which template counts', { timeout: 60_000 }, async () => {
   const named = { chat_template: [{ name: 'default', template: 'b' }, { name: 'tool_use', template: 'c' }] };
   const without = { 'chat_template.jinja': undefined, 'additional_chat_templates/tool_use.jinja': undefined };
   for (const [more, wanted] of [
-    [{ 'tokenizer_config.json': JSON.stringify(named), 'chat_template.jinja': 'a', 'additional_chat_templates/tool_use.jinja': undefined }, ['a', '']],
+    [{ 'tokenizer_config.json': JSON.stringify(named), 'chat_template.jinja': 'a', 'additional_chat_templates/tool_use.jinja': undefined }, ['a', 'a']],
     [{ 'chat_template.json': '{"chat_template":"d"}', 'chat_template.jinja': 'a' }, ['a', null]],
     [{ ...without, 'tokenizer_config.json': JSON.stringify(named) }, ['b', 'c']], [without, ['', '']],
-    [{ ...without, 'chat_template.json': '{"chat_template":"d"}', 'tokenizer_config.json': JSON.stringify(named) }, ['d', '']],
+    [{ ...without, 'chat_template.json': '{"chat_template":"d"}', 'tokenizer_config.json': JSON.stringify(named) }, ['d', 'd']],
     [{ 'chat_template.jinja': '\n<!DOCTYPE html><html>404', 'additional_chat_templates/tool_use.jinja': undefined, 'tokenizer_config.json': JSON.stringify(named) }, ['b', 'c']],
   ]) {
     const files = Object.fromEntries(Object.entries(savedFolder(more)).filter(([, bytes]) => bytes !== undefined));

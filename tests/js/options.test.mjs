@@ -2,12 +2,15 @@
 // Arguments are checked before anything is sent, and an error names the argument as it was written (U07, U08, U10, W12).
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions, checkText, checkTokens, sampling } from '../../js/page/options.js';
 import { checkPart } from '../../js/page/parts.js';
 import { Reply } from '../../js/page/reply.js';
+import { ENGINE, FETCH, LOAD, REPLY, VISION } from '../../js/shared/options.js';
 import { SYNONYMS, oursFor } from '../../js/shared/ours.js';
+import { optionData } from '../../tools/options.mjs';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */
@@ -50,6 +53,33 @@ test('what completions alone take', () => {
     }
     fails(() => checkOptions('chat', { [name]: values[1] }), `options.${name}`);
   }
+});
+
+/** Names of a table of options, in order of the alphabet, as a refusal knows them. */
+const namesOf = (kind) => {
+  try {
+    return checkOptions(kind, { noneAtAll: 1 });
+  } catch (error) {
+    return error.detail.known.toSorted();
+  }
+};
+
+test('the types name the options that there are, and no others', async () => {
+  const types = await readFile(new URL('../../js/index.d.ts', import.meta.url), 'utf8');
+  const declared = (name) => {
+    const [, body] = new RegExp(`^export interface ${name} \\{\n([^]*?)^\\}`, 'm').exec(types);
+    return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map(([, field]) => field).sort();
+  };
+  assert.deepEqual(namesOf('load'), declared('LoadOptions'));
+  assert.deepEqual(Object.keys(VISION).sort(), declared('VisionOptions'));
+  assert.deepEqual(namesOf('load'), Object.keys(LOAD).sort());
+  assert.deepEqual(namesOf('download'), Object.keys(FETCH).sort());
+  for (const name of Object.keys(REPLY)) for (const kind of ['complete', 'chat']) assert.ok(namesOf(kind).includes(name), name);
+});
+
+test('what C has of the list of options is what the list says (node tools/options.mjs > src/option_data.h)', async () => {
+  assert.equal(await readFile(new URL('../../src/option_data.h', import.meta.url), 'utf8'), optionData());
+  assert.equal(new Set(ENGINE).size, ENGINE.length);
 });
 
 test('load options', () => {

@@ -48,7 +48,7 @@ async function isComplete(disk, bytes = BYTES) {
 /** An engine that hashes by another thread. */
 async function threadedEngine() {
   const instance = await instantiate(glue[32], await compile('simd'), 2, 32);
-  return new Engine(instance, { threads: 2, memorySize: instance.maximum });
+  return new Engine(instance, { threads: 2, memoryLimit: instance.maximum });
 }
 
 test('the engine hashes as another implementation of XXH3 does, on its own thread and on another one', async () => {

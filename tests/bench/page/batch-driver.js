@@ -26,7 +26,7 @@ export class Batches {
   static async open({ glue, module, threads, contextSize, parallel, size, chunks }) {
     const batches = new Batches();
     const { maximum, ...instance } = await instantiate(glue, module, threads, 32);
-    const engine = new Engine(instance, { threads, contextSize, parallel, fileSize: size, memorySize: maximum });
+    const engine = new Engine(instance, { threads, contextSize, parallel, fileSize: size, memoryLimit: maximum });
     for await (const chunk of chunks) {
       engine.feed(chunk);
       engine.warm();
@@ -45,7 +45,7 @@ export class Batches {
   #begin(ids) {
     const sequence = this.#engine.sequence();
     sequence.set(ids, 'held');
-    sequence.begin({ ...LIKELIEST, bias: this.#engine.facts.endTokens.map((id) => [id, -Infinity]), maxTokens: Infinity });
+    sequence.begin({ ...LIKELIEST, bias: this.#engine.facts.endTokens.map((id) => [id, -Infinity]), silent: [], maxTokens: Infinity });
     return sequence;
   }
 
