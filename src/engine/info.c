@@ -99,7 +99,7 @@ static void write_assumed(struct json *j, const struct quern_engine *e)
     json_object(j, "assumed");
     if (meta_text(&e->intake.ck, "general.architecture", true, &said, NULL) || !bytes_equal(said, a->name))
         json_string(j, "general.architecture", a->name);
-    if (e->split_assumed) json_string(j, "tokenizer.ggml.pre", a->split->name);
+    if (e->split_assumed) json_string(j, "tokenizer.ggml.pre", *a->split->names);
     json_end(j);
 }
 

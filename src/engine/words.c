@@ -37,9 +37,9 @@ static bool is_familys(const struct checkpoint *ck, const struct marks *marks)
 
 static bool is_called(const struct text_split *split, struct bytes name)
 {
-    const char *const *same = split->same;
-    while (*same && !bytes_equal(name, *same)) same++;
-    return *same || bytes_equal(name, split->name);
+    const char *const *one = split->names;
+    while (*one && !bytes_equal(name, *one)) one++;
+    return *one != NULL;
 }
 
 static int read_split(struct quern_engine *e, struct error *err)
@@ -52,7 +52,7 @@ static int read_split(struct quern_engine *e, struct error *err)
     if (status || is_called(a->split, pre)) return status;
     if (pre.data)
         return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The pre-tokenizer \"%.64s\" is not supported; that of %s is %s.", quoted(pre, text),
-                    a->name, a->split->name);
+                    a->name, *a->split->names);
     e->split_assumed = is_familys(ck, a->marks);
     if (e->split_assumed) return OK;
     return fail(err, ERR_FORMAT, "missing", 0,

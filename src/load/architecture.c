@@ -8,12 +8,12 @@
 
 /* The names are those that llama.cpp's loader of vocabularies (src/llama-vocab.cpp) gives the same expression, each without a prefix, a space or a
  * token of its own. "laguna", "ufakzeka", "seed-coder", "bailingmoe" and "qwen35" are near, but not the same. */
-static const char *const same_as_qwen2[] = {"deepseek-r1-qwen", "f2llmv2", "kormo", "megrez", "hunyuan", "solar-open", "stablelm2", "grok-2", NULL};
+static const char *const qwen2[] = {"qwen2", "deepseek-r1-qwen", "f2llmv2", "kormo", "megrez", "hunyuan", "solar-open", "stablelm2", "grok-2", NULL};
 
 const struct text_split text_splits[] = {
-    {"qwen2", same_as_qwen2,
+    {qwen2,
      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-    {NULL, NULL, NULL},
+    {NULL, NULL},
 };
 
 static const struct marks qwen = {

@@ -13,9 +13,8 @@ enum model_family { FAMILY_QWEN3, FAMILIES };
 
 /* How text is cut into pieces, which the pairs of byte-level BPE do not cross. */
 struct text_split {
-    const char *name;        /* in GGUF files: tokenizer.ggml.pre */
-    const char *const *same; /* names that GGUF files have for the same expression; NULL at the end */
-    const char *regex;       /* in tokenizer.json */
+    const char *const *names; /* in GGUF files (tokenizer.ggml.pre): its own, then others for the same expression; NULL at the end */
+    const char *regex;        /* in tokenizer.json */
 };
 
 enum { VISION_MARKS = 4 };
@@ -53,7 +52,7 @@ struct architecture {
 };
 
 extern const struct architecture architectures[]; /* name NULL at the end */
-extern const struct text_split text_splits[];     /* all of them; name NULL at the end */
+extern const struct text_split text_splits[];     /* all of them; names NULL at the end */
 
 /* By the name in GGUF files; NULL: none of them. */
 const struct architecture *architecture_named(struct bytes name);

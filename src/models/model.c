@@ -41,7 +41,7 @@ static int refuse_architecture(struct bytes name, struct error *err)
     char text[QUOTED], known[192];
     size_t n = 0;
     for (const struct architecture *a = architectures; a->name && n < sizeof known; a++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n == 0 ? "" : a[1].name ? ", " : " and ", a->name);
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", a->name);
     return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs %s.", quoted(name, text), known);
 }
 

@@ -230,11 +230,11 @@ static struct component read_component(struct json_reader *r)
     return c;
 }
 
-/* By its expression; name NULL: none that we know. */
+/* By its expression; names NULL: none that we know. */
 static const struct text_split *split_of(struct bytes regex)
 {
     const struct text_split *s = text_splits;
-    while (s->name && !bytes_equal(regex, s->regex)) s++;
+    while (s->names && !bytes_equal(regex, s->regex)) s++;
     return s;
 }
 
@@ -254,9 +254,9 @@ static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)
     for (; json_more(r); n++) {
         struct component c = read_component(r);
         const struct text_split *split = split_of(c.regex);
-        if (n == 0) t->split = split->name;
-        if (n == 0 ? !split->name || !is_split(&c) : n == 1 ? !is_byte_level(&c) : true)
-            refuse_pre(r, c.regex.data && !split->name ? c.regex : c.type);
+        if (n == 0) t->split = split->names ? split->names[0] : NULL;
+        if (n == 0 ? !split->names || !is_split(&c) : n == 1 ? !is_byte_level(&c) : true)
+            refuse_pre(r, c.regex.data && !split->names ? c.regex : c.type);
     }
     if (n != 2) refuse_pre(r, nothing);
 }
