@@ -2,7 +2,8 @@
 // What the worker's file shares with those that come later (shared/lent.js).
 
 import { abortable, deadline, systemClock } from '../shared/clock.js';
+import { MARKS } from '../reply/marks.js';
 import { QuernError, asQuernError, badParam, fromWire, unknownName } from '../shared/errors.js';
 import { piecesOf } from '../shared/stream.js';
 
-export const LENT = { abortable, deadline, systemClock, QuernError, asQuernError, badParam, fromWire, unknownName, piecesOf };
+export const LENT = { MARKS, abortable, deadline, systemClock, QuernError, asQuernError, badParam, fromWire, unknownName, piecesOf };

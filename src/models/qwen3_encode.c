@@ -45,22 +45,28 @@ uint64_t vision_values(const struct vision *v, int max_patches)
 }
 
 static uint64_t angles(const struct vision *v, int max_patches) { return (uint64_t)max_patches * (uint64_t)v->config.head_dim / 2; }
-static uint64_t up_size(const struct vision *v) { return CHUNK * (uint64_t)max_int(vision_pixels(&v->config), v->config.dim); }
+
+/* Of `cosine`, `sine` and `up`, which follow each other. */
+static uint64_t floats(const struct vision *v, int max_patches)
+{
+    return 2 * angles(v, max_patches) + CHUNK * (uint64_t)max_int(vision_pixels(&v->config), v->config.dim);
+}
 
 uint64_t vision_reserve_cost(const struct vision *v, int max_patches)
 {
-    return 2 * mem_cost(angles(v, max_patches) * sizeof *v->cosine) + mem_cost(up_size(v) * sizeof *v->up) + mem_cost(CHUNK * sizeof *v->ups);
+    return mem_cost(floats(v, max_patches) * sizeof *v->cosine) + mem_cost(CHUNK * sizeof *v->ups);
 }
 
 int vision_reserve(struct vision *v, int max_patches, struct handle first)
 {
     struct mem *mem = v->bind.mem;
     lay_out(v, max_patches, first, &v->s);
-    v->cosine = mem_array(mem, angles(v, max_patches), sizeof *v->cosine);
-    v->sine = mem_array(mem, angles(v, max_patches), sizeof *v->sine);
-    v->up = mem_array(mem, up_size(v), sizeof *v->up);
+    v->cosine = mem_array(mem, floats(v, max_patches), sizeof *v->cosine);
     v->ups = mem_array(mem, CHUNK, sizeof *v->ups);
-    return v->cosine && v->sine && v->up && v->ups ? OK : ERR_MEM_LOAD;
+    if (!v->cosine || !v->ups) return ERR_MEM_LOAD;
+    v->sine = v->cosine + angles(v, max_patches);
+    v->up = v->sine + angles(v, max_patches);
+    return OK;
 }
 
 /* --- pixels and places ------------------------------------------------------------------------------------ */
@@ -144,6 +150,12 @@ static void apply(struct op_list *ops, const struct linear *l, struct handle y, 
     add_op(ops, OP_BIAS, n, rows, .y = y, .bias = l->b);
 }
 
+/* y = norm(x), both [n, dim] */
+static void normalise(const struct vision *v, struct op_list *ops, const struct norm *norm, struct handle y, struct handle x, int n, int dim)
+{
+    add_op(ops, OP_LAYERNORM, n, dim, .y = y, .x = x, .vector = norm->w, .bias = norm->b, .eps = v->config.eps);
+}
+
 /* q, k, v of ln1(x), turned; q stays, k and v are kept */
 static void prepare(const struct vision *v, const struct vision_layer *w, int first, int n, struct op_list *ops)
 {
@@ -152,7 +164,7 @@ static void prepare(const struct vision *v, const struct vision_layer *w, int fi
     size_t at = (size_t)first * (size_t)c->dim, angles = (size_t)first * (size_t)c->head_dim / 2;
     const struct handle parts[] = {handle_at(s->q, at), s->k, s->v};
     struct weight *const *qkv = w->qkv;
-    add_op(ops, OP_LAYERNORM, n, c->dim, .y = s->h, .x = handle_at(s->x, at), .vector = w->ln1.w, .bias = w->ln1.b, .eps = c->eps);
+    normalise(v, ops, &w->ln1, s->h, handle_at(s->x, at), n, c->dim);
     add_op(ops, OP_MATMUL, n, c->dim, .x = s->h, .products = {product(parts[0], qkv[0]), product(s->k, qkv[1]), product(s->v, qkv[2])});
     for (int i = 0; i < 3; i++) {
         add_op(ops, OP_BIAS, n, c->dim, .y = parts[i], .bias = w->qkv_bias + i * c->dim);
@@ -181,7 +193,7 @@ static void feed_forward(const struct vision *v, const struct vision_layer *w, i
     const struct vision_scratch *s = &v->s;
     const struct handle x = handle_at(s->x, (size_t)first * (size_t)c->dim);
     if (!second) {
-        add_op(ops, OP_LAYERNORM, n, c->dim, .y = s->h, .x = x, .vector = w->ln2.w, .bias = w->ln2.b, .eps = c->eps);
+        normalise(v, ops, &w->ln2, s->h, x, n, c->dim);
         apply(ops, &w->up, s->f, s->h, n, c->dim, c->ffn_dim);
         add_op(ops, OP_GELU, n, c->ffn_dim, .y = s->f);
         return;
@@ -200,7 +212,7 @@ static void merge(struct vision *v, int merger, int first, int n, bool second, s
     int tokens = n / JOINED, wide = JOINED * c->dim;
     if (!second) {
         const struct handle x = handle_at(s->x, (size_t)first * (size_t)c->dim);
-        add_op(ops, OP_LAYERNORM, last ? n : tokens, last ? c->dim : wide, .y = s->h, .x = x, .vector = m->norm.w, .bias = m->norm.b, .eps = c->eps);
+        normalise(v, ops, &m->norm, s->h, x, last ? n : tokens, last ? c->dim : wide);
         apply(ops, &m->fc1, s->k, s->h, tokens, wide, wide);
         add_op(ops, OP_GELU_ERF, tokens, wide, .y = s->k);
         return;

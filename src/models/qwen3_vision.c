@@ -388,7 +388,7 @@ void vision_free(struct vision *v)
     struct visit t = {.v = v, .see = free_slot};
     if (v->layers && v->mergers) visit_all(&t);
     matrices(&t, "", 0, 0, 1, &v->patches);
-    void *parts[] = {v->patch_bias, v->positions, v->layers, v->mergers, v->frequency, v->cosine, v->sine, v->up, v->ups, v};
+    void *parts[] = {v->patch_bias, v->positions, v->layers, v->mergers, v->frequency, v->cosine, v->ups, v};
     struct mem *mem = v->bind.mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
