@@ -218,32 +218,33 @@ export class Queue {
   #next(kind) {
     let best = null;
     const now = this.#now();
+    const own = this.#ownPlaces(now);
     for (const ticket of this.#waiting) {
-      if (ticket.kind !== kind || !this.#mayHave(ticket)) continue;
+      if (ticket.kind !== kind || !this.#mayHave(ticket, own)) continue;
       const rank = ticket.lanes.flatMap(({ running, account }) => [running, account.used(now)]);      // of equals who came first
       if (!best || isLess(rank, best.rank)) best = { ticket, rank };
     }
     return best?.ticket;
   }
 
-  /** Whether a key, or a connection without, may have more of a kind. */
-  #mayHave({ kind, lanes: [keyed, own], isKeyed, part, weight }) {
+  /** Whether a key, or a connection without, may have more of a kind. @param {object} ticket @param {number} most places of a key */
+  #mayHave({ kind, lanes: [keyed, own], isKeyed, part, weight }, most) {
     const { asks, unbegun } = isKeyed ? keyed : own;
     if (kind === 'ask') return asks < OWN_ASKS;
-    if (isKeyed && keyed.running > 0 && keyed.running + weight > this.#ownPlaces(keyed)) return false;
+    if (isKeyed && keyed.running > 0 && keyed.running + weight > most) return false;
     return kind !== 'reply' || unbegun === 0 || unbegun + part <= 1.001;
   }
 
   /**
-   * Replies side by side share the time of each step, so a key has no more of them than its share where others are busy. Where others have only asked
-   * of late, it leaves them a quarter of the places: a newcomer need not wait until a long reply of somebody else's has ended.
+   * Places that a key which waits may have. Replies side by side share the time of each step, so it has no more of them than its share where others
+   * are busy. Where others have only asked of late, it leaves them a quarter of the places: a newcomer need not wait until a long reply of somebody
+   * else's has ended.
    */
-  #ownPlaces(keyed) {
-    const now = this.#now();
+  #ownPlaces(now) {
     const parallel = this.#parallel();
-    const others = [...this.#keys.values()].filter((lane) => lane !== keyed && (isBusy(lane, now) || lane.asked > now - OTHERS_MS));
-    if (others.length === 0) return Infinity;
-    const share = Math.ceil(this.#places / (1 + others.filter((lane) => isBusy(lane, now)).length));
+    const there = [...this.#keys.values()].filter((lane) => isBusy(lane, now) || lane.asked > now - OTHERS_MS);
+    if (there.length <= 1) return Infinity;
+    const share = Math.ceil(this.#places / there.filter((lane) => isBusy(lane, now)).length);
     return Math.max(1, Math.min(share, parallel - Math.ceil(parallel / 4)));
   }
 
