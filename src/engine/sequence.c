@@ -63,8 +63,8 @@ static void set_rows(struct quern_sequence *s)
 
 static struct quern_sequence *fail_new(struct quern_engine *e)
 {
-    if (e->state == STATE_LOST) e->error = e->failure;
-    else if (e->state != STATE_READY || !e->kv) fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
+    if (e->state != STATE_READY) engine_check(e);
+    else if (!e->kv) fail(&e->error, ERR_BUSY, "inspect", 0, "A model that is only inspected makes no replies.");
     else fail(&e->error, ERR_MEM_LOAD, "sequence", 0, "There is not enough memory for another reply.");
     return NULL;
 }

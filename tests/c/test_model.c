@@ -3,6 +3,7 @@
  * What a model asks of its backend and gets from a batch: rows may be features instead of tokens, stand at three positions, and ask for their hidden
  * state.
  */
+#include "ops.h"
 #include "played.h"
 #include "session.h"
 
@@ -217,9 +218,8 @@ static void part_of_a_head(void)
         for (int i = 0; i < 2 * HEADS * DIM; i++) x[i] = y[i] = random_unit(&seed);
         for (int i = 0; i < ROT; i++) cosine[i] = random_unit(&seed), sine[i] = random_unit(&seed);
         for (int i = 0; i < 2 * HEADS; i++) memcpy(part + i * ROT, x + i * DIM, ROT * sizeof *x);
-        const struct handle whole = cpu_handle((struct cpu *)be, y), turned = cpu_handle((struct cpu *)be, part);
-        backend_run(be, &(struct op){OP_ROPE, 2, HEADS * DIM, .y = whole, .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT}, 1);
-        backend_run(be, &(struct op){OP_ROPE, 2, HEADS * ROT, .y = turned, .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT}, 1);
+        RUN(be, OP_ROPE, 2, HEADS * DIM, .y = handle_of(be, y), .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT);
+        RUN(be, OP_ROPE, 2, HEADS * ROT, .y = handle_of(be, part), .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT);
         for (int i = 0; i < 2 * HEADS; i++) {
             const float *before = x + i * DIM, *after = y + i * DIM;
             CHECK(same_bits(after, part + i * ROT, ROT) && same_bits(after + ROT, before + ROT, DIM - ROT) && !same_bits(after, before, ROT));
