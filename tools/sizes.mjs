@@ -30,7 +30,7 @@ export const SEEING = Object.fromEntries(Object.keys(PAGES).map((variant) => [va
  * Before compression. By Brotli that is 25 to 28 KB, but a difference of two compressed files swings by 2 KB with what Brotli happens to find in
  * either, while nothing of it changes.
  */
-export const SEEING_LIMIT = 73_000;
+export const SEEING_LIMIT = 73_700;
 
 const KEYS = ['raw', 'gzip', 'brotli'];
 
