@@ -160,7 +160,7 @@ static uint8_t *put(uint8_t *to, const void *from, size_t n) { return (uint8_t *
 
 static void make_header(struct quern_engine *e, struct bytes name, uint8_t *out)
 {
-    const struct kv_shape shape = plan_shape(e, e->context_size);
+    const struct kv_shape shape = plan_shape(e, e->context_size).kv;
     const uint32_t first[] = {VERSION, ARITHMETIC, KV_PAGE, (uint32_t)shape.type};
     const uint64_t sizes[] = {e->be->ops->kv_bytes(e->be), kept_record(e)};
     const uint32_t last[] = {(uint32_t)shape.n_layers, (uint32_t)shape.n_kv_heads, (uint32_t)shape.head_dim, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of architectures.
+ * What all architectures have in common, and which one a file is of.
  */
 #include "models/model.h"
 
@@ -11,8 +11,6 @@
 #include <string.h>
 
 #define LAYERS "blk."
-
-static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe, &model_qwen3vl, &model_qwen3vlmoe};
 
 /* What a file is that is no model, though it may say that it is a qwen3's. */
 static int check_kind(const struct checkpoint *ck, struct error *err)
@@ -40,7 +38,7 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
     char text[QUOTED];
     int status = meta_text(ck, "general.architecture", false, &name, err);
     *prefix = NULL;
-    for (size_t i = 0; !status && !*prefix && i < sizeof architectures / sizeof *architectures; i++) {
+    for (size_t i = 0; !status && !*prefix && i < (size_t)n_architectures; i++) {
         *out = architectures[i];
         if (is_named(ck, name, *out)) *prefix = (*out)->architecture;
         else if (name.data && (*out)->claim) status = (*out)->claim(ck, name, prefix, err);
@@ -163,7 +161,12 @@ void model_quantize(struct model *m, struct checkpoint *ck, struct model_types t
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck) { return binder_take_cost(&m->bind, ck); }
 int model_take(struct model *m, struct checkpoint *ck, struct error *err) { return binder_take(&m->bind, ck, err); }
 void model_each(const struct model *m, model_part *fn, void *context) { m->ops->each(m, fn, context); }
-struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type) { return m->ops->cache(m, n_pages, type); }
+struct cache_shape model_cache(const struct model *m, int n_pages, int n_slots, enum kv_type type)
+{
+    return m->ops->cache(m, n_pages, n_slots, type);
+}
+
+
 uint64_t model_values(const struct model *m, int max_rows, int max_out) { return m->ops->values(m, max_rows, max_out); }
 uint64_t model_reserve_cost(const struct model *m, int max_rows) { return m->ops->reserve_cost(m, max_rows); }
 int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->reserve(m, max_rows, max_out); }
