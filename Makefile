@@ -87,14 +87,14 @@ $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@
 
-# They have a played device too, in a table of backends of their own.
-$(BUILD)/tests/played.o: tests/c/played.c
+# They have a played device too, and a played architecture, in tables of their own.
+$(BUILD)/tests/%.o: tests/c/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@
 
-$(BUILD)/tests/%: tests/c/%.c $(BUILD)/tests/played.o $(OBJECTS) $(TOOL_OBJECTS)
+$(BUILD)/tests/%: tests/c/%.c $(BUILD)/tests/played.o $(BUILD)/tests/played_model.o $(OBJECTS) $(TOOL_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter-out %/compute/backends.o,$(filter %.c %.o,$^)) -o $@ -lm
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter-out %/compute/backends.o %/models/architectures.o,$(filter %.c %.o,$^)) -o $@ -lm
 
 # A target with libFuzzer, and the same over its corpus without.
 SETS = safetensors hf_tokenizer ajc1 any

@@ -5,7 +5,7 @@
  * is shared, let go, recomputed or restored wrongly shows as another hash. Where the model has states, a slot holds that hash too, each run of rows
  * goes on from it, and slots that nobody holds are poisoned.
  *
- * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers).
+ * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers), and as long with states.
  */
 #include "engine/scheduler.h"
 #include "model_file.h"
