@@ -87,6 +87,9 @@ int quern_sequence_number(const struct quern_sequence *s); /* from 1 on; no othe
  * here. Returns how many of them are known: they need no computing while their pages are not taken for others. ERR_EMPTY, ERR_PARAM (an id out
  * of range), ERR_CONTEXT, ERR_BUSY (`waiting` wait already), ERR_UNSUPPORTED "head" (a model without an output head has hidden states only). */
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs);
+/* Of a model that has states: where those of a sequence that has been set, and not been computed yet, shall be remembered, so that what begins alike
+ * goes on from there: after marks[i] tokens, ascending, 8 at most. Otherwise the largest multiple of 32 below n is the only one. OK, ERR_PARAM. */
+int quern_sequence_marks(struct quern_sequence *s, const int32_t *marks, int n);
 /* Appends one token, as in decoding. OK, ERR_PARAM, ERR_CONTEXT. */
 int quern_sequence_push(struct quern_sequence *s, int32_t id);
 int quern_sequence_length(const struct quern_sequence *s);  /* tokens computed */

@@ -31,6 +31,7 @@ struct quern_options {
     int parallel;          /* sequences that compute side by side, 1 .. 16; default 4 */
     int waiting;           /* sequences that may wait beside them; default 64 */
     int kv_positions;        /* positions that all of them have room for; default, and at least, context_size */
+    int snapshots;           /* states that are remembered, of a model that has some; default 3, at most 64; -1: none */
     int backend;           /* what computes: a row of the table of backends (compute/backend.h); default the CPU */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
@@ -52,7 +53,7 @@ struct quern_options {
  * the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit; but not when a model is only
  * inspected, where the limit is what a page has without 64-bit addresses. The default context is at most 4,096 positions: see plan.h. */
 struct quern_plan {
-    uint64_t weights, cache, scratch; /* packed; keys and values; everything else, the header in hand included */
+    uint64_t weights, cache, scratch; /* packed; keys and values, and states; everything else, the header in hand included */
     uint64_t total, limit;            /* their sum; what may be taken */
     int context_size;                 /* what the sums are for */
     int wanted, largest;              /* what was asked for, or the default; what fits the limit, 0: none */

@@ -2,8 +2,8 @@
  *
  * A backend: where weights, keys and values and the values of a step lie, and what computes the operations of ops.h.
  *
- * Weights enter row group by row group (weight_put), in the file's own type, and live in the backend's layout. The KV cache's pages and the scratch,
- * which handles point into, belong to the backend too. Everything that can fail, fails in weight_new and reserve; run cannot.
+ * Weights enter row group by row group (weight_put), in the file's own type, and live in the backend's layout. The KV cache's pages, the slots of
+ * states, and the scratch, which handles point into, belong to the backend too. What can fail, fails in weight_new and reserve; run cannot.
  *
  * A backend may compute on a device of its own, whose answers come `late`: then submit() only begins what has been asked for, and whoever drives the
  * engine says when it has arrived (quern_arrive()). On the CPU everything is done when the call returns.
@@ -26,9 +26,10 @@ struct watcher {
 };
 
 /* What reserve() takes: scratch for values, of `values` bytes, and what batches of at most max_rows rows and products of at most max_cols columns
- * need beside that; pages. */
+ * need beside that; pages; slots. */
 struct reserve {
     struct kv_shape kv;
+    struct state_shape state;
     int max_rows, max_cols;
     uint64_t values;
 };
@@ -67,11 +68,16 @@ struct backend_ops {
     uint64_t (*kv_bytes)(const struct backend *b);               /* of a whole page as bytes, which lie alike in every build */
     void (*kv_set)(struct backend *b, int page, const void *bytes); /* by any thread; the bytes may change when it returns */
 
+    /* --- slots --- */
+    /* Bytes from .. from + n - 1 of a slot, both multiples of 4, which lie alike in every build; they may change when it returns. By any thread. */
+    void (*slot_set)(struct backend *b, int slot, uint64_t from, uint64_t n, const void *bytes);
+
     /* --- computing --- */
     void (*run)(struct backend *b, const struct op *ops, int n); /* n operations, in their order; see backend_run() */
 
     /* --- what comes back: there when the next submit() returns, or has arrived --- */
     void (*kv_get)(struct backend *b, int page, void *bytes); /* a whole page, [kv_bytes()] */
+    void (*slot_get)(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes); /* as slot_set() takes them */
     /* Bytes from .. from + n - 1 of what w holds, once all rows have come: out [HASH_BYTES], the same in every build. By any thread. */
     void (*weight_hash)(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
     /* Begins all that has been asked for; these results shall come back too. */

@@ -37,6 +37,19 @@ struct kv_shape {
     enum kv_type type; /* KV_Q8: head_dim a multiple of 32 */
 };
 
+/* Of the states that a model has beside keys and values: all layers' of one sequence at one position are a slot. */
+struct state_shape {
+    uint64_t bytes; /* of a slot, a multiple of 4; 0: the model has none */
+    int n_slots;
+};
+
+/* Rows first .. first + n - 1 of a batch, all of one sequence, go on from one slot and leave their state in another one, never the same. A run whose
+ * `from` is the `to` of the run before goes on from that. */
+struct state_run {
+    int first, n;
+    int32_t from, to; /* from -1: from zeros; both -1: there are no states */
+};
+
 /* Where one row of a batch stands: its sequence's pages and its index in them. */
 struct kv_row {
     const int32_t *pages; /* page of positions 0..31, 32..63, ... */
@@ -45,7 +58,7 @@ struct kv_row {
 
 /* Bytes. */
 struct reserve_cost {
-    uint64_t scratch, pages;
+    uint64_t scratch, pages, states;
 };
 
 /* Which experts work for which rows of a batch. A place is one expert's work for one row; places are ordered by expert, those of

@@ -21,6 +21,8 @@
 enum {
     PARALLEL_DEFAULT = 4,
     PARALLEL_MOST = 16,
+    SNAPSHOTS_DEFAULT = 3,
+    SNAPSHOTS_MOST = 64,
     WAITING_DEFAULT = 64,
     WAITING_MOST = 1 << 20,
 };
@@ -35,6 +37,7 @@ struct quern_engine *quern_new(const struct quern_options *options)
     if (!e->options.now) e->options.now = now_ms;
     e->options.parallel = options->parallel > 0 ? min_int(options->parallel, PARALLEL_MOST) : PARALLEL_DEFAULT;
     e->options.waiting = options->waiting > 0 ? min_int(options->waiting, WAITING_MOST) : WAITING_DEFAULT;
+    e->options.snapshots = options->snapshots ? max_int(min_int(options->snapshots, SNAPSHOTS_MOST), 0) : SNAPSHOTS_DEFAULT;
     e->pool = pool_new(&e->mem, max_int(options->threads, 1));
     e->options.backend = options->backend > 0 && options->backend < n_backends ? options->backend : 0;
     e->be = e->pool ? backends[e->options.backend].open(&e->mem, e->pool, options->scalar) : NULL;
@@ -116,7 +119,8 @@ static int reserve(struct quern_engine *e, struct error *err)
     int status = reserve_cache(e, err);
     if (status) return status;
     const struct sched_limits limits = step_limits(e, e->context_size);
-    e->kv = kv_new(&e->mem, plan_shape(e, e->context_size).n_pages, copy_page, e->be);
+    const struct cache_shape shape = plan_shape(e, e->context_size);
+    e->kv = kv_new(&e->mem, shape.kv.n_pages, shape.state.n_slots, copy_page, e->be);
     e->sched = e->kv ? sched_new(&e->mem, e->kv, &limits) : NULL;
     return e->sched ? OK : fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
 }

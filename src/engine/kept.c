@@ -3,9 +3,14 @@
  * The layout of kept conversations, little-endian:
  *
  *   header  "QUERNKV\0", u32 version, arithmetic, positions of a page, type of keys and values, u64 bytes of a page, of a record, u32 layers,
- *           kv heads, head dim, 0, fingerprint [16], u16 length of the name, the name, zeros; hash [16] of the 4,080 bytes before
+ *           kv heads, head dim, records of a state (0: none), fingerprint [16], u16 length of the name, the name, zeros; hash [16] of the
+ *           4,080 bytes before
  *   record  u64 ids [32], u32 number, 0, hash [16] of the record before or the header, hash [16] of this record with zeros in its
  *           place, zeros up to 512, the page, zeros up to a multiple of 4,096
+ *
+ * Behind the last whole page come the records of the state, if there is one: the page that it stands in, of which it has read some rows
+ * or none, then the slot, as much of it as there is room for in each. Their ids are those rows', then zeros; at 260 they are counted from 1, and
+ * at 296 is how many positions the state has read (both 0 in a page's record).
  */
 #include "engine/kept.h"
 
@@ -18,7 +23,8 @@
 /* ARITHMETIC: MODEL.md, raised when bits of keys or values change. */
 enum { VERSION = 2, ARITHMETIC = 1, ALIGN = 4096 };
 enum { AT_NAME = 72, AT_HEADER_HASH = KEPT_HEADER - HASH_BYTES };                      /* in the header */
-enum { AT_NUMBER = KV_PAGE * 8, AT_BEFORE = AT_NUMBER + 8, AT_HASH = AT_BEFORE + HASH_BYTES }; /* in a record */
+enum { AT_NUMBER = KV_PAGE * 8, AT_PART = AT_NUMBER + 4, AT_BEFORE = AT_PART + 4, AT_HASH = AT_BEFORE + HASH_BYTES,
+       AT_LENGTH = AT_HASH + HASH_BYTES }; /* in a record */
 
 static const uint8_t magic[8] = "QUERNKV";
 
@@ -26,6 +32,23 @@ uint64_t kept_record(const struct quern_engine *e)
 {
     if (!e->kv) return 0;
     return (KEPT_HEAD + e->be->ops->kv_bytes(e->be) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static uint64_t slot_bytes(const struct quern_engine *e) { return plan_shape(e, e->context_size).state.bytes; }
+
+/* Records of a state: its page's, and the slot's. */
+static int state_records(const struct quern_engine *e)
+{
+    uint64_t bytes = slot_bytes(e), room = kept_record(e) - KEPT_HEAD;
+    return bytes ? (int)((bytes + room - 1) / room) + 1 : 0;
+}
+
+/* The bytes of a slot that the record of this part has. */
+static void slot_range(const struct quern_engine *e, int part, uint64_t *from, uint64_t *size)
+{
+    uint64_t bytes = slot_bytes(e), room = kept_record(e) - KEPT_HEAD;
+    *from = (uint64_t)(part - 2) * room;
+    *size = bytes - *from < room ? bytes - *from : room;
 }
 
 /* --- the model's fingerprint --------------------------------------------------------------------------------------- */
@@ -160,10 +183,10 @@ static uint8_t *put(uint8_t *to, const void *from, size_t n) { return (uint8_t *
 
 static void make_header(struct quern_engine *e, struct bytes name, uint8_t *out)
 {
-    const struct kv_shape shape = plan_shape(e, e->context_size);
+    const struct kv_shape shape = plan_shape(e, e->context_size).kv;
     const uint32_t first[] = {VERSION, ARITHMETIC, KV_PAGE, (uint32_t)shape.type};
     const uint64_t sizes[] = {e->be->ops->kv_bytes(e->be), kept_record(e)};
-    const uint32_t last[] = {(uint32_t)shape.n_layers, (uint32_t)shape.n_kv_heads, (uint32_t)shape.head_dim, 0};
+    const uint32_t last[] = {(uint32_t)shape.n_layers, (uint32_t)shape.n_kv_heads, (uint32_t)shape.head_dim, (uint32_t)state_records(e)};
     const uint16_t length = (uint16_t)name.size;
     memset(out, 0, KEPT_HEADER);
     uint8_t *at = put(out, magic, sizeof magic);
@@ -221,8 +244,8 @@ static void hash_record(uint8_t *record, uint64_t n, uint8_t *out)
     hash128(record, (size_t)n, out);
 }
 
-/* What a whole record has to go through, each by the thread that comes first: its hash is made, and its page copied to where nobody reads it before
- * the hash has turned out right. */
+/* What a whole record has to go through, each by the thread that comes first: its hash is made, and what it has copied to where nobody reads it
+ * before the hash has turned out right. */
 static void give_parts(void *arg, int thread, int n_threads)
 {
     enum { HASHED, COPIED, PARTS };
@@ -231,22 +254,72 @@ static void give_parts(void *arg, int thread, int n_threads)
     (void)thread, (void)n_threads;
     for (int part; (part = __atomic_fetch_add(&g->next, 1, __ATOMIC_RELAXED)) < PARTS;) {
         if (part == HASHED) hash_record(g->record, g->n, g->hash);
-        else e->be->ops->kv_set(e->be, g->page, g->record + KEPT_HEAD);
+        else if (g->page >= 0) e->be->ops->kv_set(e->be, g->page, g->record + KEPT_HEAD);
+        else if (g->slot >= 0) e->be->ops->slot_set(e->be, g->slot, g->from, g->size, g->record + KEPT_HEAD);
     }
 }
 
-static int begin_page(struct quern_sequence *s, uint64_t n)
+static int fail_unused(struct quern_engine *e)
 {
-    struct quern_engine *e = s->e;
-    struct kv_seq *kv = &s->turn.kv;
-    if (kv_reserve(kv, KV_PAGE)) return fail(&e->error, ERR_BUSY, "pages", 0, "No page is unused; what is kept is read anew.");
+    return fail(&e->error, ERR_BUSY, "pages", 0, "No page is unused; what is kept is read anew.");
+}
+
+static int fail_taken(struct quern_engine *e) { return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others."); }
+
+static int fail_otherwise(struct quern_engine *e)
+{
+    return fail(&e->error, ERR_EMPTY, "kept", 0, "What is kept goes on otherwise than the conversation.");
+}
+
+static int begin_parts(struct quern_engine *e, uint64_t n)
+{
     e->giving.n = n;
-    e->giving.page = kv->pages[kv->length / KV_PAGE];
     pool_begin(e->pool, give_parts, e);
     return OK;
 }
 
-static int end_page(struct quern_sequence *s)
+static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t n)
+{
+    struct quern_engine *e = s->e;
+    struct kv_seq *kv = &s->turn.kv;
+    int at = s->kept.next * KV_PAGE;
+    if (at + KV_PAGE > s->turn.n || memcmp(record, s->ids + at, KV_PAGE * sizeof *s->ids)) return fail_otherwise(e);
+    if (n < kept_record(e) || at + KV_PAGE <= kv->length || at + KV_PAGE >= s->turn.n) return OK; /* its last token is always computed */
+    if (at > kv->length) return fail_taken(e);
+    if (at < kv->length) kv_cut(kv, at);
+    if (kv_reserve_pages(kv, KV_PAGE)) return fail_unused(e);
+    e->giving.page = kv->pages[at / KV_PAGE];
+    e->giving.rows = KV_PAGE;
+    return begin_parts(e, n);
+}
+
+/* The positions that a state has read, by the record of a part of it; 0: that cannot be. */
+static int state_length(const struct quern_sequence *s, const uint8_t *record, uint32_t part)
+{
+    uint32_t length = load_u32(record + AT_LENGTH), whole = length / KV_PAGE;
+    return part <= (uint32_t)state_records(s->e) && length <= INT32_MAX && whole + part - 1 == (uint32_t)s->kept.next ? (int)length : 0;
+}
+
+static int begin_state(struct quern_sequence *s, const uint8_t *record, uint64_t n, uint32_t part)
+{
+    struct quern_engine *e = s->e;
+    struct giving *g = &e->giving;
+    struct kv_seq *kv = &s->turn.kv;
+    int length = state_length(s, record, part), rows = length % KV_PAGE, first = length - rows;
+    if (!length) return fail_record(s, "does not follow the one before it");
+    if (length >= s->turn.n || memcmp(record, s->ids + first, (size_t)rows * sizeof *s->ids)) return fail_otherwise(e);
+    if (kv->length == length && kv->slot >= 0 && kv->next < 0) return OK; /* it is known */
+    if (n < kept_record(e) || kv->length > length) return fail_otherwise(e);
+    if (kv->length < first || (part > 1 && kv->next < 0)) return fail_taken(e);
+    if (kv->length > first) kv_cut(kv, first);
+    if (kv_reserve(kv, rows)) return fail_unused(e);
+    if (part == 1 && rows) g->page = kv->pages[first / KV_PAGE];
+    if (part > 1) slot_range(e, (int)part, &g->from, &g->size), g->slot = kv->next;
+    if ((int)part == state_records(e)) g->rows = rows;
+    return begin_parts(e, n);
+}
+
+static int end_parts(struct quern_sequence *s)
 {
     struct quern_engine *e = s->e;
     struct giving *g = &e->giving;
@@ -259,31 +332,26 @@ static int end_page(struct quern_sequence *s)
         kv_trim(kv);
         return fail_record(s, "is damaged");
     }
-    kv_commit(kv, s->ids + kv->length, KV_PAGE);
+    if (g->rows >= 0) kv_commit(kv, s->ids + kv->length, g->rows);
     return OK;
 }
 
 int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
 {
     struct quern_engine *e = s->e;
-    int at = s->kept.next * KV_PAGE, length = s->turn.kv.length;
-    bool whole = n == kept_record(e);
     if (!is_held(s) || !s->listed) return fail_held(e);
     if (n < KEPT_HEAD) return fail_record(s, "is cut");
-    if (load_u64(record + AT_NUMBER) != (uint64_t)s->kept.next || memcmp(record + AT_BEFORE, s->kept.before, HASH_BYTES))
+    if (load_u32(record + AT_NUMBER) != (uint32_t)s->kept.next || memcmp(record + AT_BEFORE, s->kept.before, HASH_BYTES))
         return fail_record(s, "does not follow the one before it");
-    if (at + KV_PAGE > s->turn.n || memcmp(record, s->ids + at, KV_PAGE * sizeof *s->ids))
-        return fail(&e->error, ERR_EMPTY, "kept", 0, "What is kept goes on otherwise than the conversation.");
-    bool wanted = whole && at >= length && at + KV_PAGE < s->turn.n; /* its last token is always computed */
-    if (wanted && at > length) return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others.");
-    e->giving = (struct giving){.record = record};
+    uint32_t part = load_u32(record + AT_PART);
+    e->giving = (struct giving){.record = record, .page = -1, .slot = -1, .rows = -1};
     memcpy(e->giving.own, record + AT_HASH, HASH_BYTES);
-    return wanted ? begin_page(s, n) : OK;
+    return part ? begin_state(s, record, n, part) : begin_page(s, record, n);
 }
 
 int kept_give_end(struct quern_sequence *s)
 {
-    int status = s->e->giving.n ? end_page(s) : OK;
+    int status = s->e->giving.n ? end_parts(s) : OK;
     if (status) return status;
     s->kept.next++;
     memcpy(s->kept.before, s->e->giving.own, HASH_BYTES);
@@ -296,33 +364,57 @@ int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
     return status ? status : kept_give_end(s);
 }
 
-/* Of the next page; what is on its way from a device may not go elsewhere. */
+/* Which part of the state is next, from 1; 0: a page is. */
+static int part_of(const struct quern_sequence *s) { return max_int(s->kept.next - s->turn.kv.length / KV_PAGE + 1, 0); }
+
+/* What the next record has behind its head. */
+static void get_part(struct quern_sequence *s, int part, uint8_t *out)
+{
+    const struct backend_ops *op = s->e->be->ops;
+    const struct kv_seq *kv = &s->turn.kv;
+    uint64_t from, size;
+    memset(out + KEPT_HEAD, 0, (size_t)(kept_record(s->e) - KEPT_HEAD));
+    if (part > 1) {
+        slot_range(s->e, part, &from, &size);
+        op->slot_get(s->e->be, kv->slot, from, size, out + KEPT_HEAD);
+    } else if (!part || kv->length % KV_PAGE) {
+        op->kv_get(s->e->be, kv->pages[s->kept.next], out + KEPT_HEAD);
+    }
+}
+
+/* What is on its way from a device may not go elsewhere. */
 static int begin_take(struct quern_sequence *s, uint8_t *out)
 {
     struct quern_engine *e = s->e;
-    const struct kv_seq *kv = &s->turn.kv;
-    int at = s->kept.next * KV_PAGE, status = engine_check(e);
+    int part = part_of(s), status = engine_check(e);
     if (status) return status;
     if (!is_held(s) || !s->listed) return fail_held(e);
-    if (at + KV_PAGE > kv->length) return fail(&e->error, ERR_EMPTY, "kept", 0, "The conversation has no further whole page.");
-    e->be->ops->kv_get(e->be, kv->pages[s->kept.next], out + KEPT_HEAD);
+    if (part > (s->turn.kv.slot < 0 ? 0 : state_records(e)))
+        return fail(&e->error, ERR_EMPTY, "kept", 0, "The conversation has no further whole page.");
+    get_part(s, part, out);
     e->be->ops->submit(e->be, NULL, 0);
     if (e->be->late) e->awaits = AWAITED_PAGE;
     s->kept.taking = true;
     return e->be->late ? NEED_MORE : OK;
 }
 
+static void make_head(const struct quern_sequence *s, int part, uint8_t *out)
+{
+    const uint32_t numbers[] = {(uint32_t)s->kept.next, (uint32_t)part}, length = (uint32_t)s->turn.kv.length;
+    int first = part ? s->turn.kv.length / KV_PAGE * KV_PAGE : s->kept.next * KV_PAGE, rows = part ? s->turn.kv.length - first : KV_PAGE;
+    memset(out, 0, KEPT_HEAD);
+    put(out, s->ids + first, (size_t)rows * sizeof *s->ids);
+    put(put(out + AT_NUMBER, numbers, sizeof numbers), s->kept.before, HASH_BYTES);
+    if (part) put(out + AT_LENGTH, &length, sizeof length);
+}
+
 int kept_take(struct quern_sequence *s, uint8_t *out)
 {
     struct quern_engine *e = s->e;
-    const uint32_t number[] = {(uint32_t)s->kept.next, 0};
-    uint64_t n = kept_record(e), page = e->be->ops->kv_bytes(e->be);
     int status = s->kept.taking ? engine_check(e) : begin_take(s, out);
     if (status) return status;
-    memset(out, 0, KEPT_HEAD);
-    put(put(put(out, s->ids + s->kept.next * KV_PAGE, KV_PAGE * sizeof *s->ids), number, sizeof number), s->kept.before, HASH_BYTES);
-    memset(out + KEPT_HEAD + page, 0, (size_t)(n - KEPT_HEAD - page));
-    hash_record(out, n, s->kept.before);
+    make_head(s, part_of(s), out);
+    hash_record(out, kept_record(e), s->kept.before);
     memcpy(out + AT_HASH, s->kept.before, HASH_BYTES);
     engine_beat(e);
     s->kept.taking = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept conversations: keys and values of whole pages as records of a file, and their way back into the cache.
+ * Kept conversations: keys and values of whole pages as records of a file, and their way back into the cache; then the state, of a model that has
+ * one, whose records make way for further pages.
  *
  * A file is a header and records, one after the other; only its end is ever written or cut off, so a crash leaves a record that is not whole, and
  * nothing else. The header is a function of the model and the name, so a file is this model's, whole and up to date, when its header is
@@ -30,8 +31,8 @@ int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n);
  * Meanwhile nothing else is asked of the engine, and the record stays. Whether it is damaged the second one says. */
 int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n);
 int kept_give_end(struct quern_sequence *s);
-/* Makes the file's next record, out [kept_record()], of s's next page. OK; ERR_EMPTY: there is none; NEED_MORE: the page is on its way from a device,
- * to `out`, for which the call is made again when it has arrived. */
+/* Makes the file's next record, out [kept_record()], of s's next page, or of its state. OK; ERR_EMPTY: there is none; NEED_MORE: it is on its way
+ * from a device, to `out`, for which the call is made again when it has arrived. */
 int kept_take(struct quern_sequence *s, uint8_t *out);
 
 #endif

@@ -16,11 +16,14 @@ struct printing {
     uint8_t content[PRINT_MOST][HASH_BYTES]; /* hashes of the job's blocks, which may have to come from a device */
 };
 
-/* A record that is being given, and the page it becomes; n is 0 where there is nothing to do. */
+/* A record that is being given, and what it becomes: a page, or a part of a slot, or nothing (-1); n is 0 where there is nothing to do. */
 struct giving {
     uint8_t *record;
     uint64_t n;
-    int page, next;           /* next: of its two parts, that no thread has taken */
+    int page, slot;
+    uint64_t from, size;      /* of the slot */
+    int rows;                 /* that the sequence has then, if it is the last one of them; else -1 */
+    int next;                 /* of its two parts, that no thread has taken */
     uint8_t hash[HASH_BYTES]; /* of the record; its own is what it says */
     uint8_t own[HASH_BYTES];
 };

@@ -13,6 +13,7 @@ struct page {
     int filled;            /* positions whose content is known */
     uint64_t serial;       /* unique for every new content; 0: never used */
     uint64_t parent;       /* serial of the page before, or its scope's root */
+    int32_t up;            /* that page, as long as it has this serial; NONE: a root */
     int32_t next_sibling;  /* in the bucket of its parent's serial */
     int32_t older, newer;  /* in the list of unused pages */
     uint64_t ids[KV_PAGE];
@@ -26,6 +27,7 @@ struct kv_cache {
     uint32_t n_buckets;
     int32_t oldest, newest; /* unused pages */
     uint64_t last_serial;
+    struct slots slots;
     kv_copy_fn *copy;
     void *context;
 };
@@ -81,6 +83,7 @@ static void chain_remove(struct kv_cache *c, int32_t i)
     *link = p->next_sibling;
     p->serial = 0;
     p->filled = 0;
+    slots_forget(&c->slots, i);
 }
 
 /* One user less. The last one leaves it as the newest unused page, or the oldest: if it is wanted first, and where it has no content. */
@@ -93,8 +96,8 @@ static void page_release(struct kv_cache *c, int32_t i, bool first)
     else unused_insert(c, i, c->newest, NONE);
 }
 
-/* A page for new content after `parent`, with one reference; NONE when all are in use. */
-static int32_t page_take(struct kv_cache *c, uint64_t parent)
+/* A page for new content after `parent`, which page `up` has, with one reference; NONE when all are in use. */
+static int32_t page_take(struct kv_cache *c, uint64_t parent, int32_t up)
 {
     int32_t i = c->oldest;
     if (i == NONE) return NONE;
@@ -102,6 +105,7 @@ static int32_t page_take(struct kv_cache *c, uint64_t parent)
     page_retain(c, i);
     c->pages[i].serial = ++c->last_serial;
     c->pages[i].parent = parent;
+    c->pages[i].up = up;
     chain_insert(c, i);
     return i;
 }
@@ -135,13 +139,13 @@ static uint32_t bucket_count(int n_pages)
     return n;
 }
 
-uint64_t kv_cost(int n_pages)
+uint64_t kv_cost(int n_pages, int n_slots)
 {
     return mem_cost(sizeof(struct kv_cache)) + mem_cost((uint64_t)n_pages * sizeof(struct page)) +
-           mem_cost((uint64_t)bucket_count(n_pages) * sizeof(int32_t));
+           mem_cost((uint64_t)bucket_count(n_pages) * sizeof(int32_t)) + slots_cost(n_slots);
 }
 
-struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *context)
+struct kv_cache *kv_new(struct mem *m, int n_pages, int n_slots, kv_copy_fn *copy, void *context)
 {
     struct kv_cache *c = mem_alloc(m, sizeof *c);
     if (!c) return NULL;
@@ -149,7 +153,7 @@ struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *cont
     *c = (struct kv_cache){.mem = m, .n_pages = n_pages, .n_buckets = n_buckets, .oldest = NONE, .newest = NONE, .copy = copy, .context = context};
     c->pages = mem_array(m, (uint64_t)n_pages, sizeof *c->pages);
     c->buckets = mem_array(m, n_buckets, sizeof *c->buckets);
-    if (!c->pages || !c->buckets) {
+    if (!c->pages || !c->buckets || slots_open(&c->slots, m, n_slots)) {
         kv_free(c);
         return NULL;
     }
@@ -163,13 +167,15 @@ void kv_free(struct kv_cache *c)
     if (!c) return;
     mem_free(c->mem, c->pages);
     mem_free(c->mem, c->buckets);
+    slots_close(&c->slots);
     mem_free(c->mem, c);
 }
 
 int kv_seq_open(struct kv_cache *c, int max_length, uint32_t scope, struct kv_seq *out)
 {
     int max_pages = (max_length + KV_PAGE - 1) / KV_PAGE;
-    *out = (struct kv_seq){.cache = c, .scope = scope, .pages = mem_array(c->mem, (uint64_t)max_pages, sizeof(int32_t))};
+    *out = (struct kv_seq){.cache = c, .scope = scope, .slot = NONE, .next = NONE, .mid = NONE};
+    out->pages = mem_array(c->mem, (uint64_t)max_pages, sizeof(int32_t));
     return out->pages ? OK : ERR_MEM_LOAD;
 }
 
@@ -187,10 +193,52 @@ static void drop_pages(struct kv_seq *s, int keep)
     while (s->n_pages > keep) page_release(s->cache, s->pages[--s->n_pages], false);
 }
 
+/* --- the state ------------------------------------------------------------------------------------------------ */
+
+static void drop_slot(struct kv_seq *s, int32_t *slot)
+{
+    slots_let_go(&s->cache->slots, *slot);
+    *slot = NONE;
+}
+
+/* What the step was to write. */
+static void drop_step(struct kv_seq *s)
+{
+    drop_slot(s, &s->next);
+    drop_slot(s, &s->mid);
+    s->keeps = false;
+}
+
+/* A snapshot of the state at a position that is computed. */
+static void keep(const struct kv_seq *s, int32_t slot, int length, bool first)
+{
+    if (slot == NONE || !length) return;
+    slots_keep(&s->cache->slots, (struct snapshot){slot, s->pages[(length - 1) / KV_PAGE], length}, first);
+}
+
+static void leave_state(struct kv_seq *s)
+{
+    drop_step(s);
+    keep(s, s->slot, s->length, true);
+    drop_slot(s, &s->slot);
+}
+
+bool kv_lacks_state(const struct kv_seq *s) { return s->cache->slots.n && s->length && s->slot == NONE; }
+
+/* --- letting go ----------------------------------------------------------------------------------------------- */
+
 void kv_clear(struct kv_seq *s)
 {
+    leave_state(s);
     drop_pages(s, 0);
     s->length = 0;
+}
+
+void kv_cut(struct kv_seq *s, int n)
+{
+    leave_state(s);
+    drop_pages(s, n / KV_PAGE);
+    s->length = n;
 }
 
 /* Whether a page besides `next` comes after page i. */
@@ -206,8 +254,12 @@ void kv_clear_first(struct kv_seq *s)
 {
     int own = s->n_pages; /* pages from here on are this sequence's way alone */
     int32_t next = NONE;
+    leave_state(s);
     while (own > 0 && !followed_too(s->cache, s->pages[own - 1], next)) next = s->pages[--own];
-    for (int i = own; i < s->n_pages; i++) page_release(s->cache, s->pages[i], true); /* so that the last one is the oldest */
+    for (int i = own; i < s->n_pages; i++) { /* so that the last one is the oldest */
+        slots_age(&s->cache->slots, s->pages[i]);
+        page_release(s->cache, s->pages[i], true);
+    }
     s->n_pages = own;
     kv_clear(s);
 }
@@ -217,9 +269,11 @@ void kv_clear_first(struct kv_seq *s)
 /* What the first page's parent is called: above all serials, which count up from 1. */
 static uint64_t root_of(uint32_t scope) { return ~(uint64_t)scope; }
 
+static int32_t last_page_of(const struct kv_seq *s) { return s->n_pages ? s->pages[s->n_pages - 1] : NONE; }
+
 static uint64_t last_serial_of(const struct kv_seq *s)
 {
-    return s->n_pages ? s->cache->pages[s->pages[s->n_pages - 1]].serial : root_of(s->scope);
+    return s->n_pages ? s->cache->pages[last_page_of(s)].serial : root_of(s->scope);
 }
 
 static void append(struct kv_seq *s, int32_t i, int n)
@@ -239,11 +293,12 @@ static void append_partial(struct kv_seq *s, int32_t i, int k)
         append(s, i, k);
         return;
     }
-    int32_t copy = page_take(c, p->parent);
+    int32_t copy = page_take(c, p->parent, p->up);
     if (copy != NONE) {
         c->copy(c->context, copy, i, k);
         memcpy(c->pages[copy].ids, p->ids, (size_t)k * sizeof *p->ids);
         c->pages[copy].filled = k;
+        slots_copy(&c->slots, i, copy, s->length + k);
         append(s, copy, k);
     }
     page_release(c, i, false);
@@ -257,8 +312,68 @@ static int32_t find_whole(const struct kv_cache *c, uint64_t parent, const uint6
     return agreed == KV_PAGE ? i : NONE;
 }
 
+/* --- the prefix that a model with states can go on from ---------------------------------------------------------- */
+
+/* Whether ids lead to a snapshot from the page of serial `parent`, which ends at `from`. Found by going back, since pages of equal content may follow
+ * the same one. */
+static bool leads_to(const struct kv_cache *c, const struct snapshot *k, uint64_t parent, int from, const uint64_t *ids)
+{
+    const struct page *p = &c->pages[k->page];
+    for (int at = (k->length - 1) / KV_PAGE * KV_PAGE;; at -= KV_PAGE) {
+        int n = min_int(k->length - at, KV_PAGE);
+        if (common(p, ids + at, n) < n) return false;
+        if (at == from) return p->parent == parent;
+        if (p->up == NONE || c->pages[p->up].serial != p->parent) return false;
+        p = &c->pages[p->up];
+    }
+}
+
+/* The one that ids [n] lead to with most of them; NULL. whole: that stands at the end of a page. */
+static const struct snapshot *best_snapshot(const struct kv_cache *c, uint64_t parent, int from, const uint64_t *ids, int n, bool whole)
+{
+    const struct snapshot *best = NULL;
+    for (const struct snapshot *k = c->slots.snapshots; k < c->slots.snapshots + c->slots.n_snapshots; k++) {
+        if (k->length <= (best ? best->length : from) || k->length > n || (whole && k->length % KV_PAGE)) continue;
+        if (leads_to(c, k, parent, from, ids)) best = k;
+    }
+    return best;
+}
+
+/* The sequence, whose last page is whole, goes on from this snapshot; not where no page is left for a copy of the last one. */
+static bool resume_at(struct kv_seq *s, struct snapshot k)
+{
+    struct kv_cache *c = s->cache;
+    int before = s->n_pages, whole = k.length / KV_PAGE, part = k.length % KV_PAGE;
+    slots_hold(&c->slots, k.slot);
+    int32_t page = part ? c->pages[k.page].up : k.page;
+    for (int i = whole; i-- > before; page = c->pages[page].up) page_retain(c, s->pages[i] = page);
+    s->n_pages = whole;
+    s->length = whole * KV_PAGE;
+    if (part) append_partial(s, k.page, part);
+    if (s->length < k.length) {
+        drop_pages(s, before);
+        s->length = before * KV_PAGE;
+        slots_let_go(&c->slots, k.slot);
+        return false;
+    }
+    keep(s, k.slot, k.length, false); /* it has been used */
+    slots_let_go(&c->slots, s->slot);
+    s->slot = k.slot;
+    return true;
+}
+
+static int resume(struct kv_seq *s, const uint64_t *ids, int n, bool whole)
+{
+    const struct snapshot *k = best_snapshot(s->cache, last_serial_of(s), s->length, ids, n, whole);
+    if (k && !resume_at(s, *k) && (k = best_snapshot(s->cache, last_serial_of(s), s->length, ids, n, true))) resume_at(s, *k);
+    return s->length;
+}
+
+/* --- the longest prefix --------------------------------------------------------------------------------------------- */
+
 int kv_extend(struct kv_seq *s, const uint64_t *ids, int n)
 {
+    if (s->cache->slots.n) return resume(s, ids, n, true);
     while (n - s->length >= KV_PAGE) {
         int32_t i = find_whole(s->cache, last_serial_of(s), ids + s->length);
         if (i == NONE) break;
@@ -270,6 +385,7 @@ int kv_extend(struct kv_seq *s, const uint64_t *ids, int n)
 
 int kv_extend_part(struct kv_seq *s, const uint64_t *ids, int n)
 {
+    if (s->cache->slots.n) return resume(s, ids, n, false);
     int agreed;
     int32_t i = chain_find(s->cache, last_serial_of(s), ids + s->length, min_int(n - s->length, KV_PAGE), &agreed);
     if (i != NONE) append_partial(s, i, agreed);
@@ -286,6 +402,8 @@ int kv_match(struct kv_seq *s, const uint64_t *ids, int n)
 int kv_known(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n)
 {
     uint64_t parent = root_of(scope);
+    const struct snapshot *k = best_snapshot(c, parent, 0, ids, n, false); /* none without states */
+    if (c->slots.n) return k ? k->length : 0;
     for (int at = 0, agreed;; at += agreed) {
         int32_t i = chain_find(c, parent, ids + at, min_int(n - at, KV_PAGE), &agreed);
         if (agreed < KV_PAGE) return at + agreed;
@@ -293,11 +411,21 @@ int kv_known(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int 
     }
 }
 
+/* kv_probe() with states. */
+static int probe(const struct kv_cache *c, const struct snapshot *k, int *unused)
+{
+    int whole = k ? k->length / KV_PAGE : 0;
+    int32_t page = !k ? NONE : k->length % KV_PAGE ? c->pages[k->page].up : k->page;
+    for (int i = 0; i < whole; i++, page = c->pages[page].up) *unused += c->pages[page].refs == 0;
+    return whole;
+}
+
 int kv_probe(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n, int *unused)
 {
     uint64_t parent = root_of(scope);
     int known = 0;
     *unused = 0;
+    if (c->slots.n) return probe(c, best_snapshot(c, parent, 0, ids, n, false), unused);
     for (; n - known * KV_PAGE >= KV_PAGE; known++) {
         int32_t i = find_whole(c, parent, ids + known * KV_PAGE);
         if (i == NONE) break;
@@ -307,11 +435,13 @@ int kv_probe(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int 
     return known;
 }
 
-int kv_reserve(struct kv_seq *s, int n)
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+int kv_reserve_pages(struct kv_seq *s, int n)
 {
     int before = s->n_pages, wanted = (s->length + n + KV_PAGE - 1) / KV_PAGE;
     while (s->n_pages < wanted) {
-        int32_t i = page_take(s->cache, last_serial_of(s));
+        int32_t i = page_take(s->cache, last_serial_of(s), last_page_of(s));
         if (i == NONE) {
             drop_pages(s, before);
             return ERR_MEM_KV;
@@ -321,7 +451,28 @@ int kv_reserve(struct kv_seq *s, int n)
     return OK;
 }
 
-void kv_trim(struct kv_seq *s) { drop_pages(s, (s->length + KV_PAGE - 1) / KV_PAGE); }
+int kv_reserve(struct kv_seq *s, int n)
+{
+    bool taken = s->cache->slots.n && s->next == NONE;
+    if (taken) s->next = slots_take(&s->cache->slots);
+    if (taken && s->next == NONE) return ERR_MEM_KV;
+    int status = kv_reserve_pages(s, n);
+    if (status && taken) drop_slot(s, &s->next);
+    return status;
+}
+
+void kv_mark(struct kv_seq *s, int at, int end)
+{
+    if (!s->cache->slots.n || at <= s->length) return;
+    if (at == end) s->keeps = true;
+    else if (s->mid == NONE) s->mid = slots_take(&s->cache->slots), s->mid_at = at;
+}
+
+void kv_trim(struct kv_seq *s)
+{
+    drop_step(s);
+    drop_pages(s, (s->length + KV_PAGE - 1) / KV_PAGE);
+}
 
 void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
 {
@@ -330,7 +481,16 @@ void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
         p->ids[s->length % KV_PAGE] = ids[i];
         p->filled = s->length % KV_PAGE + 1;
     }
+    drop_slot(s, &s->slot);
+    s->slot = s->next;
+    s->next = NONE;
+    keep(s, s->mid, s->mid_at, false);
+    if (s->keeps) keep(s, s->slot, s->length, false);
+    drop_step(s);
 }
+
+int kv_slots(const struct kv_cache *c) { return c->slots.n; }
+int kv_snapshots(const struct kv_cache *c) { return c->slots.n_snapshots; }
 
 int kv_pages_used(const struct kv_cache *c) { return c->n_pages - c->n_unused; }
 int kv_users(const struct kv_cache *c, int32_t page) { return c->pages[page].refs; }
@@ -374,6 +534,30 @@ void kv_each_forgotten(struct kv_cache *c, void (*fn)(void *context, int page), 
     }
 }
 
+void kv_each_free_slot(struct kv_cache *c, void (*fn)(void *context, int slot), void *context)
+{
+    for (int slot = 0; slot < c->slots.n; slot++)
+        if (c->slots.refs[slot] == 0) fn(context, slot);
+}
+
+/* Whether the slots' references are right, and every snapshot is of a page that has its position. */
+static bool check_slots(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *users)
+{
+    memset(users, 0, (size_t)c->slots.n * sizeof *users);
+    for (int s = 0; s < n_seqs && c->slots.n; s++) {
+        const int32_t held[] = {seqs[s]->slot, seqs[s]->next, seqs[s]->mid};
+        for (int i = 0; i < 3; i++)
+            if (held[i] != NONE) users[held[i]]++;
+        if (seqs[s]->slot != NONE && !seqs[s]->length) return false;
+    }
+    for (int i = 0; i < c->slots.n_snapshots; i++) {
+        const struct snapshot *k = &c->slots.snapshots[i];
+        const struct page *p = &c->pages[k->page];
+        if (!p->serial || k->length < 1 || (k->length - 1) % KV_PAGE >= p->filled) return false;
+    }
+    return slots_check(&c->slots, users);
+}
+
 /* Whether `users` [n_pages] is how many use each page. */
 static bool check_users(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *users)
 {
@@ -402,6 +586,7 @@ static bool check_chains(const struct kv_cache *c)
 bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *scratch)
 {
     int unused = 0, steps = 0;
+    if (!check_slots(c, seqs, n_seqs, scratch)) return false;
     for (int32_t i = c->oldest; i != NONE && steps <= c->n_pages; i = c->pages[i].newer, steps++) unused += c->pages[i].refs == 0;
     if (steps != c->n_unused || unused != steps || !check_users(c, seqs, n_seqs, scratch)) return false;
     for (int32_t i = 0; i < c->n_pages; i++) unused -= scratch[i] == 0;

@@ -31,17 +31,24 @@ static uint64_t limit_of(const struct quern_engine *e)
     return e->options.memory_limit ? e->options.memory_limit : ADDR_MAX < UINT64_MAX ? (uint64_t)ADDR_MAX : UINT64_MAX - 1;
 }
 
+/* Of the conversations that the pool has room for each reads one slot and writes another. The same for every context that is tried. */
+static int slots_of(const struct quern_engine *e)
+{
+    return 2 * min_int(e->options.parallel, max_int(e->options.kv_positions / max_int(e->plan.wanted, 1), 1)) + e->snapshots;
+}
+
 /* Of a pool of so many positions; two pages more are for copies. */
 static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv kv, int positions)
 {
-    return model_cache(e->model, positions / KV_PAGE + 2, (enum kv_type)kv);
+    return model_cache(e->model, positions / KV_PAGE + 2, slots_of(e), (enum kv_type)kv);
 }
 
 uint64_t plan_model_values(const struct quern_engine *e) { return model_values(e->model, e->step.max_rows, e->step.max_out); }
 
-struct reserve plan_reserve(const struct quern_engine *e, struct kv_shape kv)
+struct reserve plan_reserve(const struct quern_engine *e, struct cache_shape shape)
 {
-    return (struct reserve){.kv = kv,
+    return (struct reserve){.kv = shape.kv,
+                            .state = shape.state,
                             .max_rows = max_int(e->step.max_rows, sight_rows(e)),
                             .max_cols = max_int(model_max_cols(e->model), sight_cols(e)),
                             .values = plus(plan_model_values(e), sight_values(e))};
@@ -49,9 +56,9 @@ struct reserve plan_reserve(const struct quern_engine *e, struct kv_shape kv)
 
 int plan_kv_positions(const struct quern_engine *e, int context_size) { return max_int(e->options.kv_positions, context_size); }
 
-struct kv_shape plan_shape(const struct quern_engine *e, int context_size)
+struct cache_shape plan_shape(const struct quern_engine *e, int context_size)
 {
-    return shape_of(e, e->options.kv, plan_kv_positions(e, context_size)).kv;
+    return shape_of(e, e->options.kv, plan_kv_positions(e, context_size));
 }
 
 /* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to be alike. */
@@ -91,9 +98,9 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     const struct intake *in = &e->intake;
     const struct sched_limits limits = step_limits(e, context_size);
     struct cache_shape shape = shape_of(e, kv, kv_positions);
-    const struct reserve reserve = plan_reserve(e, shape.kv);
+    const struct reserve reserve = plan_reserve(e, shape);
     struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &reserve);
-    struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, shape.state_bytes), .context_size = context_size};
+    struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, reserved.states), .context_size = context_size};
     uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
     uint64_t freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
     if (e->sight && e->sight->begun) freed = plus(freed, ck_held(&e->sight->ck));
@@ -103,7 +110,7 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     p.scratch = plus(p.scratch, profile_cost_bytes(e->profile, &shape.kv));
     p.scratch = plus(p.scratch, step_cost(s));
     p.scratch = plus(p.scratch, replies_cost(e));
-    p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages));
+    p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages, shape.state.n_slots));
     p.scratch = plus(p.scratch, sched_cost(&limits));
     p.scratch = plus(p.scratch, ck_data_cost(e->sight && e->sight->begun ? &e->sight->ck : in->file));
     p.scratch = plus(p.scratch, INFO_BYTES);
@@ -208,7 +215,7 @@ void plan_settle(struct quern_engine *e, int context_size)
 
 static double page_bytes(const struct quern_engine *e, enum quern_kv kv)
 {
-    const struct reserve none = plan_reserve(e, shape_of(e, kv, 0).kv), one = plan_reserve(e, shape_of(e, kv, KV_PAGE).kv);
+    const struct reserve none = plan_reserve(e, shape_of(e, kv, 0)), one = plan_reserve(e, shape_of(e, kv, KV_PAGE));
     return (double)(e->be->ops->reserve_cost(e->be, &one).pages - e->be->ops->reserve_cost(e->be, &none).pages);
 }
 
@@ -222,12 +229,24 @@ static void compare_caches(const struct quern_engine *e, int most, struct cache_
     }
 }
 
+/* The largest contexts that fit, with fewer snapshots where the wanted one does not fit otherwise. */
+static void measure_contexts(struct quern_engine *e, int most)
+{
+    bool fewer;
+    e->snapshots = e->options.snapshots;
+    do {
+        compare_caches(e, most, e->caches);
+        e->plan.largest = e->caches[e->options.kv].largest;
+        fewer = e->snapshots > 1 && e->plan.largest < e->plan.wanted && shape_of(e, e->options.kv, 0).state.bytes;
+        if (fewer) e->snapshots = 1;
+    } while (fewer);
+}
+
 /* A context for these weights: whether there is one that may be chosen. */
 static bool choose_context(struct quern_engine *e, int most)
 {
     int asked = e->options.context_size;
-    compare_caches(e, most, e->caches);
-    e->plan.largest = e->caches[e->options.kv].largest;
+    measure_contexts(e, most);
     bool whole = e->plan.largest >= e->plan.wanted, granted = whole || (asked <= 0 && e->plan.largest >= CONTEXT_LEAST);
     plan_settle(e, whole || !granted ? e->plan.wanted : e->plan.largest);
     return granted;

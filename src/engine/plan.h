@@ -9,6 +9,8 @@
  * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
  * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it
  * later, and most models' own context (40,960 positions) takes more than their weights. Who needs it asks for it.
+ * Of a model that has states two slots are taken for each conversation of the wanted context that the pool has room for, `parallel` at most, and one
+ * for each snapshot; where that is too much, one snapshot is left before the context shrinks or is refused.
  * A context that was asked for is granted or refused, never reduced (but to the model's own). Where the types of the weights are left to
  * the plan (QUERN_AUTO), they are the first of "as stored", Q8_0 and Q4_0 with which it is granted.
  */
@@ -29,10 +31,10 @@ void plan_settle(struct quern_engine *e, int context_size);
 struct model_types plan_loaded(const struct quern_engine *e);
 
 /* What the backend is to reserve beside such a cache. The values of the model come first, then those of the encoder of images. */
-struct reserve plan_reserve(const struct quern_engine *e, struct kv_shape kv);
+struct reserve plan_reserve(const struct quern_engine *e, struct cache_shape shape);
 uint64_t plan_model_values(const struct quern_engine *e); /* bytes */
-/* Positions of the pool of pages, beside a context; and its geometry. */
+/* Positions of the pool of pages, beside a context; and the geometry of pages and slots. */
 int plan_kv_positions(const struct quern_engine *e, int context_size);
-struct kv_shape plan_shape(const struct quern_engine *e, int context_size);
+struct cache_shape plan_shape(const struct quern_engine *e, int context_size);
 
 #endif

@@ -29,6 +29,7 @@ struct sched {
     struct mem *mem;
     struct kv_cache *kv;
     struct sched_limits limits;
+    int places;                  /* admitted at once */
     struct sched_seq *first;     /* by (priority, arrival) */
     uint64_t last_arrival;
     struct sched_take *takes;    /* [parallel]; n_takes of them while there is a plan */
@@ -53,7 +54,8 @@ struct sched *sched_new(struct mem *m, struct kv_cache *kv, const struct sched_l
 {
     struct sched *q = mem_alloc(m, sizeof *q);
     if (!q) return NULL;
-    *q = (struct sched){.mem = m, .kv = kv, .limits = *l, .share = 1};
+    *q = (struct sched){.mem = m, .kv = kv, .limits = *l, .places = l->parallel, .share = 1};
+    if (kv_slots(kv)) q->places = min_int(l->parallel, kv_slots(kv) / 2);
     q->takes = mem_array(m, (uint64_t)l->parallel, sizeof *q->takes);
     q->left = mem_array(m, (uint64_t)l->parallel, sizeof *q->left);
     bool opened = q->takes && q->left;
@@ -112,6 +114,7 @@ int sched_add(struct sched *q, struct sched_seq *s)
 {
     if (!s->held && running(q) + count(q, SCHED_WAITING) >= q->limits.parallel + q->limits.waiting) return ERR_BUSY;
     unlink_from(q, s);
+    if (!s->held && kv_lacks_state(&s->kv)) kv_clear(&s->kv);
     s->state = s->held ? SCHED_IDLE : SCHED_WAITING;
     s->arrival = ++q->last_arrival;
     s->rows = s->outs = s->made = s->let_go = s->overtaken = 0;
@@ -205,17 +208,14 @@ static struct sched_seq *victim(const struct sched *q)
     return idle ? idle : last_admitted(q);
 }
 
-/* Reserves n more positions for s in this plan, or as many as pages are there for; somebody is let go where it would have none. Returns how many it
- * has in the plan: 0 when it was let go itself. */
+/* Reserves n more positions for s in this plan, or as many as pages are there for; somebody is let go where it would have none, or no slot. Returns
+ * how many it has in the plan: 0 when it was let go itself. */
 static int grant(struct sched *q, struct sched_seq *s, int n)
 {
     for (;;) {
         int room = (s->kv.n_pages + kv_pages_unused(q->kv)) * KV_PAGE - s->kv.length;
-        if (room > 0) {
-            s->rows = min_int(s->rows + n, room);
-            kv_reserve(&s->kv, s->rows);
-            return s->rows;
-        }
+        int rows = min_int(s->rows + n, room);
+        if (room > 0 && kv_reserve(&s->kv, rows) == OK) return s->rows = rows;
         struct sched_seq *v = victim(q);
         let_go(q, v);
         if (v == s) return 0;
@@ -255,7 +255,7 @@ static int gained(const struct sched *q, const struct sched_seq *o, const struct
  * Idle ones are not counted upon, though they go first: a conversation that is being kept would be cut short, and soon is no more. */
 static bool fits(const struct sched *q, const struct sched_seq *s, int lowest)
 {
-    int unused = 0, known = s->kv.n_pages, pages = kv_pages_unused(q->kv), places = q->limits.parallel;
+    int unused = 0, known = s->kv.n_pages, pages = kv_pages_unused(q->kv), places = q->places;
     if (!known) known = kv_probe(q->kv, s->kv.scope, s->ids, matchable(s), &unused);
     for (const struct sched_seq *o = q->first; o; o = o->next) {
         if (!admitted(o)) continue;
@@ -297,12 +297,12 @@ static void admit_all(struct sched *q)
 {
     struct sched_seq *first = first_of_all(q);
     if (first && first->state == SCHED_WAITING) {
-        if (running(q) >= q->limits.parallel) let_go(q, last_admitted(q));
+        if (running(q) >= q->places) let_go(q, last_admitted(q));
         admit(q, first);
     }
     for (struct sched_seq *s = first; s && may_overtake(q, s); s = s->next) {
         if (s->state != SCHED_WAITING) continue;
-        if (running(q) >= q->limits.parallel && last_admitted(q)->priority <= s->priority) break; /* no place, for those after it neither */
+        if (running(q) >= q->places && last_admitted(q)->priority <= s->priority) break; /* no place, for those after it neither */
         while (!fits(q, s, LOWEST) && background_goes(q, s)) {}
         if (fits(q, s, LOWEST)) admit(q, s);
     }
@@ -389,11 +389,19 @@ static int rows_ready(const struct sched *q, const struct sched_seq *s)
 
 static int outs_free(const struct sched *q) { return q->limits.outs - q->outs; }
 
+/* How far the rows of one step may go: to the second mark behind the length. */
+static int second_mark(const struct sched_seq *s)
+{
+    int i = 0;
+    while (i < s->n_marks && s->marks[i] <= s->kv.length) i++;
+    return i + 1 < s->n_marks && kv_slots(s->kv.cache) ? s->marks[i + 1] : INT32_MAX;
+}
+
 /* Up to n rows more for s, and as many outputs. */
 static void give_some(struct sched *q, struct sched_seq *s, int n, int most)
 {
     int rows = s->rows, outs = s->outs;
-    n = min_int(n, rows_ready(q, s));
+    n = min_int(min_int(n, rows_ready(q, s)), second_mark(s) - s->kv.length - s->rows);
     while (n > 0 && outs_of(s, rows + n) > most + outs) n--; /* a row whose output has no room waits */
     if (n <= 0) return;
     if (grant(q, s, n) == 0) return;
@@ -410,6 +418,21 @@ static void write_rows(struct sched *q)
         if (s->state == SCHED_WRITING) give(q, s, 1);
 }
 
+/* The last mark of s up to `most`; 0: none. */
+static int last_mark(const struct sched_seq *s, int most)
+{
+    int i = s->n_marks;
+    while (i > 0 && s->marks[i - 1] > most) i--;
+    return i ? s->marks[i - 1] : 0;
+}
+
+/* Where b could go on if it waited for a, which has the first n ids in common with it: at a mark of a, unless b finds as much now. */
+static int worth(const struct sched_seq *a, const struct sched_seq *b, int n)
+{
+    int mark = last_mark(a, n);
+    return mark > kv_known(b->kv.cache, b->kv.scope, b->ids, matchable(b)) ? mark : 0;
+}
+
 /* Whether a stands where b does and is about to read what b wants. */
 static bool leads(const struct sched_seq *a, const struct sched_seq *b)
 {
@@ -417,6 +440,7 @@ static bool leads(const struct sched_seq *a, const struct sched_seq *b)
     if (a->state != SCHED_READING || a->kv.scope != b->kv.scope || a->kv.length / KV_PAGE != at / KV_PAGE) return false;
     if (page >= 0 && a->kv.pages[page] != b->kv.pages[page]) return false;
     while (at < n && a->ids[at] == b->ids[at]) at++;
+    if (kv_slots(a->kv.cache)) at = worth(a, b, at);
     return at - a->kv.length >= FOLLOWED_LEAST;
 }
 
@@ -467,9 +491,25 @@ static void read_rows(struct sched *q, int most)
         if (reads(q, s)) give(q, s, end - q->rows);
 }
 
+static void mark(struct sched_seq *s)
+{
+    int end = s->kv.length + s->rows;
+    for (int i = 0; i < s->n_marks && s->marks[i] <= end; i++) kv_mark(&s->kv, s->marks[i], end);
+}
+
 static void take(struct sched *q, struct sched_seq *s)
 {
-    q->takes[q->n_takes++] = (struct sched_take){.seq = s, .pages = s->kv.pages, .first = s->kv.length, .rows = s->rows, .outs = s->outs};
+    const struct kv_seq *kv = &s->kv;
+    struct sched_take *t = &q->takes[q->n_takes++];
+    mark(s);
+    *t = (struct sched_take){.seq = s, .pages = kv->pages, .first = kv->length, .rows = s->rows, .outs = s->outs, .n_runs = 1};
+    t->runs[0] = (struct state_run){q->rows, s->rows, kv->slot, kv->next};
+    if (kv->mid >= 0) {
+        int n = kv->mid_at - t->first;
+        t->runs[t->n_runs++] = (struct state_run){q->rows + n, s->rows - n, kv->mid, kv->next};
+        t->runs[0].n = n;
+        t->runs[0].to = kv->mid;
+    }
     q->rows += s->rows;
 }
 

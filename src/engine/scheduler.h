@@ -5,6 +5,8 @@
  * Pages, rows and turns; no model, no text, no clock. Everywhere the order is (priority, arrival). Writers get a row in every step; readers share
  * what a step may last longer for them, half for the eldest and half for the shortest. Who finds no page lets the youngest go, whose pages stay
  * remembered until somebody takes them; the first of all is never let go, so something always ends, and nobody fails for want of pages.
+ * A model with states needs two slots for whoever computes, the one that is read and the one that is written: as many are admitted at once as
+ * there are pairs. At a mark its rows become two runs, so that the state in between is there; rows go no further than the second mark.
  * What a sequence's rows become depends on its ids alone, so no decision made here changes a result.
  */
 #ifndef QUERN_SCHEDULER_H
@@ -16,6 +18,8 @@
  * READING: several tokens, or the first step. WRITING: one token after an output. */
 enum sched_state { SCHED_IDLE, SCHED_WAITING, SCHED_READING, SCHED_WRITING };
 
+enum { SCHED_MARKS = 8 };
+
 /* First member of what it is a sequence of. */
 struct sched_seq {
     /* the owner's */
@@ -25,6 +29,8 @@ struct sched_seq {
     bool all;                 /* outputs of every row, not only of the last */
     bool held;                /* nothing is computed yet; the owner may match, reserve and commit */
     int priority;             /* 0 normal, 1 background; in the list only sched_prefer() changes it */
+    int32_t marks[SCHED_MARKS]; /* [n_marks] where snapshots are wanted of a model that has states: lengths, ascending */
+    int n_marks;
     bool forgotten_first;     /* others' pages are remembered longer than its own once it has left, whatever its priority is by then */
     /* the scheduler's, for the owner to read */
     enum sched_state state;
@@ -53,6 +59,8 @@ struct sched_take {
     struct sched_seq *seq;    /* NULL once it has left: its rows go on in vain */
     const int32_t *pages;     /* its page table, which stays where it is until the plan ends */
     int first, rows, outs;
+    struct state_run runs[2]; /* [n_runs] of its rows, counted from the plan's first */
+    int n_runs;
 };
 
 enum { SCHED_SIZES = 8 };

@@ -129,6 +129,7 @@ void sequence_hold(struct quern_sequence *s)
     s->turn.held = s->listed = true;
     sched_add(s->e->sched, &s->turn); /* which one that is held never fails */
     kv_extend(&s->turn.kv, s->ids, s->turn.n - 1);
+    if (kv_slots(s->e->kv)) kv_extend_part(&s->turn.kv, s->ids, s->turn.n - 1); /* states do not end with pages */
 }
 
 void sequence_leave(struct quern_sequence *s)
@@ -205,11 +206,24 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     s->turn.all = outputs == QUERN_ALL || outputs == QUERN_STATES;
     s->turn.priority = s->priority;
     s->turn.forgotten_first = s->priority > 0;
+    s->turn.marks[0] = (n - 1) / KV_PAGE * KV_PAGE;
+    s->turn.n_marks = s->turn.marks[0] > 0;
     s->begun = false;
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
     return status || s->turn.all ? status : kv_known(e->kv, s->turn.kv.scope, s->ids, n - 1); /* the last token makes what is wanted */
+}
+
+int quern_sequence_marks(struct quern_sequence *s, const int32_t *marks, int n)
+{
+    struct quern_engine *e = s->e;
+    bool good = n >= 0 && n <= SCHED_MARKS;
+    for (int i = 0; i < n && good; i++) good = marks[i] > (i ? marks[i - 1] : 0) && marks[i] < s->turn.n;
+    if (!good) return fail(&e->error, ERR_PARAM, "marks", 0, "Marks are at most %d ascending places inside the tokens that were set.", SCHED_MARKS);
+    if (n) memcpy(s->turn.marks, marks, (size_t)n * sizeof *marks);
+    s->turn.n_marks = n;
+    return OK;
 }
 
 int quern_sequence_push(struct quern_sequence *s, int32_t id)

@@ -28,8 +28,8 @@ struct step {
     int part, parts;       /* the next one, of layers and then of the head */
     const struct sched_take *takes; /* n_takes of them while it runs */
     int n_takes;
-    struct batch batch;    /* arrays of max_rows and max_out */
-    int max_rows, max_out;
+    struct batch batch;    /* arrays of max_rows, max_runs and max_out */
+    int max_rows, max_runs, max_out;
     int chunk, rows;       /* read in a step at most; and at most now: follows the machine's speed unless the caller chose a chunk */
     double ms, layers_ms;  /* spent in this step so far; in its layers */
     struct outputs made;   /* of the last finished step */
@@ -86,6 +86,7 @@ struct quern_engine {
     struct cache_choice caches[QUERN_KV_Q8 + 1];
     enum quern_quantize quantized[2]; /* what weights become: those of layers; the embedding and the output head */
     int context_size;
+    int snapshots;            /* of states that are to be remembered, as the plan has chosen */
     int n_sampled;            /* ids from here on are padding */
     size_t longest_token;     /* bytes */
     int32_t ends[16];         /* tokens that end a reply */

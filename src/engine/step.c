@@ -28,6 +28,7 @@ void step_size(struct quern_engine *e)
     s->chunk = e->options.chunk > 0 ? min_int(e->options.chunk, CHUNK_MOST) : CHUNK_DEFAULT;
     s->rows = e->options.chunk > 0 ? s->chunk : CHUNK_FIRST;
     s->max_rows = max_int(s->chunk, e->options.parallel);
+    s->max_runs = 2 * e->options.parallel;
     s->max_out = min_int(s->max_rows, max_int(rows, max_int(LOGIT_ROWS_MIN, e->options.parallel)));
 }
 
@@ -36,7 +37,7 @@ uint64_t step_cost(const struct step *s)
     const struct batch *b = &s->batch;
     uint64_t rows = (uint64_t)s->max_rows;
     return mem_cost(rows * sizeof *b->tokens) + mem_cost(rows * sizeof *b->kv) + mem_cost(rows * sizeof *b->pos) +
-           mem_cost((uint64_t)s->max_out * sizeof *b->out);
+           mem_cost((uint64_t)s->max_runs * sizeof *b->runs) + mem_cost((uint64_t)s->max_out * sizeof *b->out);
 }
 
 int step_reserve(struct quern_engine *e)
@@ -46,14 +47,15 @@ int step_reserve(struct quern_engine *e)
     b->tokens = mem_array(&e->mem, rows, sizeof *b->tokens);
     b->kv = mem_array(&e->mem, rows, sizeof *b->kv);
     b->pos = mem_array(&e->mem, rows, sizeof *b->pos);
+    b->runs = mem_array(&e->mem, (uint64_t)e->step.max_runs, sizeof *b->runs);
     b->out = mem_array(&e->mem, (uint64_t)e->step.max_out, sizeof *b->out);
-    return b->tokens && b->kv && b->pos && b->out ? OK : ERR_MEM_LOAD;
+    return b->tokens && b->kv && b->pos && b->runs && b->out ? OK : ERR_MEM_LOAD;
 }
 
 void step_free(struct quern_engine *e)
 {
     struct batch *b = &e->step.batch;
-    void *parts[] = {b->tokens, b->kv, b->pos, b->out};
+    void *parts[] = {b->tokens, b->kv, b->pos, b->runs, b->out};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
 }
 
@@ -83,6 +85,8 @@ static void add_row(struct quern_engine *e, const struct sched_take *t, int at)
 
 static void add_rows(struct quern_engine *e, const struct sched_take *t)
 {
+    struct batch *b = &e->step.batch;
+    for (int i = 0; i < t->n_runs; i++) b->runs[b->n_runs++] = t->runs[i];
     for (int at = t->first; at < t->first + t->rows; at++) add_row(e, t, at);
 }
 
@@ -116,7 +120,7 @@ static bool step_begin(struct quern_engine *e)
     p->takes = sched_plan(e->sched, p->rows, &p->n_takes);
     replies_planned(e);
     if (p->n_takes == 0) return false;
-    b->n = b->n_out = 0;
+    b->n = b->n_runs = b->n_out = 0;
     b->features = NULL;
     b->n_added = quern_sees(e) ? vision_config(e->sight->vision)->n_added : 0;
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) add_rows(e, t);

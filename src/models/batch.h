@@ -16,6 +16,8 @@ struct batch {
     int n_added;            /* at most the layers of the model */
     struct kv_row *kv;      /* [n]; rows of one sequence are neighbours, in order */
     int32_t (*pos)[3];      /* [n] rope positions: time, row, column; text: three equal */
+    struct state_run *runs; /* [n_runs] all rows, in their order: one run for each sequence in the step, or two */
+    int n_runs;
     int n_out;              /* rows of which something is wanted */
     int n_logits;           /* the first n_logits of them want logits, the others their hidden state only */
     int32_t *out;           /* [n_out] their numbers */

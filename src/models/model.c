@@ -12,8 +12,6 @@
 
 #define LAYERS "blk."
 
-static const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &model_qwen3};
-
 /* What a file is that is no model, though it may say that it is a qwen3's. */
 static int check_kind(const struct checkpoint *ck, struct error *err)
 {
@@ -170,7 +168,12 @@ void model_quantize(struct model *m, struct checkpoint *ck, struct model_types t
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck) { return binder_take_cost(&m->bind, ck); }
 int model_take(struct model *m, struct checkpoint *ck, struct error *err) { return binder_take(&m->bind, ck, err); }
 void model_each(const struct model *m, model_part *fn, void *context) { m->ops->each(m, fn, context); }
-struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type) { return m->ops->cache(m, n_pages, type); }
+struct cache_shape model_cache(const struct model *m, int n_pages, int n_slots, enum kv_type type)
+{
+    return m->ops->cache(m, n_pages, n_slots, type);
+}
+
+
 uint64_t model_values(const struct model *m, int max_rows, int max_out) { return m->ops->values(m, max_rows, max_out); }
 uint64_t model_reserve_cost(const struct model *m, int max_rows) { return m->ops->reserve_cost(m, max_rows); }
 int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->reserve(m, max_rows, max_out); }

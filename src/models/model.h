@@ -38,7 +38,7 @@ struct model_config {
 /* What a conversation leaves behind in a model: keys and values in pages, and perhaps a state beside them. */
 struct cache_shape {
     struct kv_shape kv;
-    uint64_t state_bytes; /* of each conversation; 0: none */
+    struct state_shape state;
 };
 
 struct model;
@@ -53,7 +53,7 @@ struct model_ops {
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
     void (*each)(const struct model *m, model_part *fn, void *context);
-    struct cache_shape (*cache)(const struct model *m, int n_pages, enum kv_type type);
+    struct cache_shape (*cache)(const struct model *m, int n_pages, int n_slots, enum kv_type type); /* n_slots: if it has states */
     uint64_t (*values)(const struct model *m, int max_rows, int max_out);
     uint64_t (*reserve_cost)(const struct model *m, int max_rows);
     int (*reserve)(struct model *m, int max_rows, int max_out);
@@ -93,7 +93,7 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err);
 
 /* All that a forward pass reads beside the configuration, in the architecture's order. */
 void model_each(const struct model *m, model_part *fn, void *context);
-struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type);
+struct cache_shape model_cache(const struct model *m, int n_pages, int n_slots, enum kv_type type);
 /* Bytes of values that it has in the backend's scratch, from the beginning on, for batches of at most max_rows rows, of max_out of which something is
  * wanted; and bytes that model_reserve() takes beside them. */
 uint64_t model_values(const struct model *m, int max_rows, int max_out);
@@ -117,6 +117,8 @@ enum { KEY_SIZE = 96 };
 /* "PREFIX.name". Returns out. */
 const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name);
 
+/* By enum model_family; in families.c. */
+extern const struct model_ops *const families[];
 extern const struct model_ops model_qwen3;
 
 #endif

@@ -290,8 +290,9 @@ static uint64_t lay_out(const struct model_config *c, int max_rows, int max_out,
 }
 
 /* Every layer has keys and values, and nothing beside them. */
-static struct cache_shape qwen3_cache(const struct model *base, int n_pages, enum kv_type type)
+static struct cache_shape qwen3_cache(const struct model *base, int n_pages, int n_slots, enum kv_type type)
 {
+    (void)n_slots;
     const struct model_config *c = &base->config;
     return (struct cache_shape){.kv = {.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
                                        .n_pages = n_pages, .type = type}};

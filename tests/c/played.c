@@ -165,6 +165,13 @@ static void played_kv_set(struct backend *b, int page, const void *bytes)
     played_keep(c, bytes, (size_t)p->cpu->kv_bytes(b));
 }
 
+static void played_slot_set(struct backend *b, int slot, uint64_t from, uint64_t n, const void *bytes)
+{
+    struct played_call *c = played_add(played_of(b), PLAYED_SLOT);
+    c->to = slot, c->at = from, c->bytes = n;
+    played_keep(c, bytes, (size_t)n);
+}
+
 /* By any thread. */
 static void played_ask(struct backend *b, struct played_answer answer)
 {
@@ -178,6 +185,12 @@ static void played_kv_get(struct backend *b, int page, void *bytes)
 {
     memset(bytes, 0xFF, (size_t)played_of(b)->cpu->kv_bytes(b));
     played_ask(b, (struct played_answer){.page = page, .bytes = bytes});
+}
+
+static void played_slot_get(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes)
+{
+    memset(bytes, 0xFF, (size_t)n);
+    played_ask(b, (struct played_answer){.page = slot, .of_slot = true, .from = from, .n = n, .bytes = bytes});
 }
 
 static void played_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out)
@@ -253,6 +266,8 @@ static void install(struct backend *b)
     p->ops.kv_copy = played_kv_copy;
     p->ops.kv_set = played_kv_set;
     p->ops.kv_get = played_kv_get;
+    p->ops.slot_set = played_slot_set;
+    p->ops.slot_get = played_slot_get;
     p->ops.weight_hash = played_weight_hash;
     p->ops.submit = played_submit;
     p->ops.result = played_result;
@@ -269,6 +284,7 @@ static void played_compute(struct backend *b, const struct played_call *c)
     case PLAYED_OP: cpu->run(b, &c->op, 1); break;
     case PLAYED_COPY: cpu->kv_copy(b, c->to, c->from, c->n); break;
     case PLAYED_SET: cpu->kv_set(b, c->to, c->copies[0]); break;
+    case PLAYED_SLOT: cpu->slot_set(b, c->to, c->at, c->bytes, c->copies[0]); break;
     }
 }
 
@@ -279,6 +295,8 @@ static void answer_one(struct backend *b, struct played_answer *a)
     a->come = true;
     if (a->w) {
         cpu->weight_hash(b, a->w, a->from, a->n, a->bytes);
+    } else if (a->of_slot) {
+        cpu->slot_get(b, a->page, a->from, a->n, a->bytes);
     } else if (a->bytes) {
         cpu->kv_get(b, a->page, a->bytes);
     } else {

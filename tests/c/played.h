@@ -15,12 +15,13 @@ enum { BACKEND_CPU, BACKEND_PLAYED };
 
 enum { PLAYED_ANSWERS = 1024 };
 
-enum played_what { PLAYED_OP, PLAYED_COPY, PLAYED_SET };
+enum played_what { PLAYED_OP, PLAYED_COPY, PLAYED_SET, PLAYED_SLOT };
 
 struct played_call {
     enum played_what what;
     struct op op;
-    int to, from, n;      /* of pages */
+    int to, from, n;      /* of pages; `to` also a slot, of which: */
+    uint64_t at, bytes;
     void *copies[16];     /* what it holds */
     int n_copies;
     struct played_call *next;
@@ -32,6 +33,7 @@ struct played_answer {
     float *values;
     int page;             /* or a page, to */
     void *bytes;
+    bool of_slot;         /* or n bytes of slot `page` */
     const struct weight *w; /* or the hash of a part of a weight, to `bytes` */
     uint64_t from, n;
     bool come;

@@ -89,7 +89,7 @@ static void begin(int n_pages)
     memset(contents, 0xFF, sizeof contents);
     mem = (struct mem){0};
     n_copies = 0;
-    cache = kv_new(&mem, n_pages, copy_page, contents);
+    cache = kv_new(&mem, n_pages, 0, copy_page, contents);
     CHECK(cache != NULL);
 }
 
@@ -262,7 +262,7 @@ static void short_memory(void)
 {
     for (uint64_t at = 1; at <= 3; at++) {
         mem = (struct mem){.fail_at = at};
-        CHECK(kv_new(&mem, PAGES, copy_page, contents) == NULL);
+        CHECK(kv_new(&mem, PAGES, 0, copy_page, contents) == NULL);
         CHECK_EQ(mem.used, 0);
     }
     begin(PAGES);

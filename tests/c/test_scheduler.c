@@ -2,16 +2,18 @@
  *
  * The scheduler without a model: a page holds a hash of all ids before each position, as keys and values depend on them, and the "model" makes the
  * next token of that hash and the reply's seed. So a reply is a function of its prompt and seed, whoever it ran beside, and anything that
- * is shared, let go, recomputed or restored wrongly shows as another hash.
+ * is shared, let go, recomputed or restored wrongly shows as another hash. Where the model has states, a slot holds that hash too, each run of rows
+ * goes on from it, and slots that nobody holds are poisoned.
  *
- * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers).
+ * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers), and as long with states.
  */
 #include "engine/scheduler.h"
 #include "model_file.h"
 
 #include <stdlib.h>
 
-enum { PAGES_MOST = 130, LENGTH_MOST = 640, SLOTS = 28, PARALLEL_MOST = 16, WAITING = 8, ROWS = 64, TALKS = 8, IDS = 3, END_OF_REPLY = -1 };
+enum { PAGES_MOST = 130, LENGTH_MOST = 640, SLOTS = 28, PARALLEL_MOST = 16, WAITING = 8, ROWS = 64, TALKS = 8, IDS = 3, END_OF_REPLY = -1,
+       STATES_MOST = 40 };
 
 static const uint64_t POISON = 0xDEADDEADDEADDEAD;
 
@@ -43,6 +45,7 @@ struct computed {
 };
 
 static uint64_t contents[PAGES_MOST][KV_PAGE];
+static uint64_t states[STATES_MOST];
 static uint64_t tree[TALKS][LENGTH_MOST];
 static struct talk talks[SLOTS];
 static struct computed plan[PARALLEL_MOST];
@@ -51,9 +54,9 @@ static struct mem mem;
 static struct kv_cache *cache;
 static struct sched *sched;
 static struct sched_limits limits;
-static int n_pages, n_takes;
+static int n_pages, n_slots, n_takes;
 static uint64_t seed;
-static struct { long waits, plans, tokens, ends, let_go, busy, copies, left_planned, given, followed, recomputed; } seen;
+static struct { long waits, plans, tokens, ends, let_go, busy, copies, left_planned, given, followed, recomputed, halves; } seen;
 
 static int ready_of(const struct sched_seq *s) { return s->n - ((const struct talk *)s)->waits; }
 static uint64_t mix(uint64_t x) { return random_next(&x); }
@@ -77,6 +80,12 @@ static void poison_page(void *context, int page)
     for (int i = 0; i < KV_PAGE; i++) contents[page][i] = POISON;
 }
 
+static void poison_slot(void *context, int slot)
+{
+    CHECK(context == states);
+    states[slot] = POISON;
+}
+
 static uint64_t *at(const int32_t *pages, int position) { return &contents[pages[position / KV_PAGE]][position % KV_PAGE]; }
 
 /* P3: a page that is written has one user. */
@@ -91,23 +100,62 @@ static void check_alone(int32_t page)
     CHECK_EQ(users, 1);
 }
 
+/* A slot that is written has one user, who holds it for that. */
+static void check_written(int32_t slot)
+{
+    const struct kv_seq *left[PARALLEL_MOST];
+    int users = 0, others = 0, n = sched_left(sched, left);
+    for (int i = 0; i < SLOTS + n; i++) {
+        const struct kv_seq *kv = i < SLOTS ? &talks[i].seq.kv : left[i - SLOTS];
+        if (!kv->cache) continue;
+        users += (kv->next == slot) + (kv->mid == slot);
+        others += kv->slot == slot;
+    }
+    CHECK(users == 1 && others == 0);
+}
+
+/* The states of the rows of a run, which ends with this one. */
+static void end_run(const struct state_run *run, uint64_t state)
+{
+    if (n_slots == 0) CHECK(run->from == -1 && run->to == -1);
+    if (n_slots == 0) return;
+    check_written(run->to);
+    states[run->to] = state;
+}
+
+static void begin_run(const struct state_run *run, uint64_t state, bool first)
+{
+    CHECK(run->n > 0 && (run->from < 0 || run->from != run->to));
+    if (n_slots == 0) return;
+    CHECK_EQ(run->from == -1, first);
+    if (!first) CHECK(states[run->from] == state);
+}
+
 /* The rows of one take, from what stands in its pages. */
 static void compute(struct computed *c)
 {
+    const struct state_run *run = c->take.runs;
     const struct sched_take *t = &c->take;
     uint64_t state = t->first ? *at(t->pages, t->first - 1) : mix(c->scope);
     CHECK(state == c->before); /* P4 */
+    CHECK(t->n_runs == 1 || (t->n_runs == 2 && t->runs[1].from == t->runs[0].to && t->runs[1].first == t->runs[0].first + t->runs[0].n));
+    begin_run(run, state, t->first == 0);
     for (int i = 0; i < t->rows; i++) {
+        if (i == run->first + run->n - t->runs->first) end_run(run, state), begin_run(++run, state, false), seen.halves++;
         if (i == 0 || (t->first + i) % KV_PAGE == 0) check_alone(t->pages[(t->first + i) / KV_PAGE]);
         state = extend(state, c->ids[i]);
         *at(t->pages, t->first + i) = state;
     }
+    CHECK(run == t->runs + t->n_runs - 1 && run->first + run->n == t->runs->first + t->rows);
+    end_run(run, state);
     c->made = state;
 }
 
-/* P2, P6: the pages hold what its own ids make of them. */
+/* P2, P6: the pages hold what its own ids make of them, and so does the state. */
 static void check_contents(const struct talk *t)
 {
+    if (t->seq.kv.slot >= 0) CHECK(states[t->seq.kv.slot] == t->hashes[t->seq.kv.length]);
+    if (n_slots && t->seq.kv.length && !t->seq.held) CHECK(t->seq.kv.slot >= 0);
     for (int i = 0; i < t->seq.kv.length; i++) CHECK(*at(t->seq.kv.pages, i) == t->hashes[i + 1]);
 }
 
@@ -126,6 +174,17 @@ static void append(struct talk *t, uint64_t id)
     t->seq.n++;
 }
 
+/* Ascending, inside the prompt, some of them near each other. */
+static void set_marks(struct sched_seq *s)
+{
+    s->n_marks = 0;
+    for (int at = 0, n = below(4); n > 0 && s->n > 1; n--) {
+        at += 1 + below(below(2) ? 20 : s->n);
+        if (at > KV_PAGE && s->n_marks == 0 && below(2)) at -= at % KV_PAGE;
+        if (at < s->n) s->marks[s->n_marks++] = at;
+    }
+}
+
 /* A prompt of the tree's, up to a random place and half of the time with an end of its own, and how it is to be answered. */
 static void say(struct talk *t)
 {
@@ -135,6 +194,7 @@ static void say(struct talk *t)
     t->hashes[0] = mix(t->seq.kv.scope);
     for (int i = 0; i < n; i++) append(t, i < own ? known[i] : (uint64_t)below(IDS));
     t->seq.ids = t->ids;
+    if (n_slots) set_marks(&t->seq);
     t->driven = below(7) == 0;
     t->seq.all = t->driven && below(3) == 0;
     t->seq.held = !t->driven && below(8) == 0;
@@ -204,7 +264,9 @@ static void give(struct talk *t)
     struct kv_seq *kv = &t->seq.kv;
     int from = kv->length;
     if (!t->listed || !t->seq.held) return;
-    if (from % KV_PAGE == 0 && from + KV_PAGE < t->seq.n && below(4) && kv_reserve(kv, KV_PAGE) == OK) {
+    bool with_state = below(2); /* else it comes later, or not at all */
+    if (from % KV_PAGE == 0 && from + KV_PAGE < t->seq.n && below(4) && (with_state ? kv_reserve : kv_reserve_pages)(kv, KV_PAGE) == OK) {
+        if (kv->next >= 0) states[kv->next] = t->hashes[from + KV_PAGE];
         for (int i = from; i < from + KV_PAGE; i++) *at(kv->pages, i) = t->hashes[i + 1];
         kv_commit(kv, t->ids + from, KV_PAGE);
         seen.given++;
@@ -241,6 +303,15 @@ static struct talk *first_of(bool reading)
     return first;
 }
 
+/* Rows that it can take in a step: no further than the second mark. */
+static int givable(const struct sched_seq *s)
+{
+    int end = ready_of(s), marks = 0;
+    for (int i = 0; i < s->n_marks; i++)
+        if (s->marks[i] > s->kv.length && ++marks == 2) end = min_int(end, s->marks[i]);
+    return end - s->kv.length;
+}
+
 static void before_plan(void)
 {
     for (struct talk *t = talks; t < talks + SLOTS; t++) {
@@ -263,6 +334,11 @@ static void check_take(const struct sched_take *t)
     CHECK(s->kv.n_pages == pages_of(t->first + t->rows));
     CHECK_EQ(t->outs, s->all ? min_int(max_int(t->first + t->rows - s->made, 0), t->rows) : last);
     for (int page = t->first / KV_PAGE; page < s->kv.n_pages; page++) check_alone(s->kv.pages[page]);
+    for (int i = 0, inside = 0; i < s->n_marks; i++) {
+        inside += s->marks[i] > t->first && s->marks[i] < t->first + t->rows;
+        CHECK(inside <= 1);
+        if (t->n_runs == 2) CHECK(t->first + t->runs[0].n == s->kv.mid_at);
+    }
 }
 
 /* S2: every writer has its row, or waits, or was let go. S3: the elder of the readers has its half of R, of outputs, or all it can use, so that F2
@@ -278,7 +354,7 @@ static void check_shares(int rows, int outs, int most)
         short_of_pages |= t->listed && t->seq.let_go > t->let_go;
         if (!t->listed || t->seq.state != SCHED_READING) continue;
         read += t->seq.rows;
-        if (!t->seq.follows) left += ready_of(&t->seq) - t->seq.kv.length;
+        if (!t->seq.follows) left += givable(&t->seq);
     }
     const struct talk *elder = first_of(true);
     if (!elder) return;
@@ -286,7 +362,7 @@ static void check_shares(int rows, int outs, int most)
     int writers = rows - read, least = min_int(most, limits.rows - writers), to_read = writers ? max_int(read, min_int(4, least)) : least;
     CHECK(read >= min_int(left, to_read) || short_of_pages || short_of_outs);
     bool has_half_of_outs = elder->seq.all && elder->seq.outs >= (limits.outs - writers + 1) / 2;
-    CHECK(elder->seq.rows >= min_int(ready_of(&elder->seq) - elder->seq.kv.length, (to_read + 1) / 2) || short_of_pages || short_of_outs ||
+    CHECK(elder->seq.rows >= min_int(givable(&elder->seq), (to_read + 1) / 2) || short_of_pages || short_of_outs ||
           has_half_of_outs);
     CHECK(elder->seq.rows >= 1 && rows <= limits.rows);
 }
@@ -315,7 +391,7 @@ static void check_places(const struct talk *first)
         if (t->listed && t->seq.state == SCHED_WAITING) CHECK(t->seq.kv.n_pages == 0 && t->wanted);
         if (t->listed && t->seq.state == SCHED_IDLE) CHECK(!t->wanted);
     }
-    CHECK(places <= limits.parallel);
+    CHECK(places <= limits.parallel && (!n_slots || places <= n_slots / 2));
     if (first) CHECK(admitted(first) && first->seq.let_go == first->let_go);
     for (struct talk *t = talks; t < talks + SLOTS; t++) {
         if (!t->listed || t->seq.state != SCHED_WAITING || was_admitted(t)) t->passed = 0;
@@ -360,6 +436,7 @@ static void make_plan(void)
     int rows = 0, outs = 0, most = below(4) ? ROWS : 1 + below(ROWS);
     const struct talk *first = first_of(false);
     before_plan();
+    kv_each_free_slot(cache, poison_slot, states);
     takes = sched_plan(sched, most, &n_takes);
     CHECK(n_takes > 0 ? first != NULL : !first || first->waits);
     CHECK(n_takes <= limits.parallel);
@@ -427,6 +504,7 @@ static void check_cache(void)
         if (talks[i].listed) users[n++] = &talks[i].seq.kv;
     CHECK(kv_check(cache, users, n, scratch)); /* P1, P5 */
     CHECK_EQ(kv_pages_used(cache) + kv_pages_unused(cache), n_pages);
+    CHECK_EQ(kv_slots(cache), n_slots);
 }
 
 static void step(void)
@@ -479,10 +557,10 @@ static void open_pool(int pages, int parallel)
     n_takes = 0;
     limits = (struct sched_limits){.parallel = parallel, .waiting = WAITING, .rows = ROWS, .outs = max_int(8, parallel),
                                    .length = min_int((pages - 2) * KV_PAGE, LENGTH_MOST), .extra_min_ms = 50, .extra_max_ms = 200, .ready = ready_of};
-    cache = kv_new(&mem, pages, copy_page, contents);
+    cache = kv_new(&mem, pages, n_slots, copy_page, contents);
     sched = sched_new(&mem, cache, &limits);
     CHECK(cache && sched);
-    CHECK_EQ(mem.used, kv_cost(pages) + sched_cost(&limits));
+    CHECK_EQ(mem.used, kv_cost(pages, n_slots) + sched_cost(&limits));
 }
 
 /* T3 */
@@ -531,8 +609,9 @@ static void make_tree(void)
     }
 }
 
-static void simulate(int pages, int parallel, int of, long events)
+static void simulate(int pages, int parallel, int slots, int of, long events)
 {
+    n_slots = slots;
     open_pool(pages, parallel);
     seed = (uint64_t)(of * 1000 + pages * 10 + parallel);
     make_tree();
@@ -550,6 +629,7 @@ static void simulate(int pages, int parallel, int of, long events)
     seen.followed += (long)f.followed;
     seen.recomputed += (long)f.recomputed;
     close_pool();
+    n_slots = 0;
 }
 
 static void simulation(void)
@@ -559,11 +639,30 @@ static void simulation(void)
     memset(&seen, 0, sizeof seen);
     for (int of = 0; of < 8; of++)
         for (int p = 0; p < 3; p++)
-            for (int k = 0; k < 3; k++) simulate(pools[p], parallels[k], of, events);
+            for (int k = 0; k < 3; k++) simulate(pools[p], parallels[k], 0, of, events);
     long least = events / 10; /* of everything, in the 72 runs: */
     CHECK(seen.plans > 10 * least && seen.tokens > 10 * least && seen.ends > least && seen.copies > least);
     CHECK(seen.left_planned > least && seen.given > least && seen.busy > least && seen.followed > least);
     CHECK(seen.let_go > least && seen.recomputed > least && seen.waits > least);
+}
+
+/* With two slots for each place and some more, with fewer places for that, and with one. */
+static void simulation_with_states(void)
+{
+    static const int pools[] = {130, 20, 6}, parallels[] = {1, 4, 16}, slots[] = {2, 5, 12, 35};
+    long events = check_length(1000, 300000);
+    memset(&seen, 0, sizeof seen);
+    for (int of = 0; of < 8; of++)
+        for (int p = 0; p < 3; p++)
+            for (int k = 0; k < 3; k++)
+                for (int s = 0; s < 4; s++) simulate(pools[p], parallels[k], slots[s], of, events);
+    long least = events / 10; /* of everything, in the 288 runs: */
+    printf("# plans %ld tokens %ld ends %ld copies %ld left %ld given %ld busy %ld followed %ld let go %ld recomputed %ld waits %ld halves %ld\n",
+           seen.plans, seen.tokens, seen.ends, seen.copies, seen.left_planned, seen.given, seen.busy, seen.followed, seen.let_go, seen.recomputed,
+           seen.waits, seen.halves);
+    CHECK(seen.plans > 10 * least && seen.tokens > 10 * least && seen.ends > least && seen.copies > least);
+    CHECK(seen.left_planned > least && seen.given > least && seen.busy > least && seen.followed > least);
+    CHECK(seen.let_go > least && seen.recomputed > least && seen.waits > least && seen.halves > least);
 }
 
 /* --- in particular ------------------------------------------------------------------------------------------------ */
@@ -888,6 +987,7 @@ static const struct check tests[] = {
     {"known_before", known_before},
     {"admission", admission}, {"given_in_vain", given_in_vain}, {"background_is_forgotten_first", background_is_forgotten_first}, {"leaving", leaving},
     {"short_memory", short_memory}, {"simulation", simulation},
+    {"simulation_with_states", simulation_with_states},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -28,13 +28,13 @@ build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)
 	$(NODE) tests/fixtures/write-c-fixtures.mjs
 	@touch $@
 
-# They have a played device too, in a table of backends of their own.
-$(BUILD)/tests/played.o: tests/c/played.c
+# They have a played device too, and a played architecture, in tables of their own.
+$(BUILD)/tests/played.o $(BUILD)/tests/played_model.o: $(BUILD)/tests/%.o: tests/c/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@
-$(BUILD)/tests/%: tests/c/%.c $(BUILD)/tests/played.o $(OBJECTS) $(TOOL_OBJECTS)
+$(BUILD)/tests/%: tests/c/%.c $(BUILD)/tests/played.o $(BUILD)/tests/played_model.o $(OBJECTS) $(TOOL_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -MT $@ $(filter-out %/compute/backends.o,$(filter %.c %.o,$^)) -o $@ -lm
+	$(CC) $(FLAGS) -MT $@ $(filter-out %/compute/backends.o %/models/families.o,$(filter %.c %.o,$^)) -o $@ -lm
 
 TESTS ?= $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 .PHONY: $(TESTS:%=run/%)

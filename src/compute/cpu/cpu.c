@@ -9,6 +9,8 @@
 
 #include "base/reader.h"
 
+#include <string.h>
+
 static const char *cpu_name(const struct backend *b) { return ((const struct cpu *)b)->k.name; }
 
 static struct kernels kernels_of(bool scalar) { return scalar ? kernels_scalar : kernels_simd(dots_choose()); }
@@ -67,9 +69,16 @@ static uint64_t pages_bytes(const struct kv_shape *shape)
     return mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &bytes) ? bytes : UINT64_MAX;
 }
 
+static uint64_t slots_bytes(const struct state_shape *shape)
+{
+    uint64_t bytes;
+    return mul64((uint64_t)shape->n_slots, shape->bytes, &bytes) ? bytes : UINT64_MAX;
+}
+
 static struct reserve_cost cpu_reserve_cost(const struct backend *b, const struct reserve *r)
 {
-    return (struct reserve_cost){mem_cost(scratch_bytes((const struct cpu *)b, r)), mem_cost(pages_bytes(&r->kv))};
+    uint64_t slots = slots_bytes(&r->state);
+    return (struct reserve_cost){mem_cost(scratch_bytes((const struct cpu *)b, r)), mem_cost(pages_bytes(&r->kv)), slots ? mem_cost(slots) : 0};
 }
 
 static int cpu_reserve(struct backend *b, const struct reserve *r)
@@ -83,18 +92,33 @@ static int cpu_reserve(struct backend *b, const struct reserve *r)
     take_scratch(&a, c, r);
     /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
     c->pages = mem_alloc_raw(c->mem, pages_bytes(&r->kv));
-    if (c->pages) return OK;
+    c->state = r->state;
+    c->slots = r->state.bytes ? mem_alloc_raw(c->mem, slots_bytes(&r->state)) : NULL;
+    if (c->pages && (c->slots || !r->state.bytes)) return OK;
     mem_free(c->mem, c->memory);
+    mem_free(c->mem, c->pages);
+    mem_free(c->mem, c->slots);
     c->memory = NULL;
+    c->pages = c->slots = NULL;
     return ERR_MEM_KV;
 }
 
 static void cpu_free(struct backend *b)
 {
     struct cpu *c = (struct cpu *)b;
-    void *parts[] = {c->pages, c->memory, c->warm, c};
+    void *parts[] = {c->slots, c->pages, c->memory, c->warm, c};
     struct mem *m = c->mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(m, parts[i]);
+}
+
+static void cpu_slot_get(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes)
+{
+    memcpy(bytes, cpu_slot((const struct cpu *)b, slot) + from, (size_t)n);
+}
+
+static void cpu_slot_set(struct backend *b, int slot, uint64_t from, uint64_t n, const void *bytes)
+{
+    memcpy(cpu_slot((const struct cpu *)b, slot) + from, bytes, (size_t)n);
 }
 
 static const struct backend_ops cpu_ops = {
@@ -116,6 +140,8 @@ static const struct backend_ops cpu_ops = {
     .kv_bytes = cpu_kv_bytes,
     .kv_get = cpu_kv_get,
     .kv_set = cpu_kv_set,
+    .slot_get = cpu_slot_get,
+    .slot_set = cpu_slot_set,
     .heads_size = cpu_heads_size,
     .run = cpu_run_ops,
     .submit = cpu_submit,

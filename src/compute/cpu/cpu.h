@@ -35,6 +35,8 @@ struct cpu {
     struct mem *mem;
     struct pool *pool;
     struct kv_shape kv;
+    struct state_shape state;
+    uint8_t *slots;      /* [n_slots, state.bytes] */
     uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads]: see attention.c */
     void *memory;        /* of all scratch, in one block */
     uint8_t *values;     /* what handles point into */
@@ -73,6 +75,8 @@ static inline void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
 static inline float *cpu_at(const struct cpu *c, struct handle h) { return (float *)((uintptr_t)c->values + h.at); }
 static inline int32_t *cpu_ints(const struct cpu *c, struct handle h) { return (int32_t *)((uintptr_t)c->values + h.at); }
 static inline struct handle cpu_handle(const struct cpu *c, const void *p) { return (struct handle){(uintptr_t)p - (uintptr_t)c->values}; }
+
+static inline uint8_t *cpu_slot(const struct cpu *c, int slot) { return c->slots + (size_t)slot * (size_t)c->state.bytes; }
 
 static inline int cpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
 

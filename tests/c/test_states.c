@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * States under a whole engine: a played recurrent architecture (played_model.h), whose logits of a conversation are the same however it was cut into
+ * steps, beside whom, from which snapshot it went on, after which step that was dropped at any layer, let go, or kept in a file.
+ */
+#include "engine/kept.h"
+#include "played_model.h"
+#include "session.h"
+
+enum { CONTEXT = 192, TALKS = 5, TALK = 150, USERS = 7, REPLY = 10, RECORDS_MOST = 32 };
+
+/* Conversations that begin alike, and all their logits, by an engine that shares nothing. */
+static struct file model;
+static int32_t talks[TALKS][TALK];
+static float *rows; /* [TALKS][TALK][GOLDEN_VOCAB] */
+
+static const float *row_of(int talk, int at) { return rows + ((size_t)talk * TALK + (size_t)at) * GOLDEN_VOCAB; }
+
+static struct quern_engine *load(struct quern_options options)
+{
+    played_states = true;
+    if (!options.context_size) options.context_size = CONTEXT;
+    struct quern_engine *e = engine_load(&model, options, SIZE_MAX);
+    played_states = false;
+    CHECK(kv_slots(e->kv) > 0);
+    return e;
+}
+
+static void begin(void)
+{
+    static const int common[TALKS] = {0, 140, 70, 64, 33};
+    int32_t ids[GOLDEN_ROWS];
+    model = golden_file("nano.Q8_0", "gguf");
+    golden_tokens(ids);
+    rows = logits_new(TALKS * TALK, GOLDEN_VOCAB);
+    for (int t = 0; t < TALKS; t++) {
+        struct quern_engine *e = load((struct quern_options){0});
+        for (int i = 0; i < TALK; i++) talks[t][i] = i < common[t] ? ids[i] : ids[(i + 7 * t) % GOLDEN_ROWS];
+        logits_all(e, sequence_new(e), talks[t], TALK, rows + (size_t)t * TALK * GOLDEN_VOCAB);
+        quern_free(e);
+    }
+}
+
+static void end(void)
+{
+    file_free(&model);
+    free(rows);
+}
+
+static void poison_slot(void *context, int slot)
+{
+    const struct cpu *c = context;
+    memset(cpu_slot(c, slot), 0xFF, (size_t)c->state.bytes);
+}
+
+static void disturb(struct quern_engine *e)
+{
+    kv_each_free_slot(e->kv, poison_slot, e->be);
+    check_pages(e);
+}
+
+static void check_logits(const struct quern_sequence *s, int talk)
+{
+    int first, n;
+    const float *logits = quern_logits(s, &first, &n);
+    for (int i = 0; i < n; i++) CHECK(same_bits(row_of(talk, first + i), logits + (size_t)i * GOLDEN_VOCAB, GOLDEN_VOCAB));
+}
+
+/* The first n of a talk, with marks; how much of it is known. Computes it. */
+static int read_talk(struct quern_engine *e, struct quern_sequence *s, int talk, int n, const int32_t *marks, int n_marks)
+{
+    int known = quern_sequence_set(s, talks[talk], n, QUERN_LAST);
+    CHECK(known >= 0);
+    if (marks) CHECK_EQ(quern_sequence_marks(s, marks, n_marks), OK);
+    disturb(e);
+    logits_last(e, s);
+    check_logits(s, talk);
+    return known;
+}
+
+/* --- cut, resumed ----------------------------------------------------------------------------------------------------- */
+
+/* The state matters, or nothing here would show anything. */
+static void states_matter(void)
+{
+    begin();
+    struct quern_engine *plain = engine_load(&model, (struct quern_options){.context_size = CONTEXT}, SIZE_MAX), *e = load((struct quern_options){0});
+    struct quern_sequence *s = sequence_new(plain);
+    quern_sequence_set(s, talks[0], 40, QUERN_LAST);
+    CHECK(!same_bits(logits_last(plain, s), row_of(0, 39), GOLDEN_VOCAB));
+    s = sequence_new(e);
+    CHECK_EQ(read_talk(e, s, 0, 40, NULL, 0), 0);
+    memset(cpu_slot((struct cpu *)e->be, s->turn.kv.slot), 1, 8); /* in its first layer alone */
+    CHECK_EQ(quern_sequence_push(s, talks[0][40]), OK);
+    CHECK(!same_bits(logits_last(e, s), row_of(0, 40), GOLDEN_VOCAB));
+    quern_free(plain);
+    quern_free(e);
+    end();
+}
+
+static void cuts(void)
+{
+    static const int chunks[] = {1, 3, 7, 32, 64, 200};
+    static const int32_t marks[] = {1, 2, 40, 64, 65, 96, 140, 149};
+    begin();
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        struct quern_engine *e = load((struct quern_options){.chunk = chunks[i], .threads = 1 + (int)i % 3, .snapshots = 20});
+        struct quern_sequence *s = sequence_new(e);
+        CHECK_EQ(read_talk(e, s, 0, TALK, marks, 8), 0);
+        quern_sequence_free(s);
+        for (int m = 7; m >= 0; m--) {
+            s = sequence_new(e);
+            CHECK_EQ(read_talk(e, s, 0, marks[m] + 1, NULL, 0), marks[m]);
+            for (int at = marks[m] + 1; at < min_int(marks[m] + 4, TALK); at++) { /* and goes on from there */
+                CHECK_EQ(quern_sequence_push(s, talks[0][at]), OK);
+                logits_last(e, s);
+                check_logits(s, 0);
+            }
+            quern_sequence_free(s);
+        }
+        quern_free(e);
+    }
+    end();
+}
+
+/* Rows computed for a second turn are those behind the mark, and the state of no other conversation helps. */
+static void second_turn(void)
+{
+    static const int32_t marks[] = {60, 90};
+    begin();
+    struct quern_engine *e = load((struct quern_options){0});
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(read_talk(e, s, 0, 100, marks, 2), 0);
+    quern_sequence_free(s);
+    s = sequence_new(e);
+    CHECK_EQ(read_talk(e, s, 1, 145, NULL, 0), 100); /* its end was kept too */
+    quern_sequence_free(s);
+    uint64_t before = sched_facts(e->sched).rows;
+    s = sequence_new(e);
+    CHECK_EQ(read_talk(e, s, 2, 150, NULL, 0), 60); /* parts at 70 */
+    CHECK_EQ(sched_facts(e->sched).rows - before, 90);
+    quern_sequence_free(s);
+    s = sequence_new(e);
+    CHECK_EQ(read_talk(e, s, 4, 50, NULL, 0), 0); /* parts at 33 */
+    s = quern_sequence_new(e, 7, 0);
+    CHECK_EQ(read_talk(e, s, 0, 100, NULL, 0), 0); /* another scope */
+    CHECK_EQ(quern_sequence_marks(s, marks, SCHED_MARKS + 1), ERR_PARAM);
+    CHECK_EQ(quern_sequence_marks(s, (int32_t[]){5, 5}, 2), ERR_PARAM);
+    CHECK_EQ(quern_sequence_marks(s, (int32_t[]){0}, 1), ERR_PARAM);
+    CHECK_EQ(quern_sequence_marks(s, (int32_t[]){100}, 1), ERR_PARAM);
+    quern_free(e);
+    end();
+}
+
+/* Of equal prompts at the same time one is read up to its mark, and the others go on from there. */
+static void followers(void)
+{
+    begin();
+    struct quern_engine *e = load((struct quern_options){.snapshots = 8});
+    struct quern_sequence *all[3];
+    for (int i = 0; i < 3; i++) {
+        all[i] = sequence_new(e);
+        CHECK(quern_sequence_set(all[i], talks[0], TALK, QUERN_LAST) >= 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        while (quern_sequence_pending(all[i]) > 0) {
+            CHECK_EQ(quern_step(e, 0), OK);
+            for (int k = i; k < 3; k++) check_logits(all[k], 0);
+            disturb(e);
+        }
+        quern_sequence_free(all[i]);
+    }
+    CHECK(sched_facts(e->sched).rows <= TALK + 2 * (TALK - 128));
+    quern_free(e);
+    end();
+}
+
+/* --- dropped ---------------------------------------------------------------------------------------------------------- */
+
+/* Some layers of the next step. Whether it stopped within it. */
+static bool some_layers(struct quern_engine *e, int layers)
+{
+    int status = OK;
+    quern_control(e)->attention = 1;
+    for (int i = 0; i < layers && (i == 0 || status == NEED_MORE); i++) status = quern_step(e, 0);
+    quern_control(e)->attention = 0;
+    CHECK(status == OK || status == NEED_MORE);
+    return status == NEED_MORE;
+}
+
+/* Three are in a step, which one leaves after each of its layers, or all do. */
+static void aborts(void)
+{
+    begin();
+    struct quern_engine *e = load((struct quern_options){.chunk = 100, .kv_positions = 4 * CONTEXT});
+    int parts = e->model->config.n_layers + 1, stopped = 0;
+    for (int all = 0; all < 2; all++)
+        for (int layers = 1; layers < parts + 1; layers++)
+            for (int how = 0; how < 3; how++) {
+                struct quern_sequence *s[3];
+                for (int i = 0; i < 3; i++) {
+                    s[i] = sequence_new(e);
+                    CHECK(quern_sequence_set(s[i], talks[i + 1], 30 + 40 * i, QUERN_LAST) >= 0);
+                    CHECK_EQ(quern_sequence_marks(s[i], (int32_t[]){7, 20 + 10 * i}, 2), OK);
+                }
+                stopped += some_layers(e, layers);
+                for (int i = 0; i < 3; i++) {
+                    if (i != 1 && !all) continue;
+                    if (how == 0) quern_sequence_free(s[i]), s[i] = sequence_new(e);
+                    if (how < 2) CHECK(quern_sequence_set(s[i], talks[i + 1], 90, QUERN_LAST) >= 0);
+                    else CHECK_EQ(quern_sequence_push(s[i], talks[i + 1][30 + 40 * i]), OK);
+                    disturb(e);
+                }
+                for (int i = 0; i < 3; i++) {
+                    if (quern_sequence_pending(s[i])) logits_last(e, s[i]);
+                    disturb(e);
+                    if (i != 1 || how < 2) check_logits(s[i], i + 1);
+                    CHECK_EQ(quern_sequence_set(s[i], talks[0], 1, QUERN_LAST), 0);
+                    quern_sequence_free(s[i]);
+                    kv_each_forgotten(e->kv, poison_page, e->be);
+                }
+            }
+    CHECK(stopped >= 2 * 3 * (parts - 1));
+    quern_free(e);
+    end();
+}
+
+/* --- anything in any order ------------------------------------------------------------------------------------------------ */
+
+struct user {
+    struct quern_sequence *s;
+    int talk, n;
+    bool all;
+};
+
+static void set_anew(struct user *u, uint64_t *seed)
+{
+    int32_t marks[3];
+    int n_marks = 0, at = 0;
+    u->talk = random_below(seed, TALKS);
+    u->n = 1 + random_below(seed, TALK);
+    u->all = random_below(seed, 8) == 0;
+    CHECK(quern_sequence_set(u->s, talks[u->talk], u->n, u->all ? QUERN_ALL : QUERN_LAST) >= 0);
+    for (int i = random_below(seed, 4); i > 0; i--) {
+        at += 1 + random_below(seed, 50);
+        if (at < u->n) marks[n_marks++] = at;
+    }
+    if (random_below(seed, 4)) CHECK_EQ(quern_sequence_marks(u->s, marks, n_marks), OK);
+}
+
+static void act(struct quern_engine *e, struct user users[USERS], uint64_t *seed)
+{
+    struct user *u = &users[random_below(seed, USERS)];
+    int what = random_below(seed, 100);
+    if (what < 50) {
+        if (random_below(seed, 3) ? quern_step(e, 0) == OK : !some_layers(e, 1 + random_below(seed, 4)))
+            for (int i = 0; i < USERS; i++)
+                if (users[i].s) check_logits(users[i].s, users[i].talk);
+    } else if (what < 70) {
+        bool more = u->s && u->n && u->n < TALK && quern_sequence_pending(u->s) == 0;
+        if (more) CHECK_EQ(quern_sequence_push(u->s, talks[u->talk][u->n++]), OK);
+    } else if (what < 85) {
+        if (!u->s) u->s = quern_sequence_new(e, (uint32_t)random_below(seed, 2), random_below(seed, 4) == 0);
+        set_anew(u, seed);
+    } else if (what < 92) {
+        quern_sequence_free(u->s);
+        *u = (struct user){0};
+    } else if (what < 94) disturb_pages(e, random_next(seed));
+    else disturb(e);
+}
+
+static void simulation(void)
+{
+    static const struct quern_options ways[] = {{.snapshots = -1}, {.parallel = 2, .kv_positions = 2 * CONTEXT, .chunk = 9},
+                                                {.parallel = 4, .kv_positions = 3 * CONTEXT, .snapshots = 6, .threads = 2}, {.snapshots = 1, .chunk = 40}};
+    struct sched_facts sum = {0};
+    begin();
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct quern_engine *e = load(ways[i]);
+        struct user users[USERS] = {0};
+        uint64_t seed = 17 + i;
+        for (long n = check_length(2500, 100000); n > 0; n--) act(e, users, &seed);
+        struct sched_facts f = sched_facts(e->sched);
+        sum.steps += f.steps, sum.let_go += f.let_go, sum.recomputed += f.recomputed, sum.followed += f.followed;
+        quern_free(e);
+    }
+    CHECK(sum.steps > 1000 && sum.let_go > 20 && sum.recomputed > 1000);
+    end();
+}
+
+/* --- kept ---------------------------------------------------------------------------------------------------------------- */
+
+static const struct bytes name = {(const uint8_t *)"a", 1};
+
+struct kept_file {
+    uint8_t header[KEPT_HEADER], *records;
+    uint64_t record;
+    int n;
+};
+
+static uint8_t *record_at(const struct kept_file *f, int i) { return f->records + (uint64_t)i * f->record; }
+
+static struct quern_sequence *hold(struct quern_engine *e, int n, uint8_t *header)
+{
+    struct quern_sequence *s = sequence_new(e);
+    CHECK(quern_sequence_set(s, talks[0], n, QUERN_HELD) >= 0);
+    CHECK_EQ(kept_open(s, name, header), OK);
+    return s;
+}
+
+/* Adds to a file what is known of the conversation of n tokens, behind the records that agree with it. Returns how many do. */
+static int keep(struct quern_engine *e, int n, struct kept_file *f)
+{
+    struct quern_sequence *s = hold(e, n, f->header);
+    int agreed = 0;
+    f->record = kept_record(e);
+    if (!f->records) f->records = calloc(RECORDS_MOST, (size_t)f->record);
+    while (agreed < f->n && kept_give(s, record_at(f, agreed), KEPT_HEAD) == OK) agreed++;
+    for (f->n = agreed; kept_take(s, record_at(f, f->n)) == OK;) CHECK(++f->n < RECORDS_MOST);
+    quern_sequence_free(s);
+    return agreed;
+}
+
+/* Gives a file to a held sequence. */
+static int give_all(struct quern_sequence *s, struct kept_file *f)
+{
+    int status = OK;
+    for (int i = 0; i < f->n && !status; i++) status = kept_give(s, record_at(f, i), f->record);
+    return status;
+}
+
+/* Returns how much was known. */
+static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said)
+{
+    int cached = 0, n_said = 0, n;
+    CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.max_tokens = REPLY}), OK);
+    for (bool ended = false; !ended;) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        const struct quern_event *events = quern_events(e, &n);
+        for (int i = 0; i < n; i++) {
+            if (events[i].number != quern_sequence_number(s)) continue;
+            if (events[i].type == QUERN_READ) cached = events[i].cached;
+            if (events[i].type == QUERN_END) ended = true;
+            if (events[i].type == QUERN_TOKEN) said[n_said++] = events[i].token;
+        }
+    }
+    for (; n_said < REPLY; n_said++) said[n_said] = -1;
+    return cached;
+}
+
+/* A conversation whose first `length` tokens have been computed. */
+static struct quern_engine *having_read(int length, struct quern_options options)
+{
+    struct quern_engine *e = load(options);
+    struct quern_sequence *s = sequence_new(e);
+    read_talk(e, s, 0, length, NULL, 0);
+    quern_sequence_free(s);
+    return e;
+}
+
+/* What comes back is what was never left: from within a page, and from its end. */
+static void kept(void)
+{
+    begin();
+    for (int length = 96; length <= 149; length += 53) {
+        struct kept_file f = {0};
+        int32_t stayed[REPLY], said[REPLY];
+        uint8_t header[KEPT_HEADER];
+        struct quern_engine *e = having_read(length, (struct quern_options){.chunk = 13});
+        CHECK_EQ(keep(e, length + 1, &f), 0);
+        CHECK_EQ(f.n, length / KV_PAGE + load_u32(f.header + 52));
+        CHECK(load_u32(f.header + 52) >= 3);
+        struct quern_sequence *s = hold(e, length + 1, header);
+        CHECK_EQ(reply(e, s, stayed), length);
+        quern_free(e);
+        e = load((struct quern_options){.threads = 2});
+        s = hold(e, length + 1, header);
+        CHECK(!memcmp(header, f.header, KEPT_HEADER));
+        disturb(e);
+        CHECK_EQ(give_all(s, &f), OK);
+        CHECK_EQ(quern_sequence_length(s), length);
+        disturb(e);
+        CHECK_EQ(reply(e, s, said), length);
+        CHECK(!memcmp(said, stayed, sizeof said));
+        check_pages(e);
+        quern_free(e);
+        free(f.records);
+    }
+    end();
+}
+
+/* The records of a state make way for the next pages; what is behind them then goes on as well as a file of its own. */
+static void kept_on(void)
+{
+    int32_t stayed[REPLY], said[REPLY];
+    uint8_t header[KEPT_HEADER];
+    struct kept_file f = {0};
+    begin();
+    struct quern_engine *e = having_read(70, (struct quern_options){0});
+    keep(e, 71, &f);
+    CHECK_EQ(keep(e, 71, &f), f.n); /* nothing is new */
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(read_talk(e, s, 0, 149, NULL, 0), 70);
+    quern_sequence_free(s);
+    CHECK_EQ(keep(e, TALK, &f), 2);
+    CHECK_EQ(f.n, 149 / KV_PAGE + load_u32(f.header + 52));
+    s = hold(e, TALK, header);
+    reply(e, s, stayed);
+    quern_free(e);
+    for (int known = 40; known <= 133; known += 93) { /* given to who knows a part of it, that does not end with a page */
+        e = having_read(known, (struct quern_options){0});
+        s = hold(e, TALK, header);
+        CHECK_EQ(quern_sequence_length(s), known);
+        for (int i = 0; i < f.n; i++) {
+            CHECK_EQ(kept_give(s, record_at(&f, i), (i + 1) * KV_PAGE <= known ? KEPT_HEAD : f.record), OK);
+            if (i < 4) CHECK_EQ(quern_sequence_length(s), max_int((i + 1) * KV_PAGE, i < known / KV_PAGE ? known : 0));
+        }
+        CHECK_EQ(reply(e, s, said), 149);
+        CHECK(!memcmp(said, stayed, sizeof said));
+        check_pages(e);
+        quern_free(e);
+    }
+    free(f.records);
+    end();
+}
+
+/* Any record that is damaged or missing costs the state, never a bit. */
+static void kept_badly(void)
+{
+    int32_t stayed[REPLY], said[REPLY];
+    uint8_t header[KEPT_HEADER];
+    struct kept_file f = {0};
+    begin();
+    struct quern_engine *e = having_read(149, (struct quern_options){0});
+    keep(e, TALK, &f);
+    struct quern_sequence *s = hold(e, TALK, header);
+    reply(e, s, stayed);
+    quern_sequence_free(s);
+    for (int i = 0; i < 2 * f.n; i++) {
+        bool cut = i % 2;
+        disturb_pages(e, 3);
+        disturb(e);
+        s = hold(e, TALK, header);
+        CHECK_EQ(quern_sequence_length(s), 0);
+        int whole = f.n, status = OK;
+        record_at(&f, i / 2)[f.record / 2] ^= !cut;
+        if (cut) f.n = i / 2;
+        status = give_all(s, &f);
+        f.n = whole;
+        CHECK_EQ(status, cut ? OK : ERR_FORMAT);
+        record_at(&f, i / 2)[f.record / 2] ^= !cut;
+        check_pages(e);
+        if (i % 3 == 0) CHECK_EQ(kept_take(s, record_at(&f, f.n)), ERR_EMPTY);
+        CHECK_EQ(reply(e, s, said), 0);
+        CHECK(!memcmp(said, stayed, sizeof said));
+        quern_sequence_free(s);
+    }
+    for (int field = 260; field < 300; field += field == 260 ? 36 : 4) { /* what its heads say of the state */
+        disturb_pages(e, 3);
+        s = hold(e, TALK, header);
+        for (int i = 0; i < 4; i++) CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
+        for (int k = 0; k < 32; k++) {
+            record_at(&f, 4)[field + k / 8] ^= (uint8_t)(1 << k % 8);
+            CHECK(kept_give(s, record_at(&f, 4), f.record) < 0);
+            record_at(&f, 4)[field + k / 8] ^= (uint8_t)(1 << k % 8);
+            check_pages(e);
+        }
+        quern_sequence_free(s);
+    }
+    quern_free(e);
+    free(f.records);
+    end();
+}
+
+/* One that is being given is let go for somebody else, whatever of its state has come. */
+static void kept_let_go(void)
+{
+    int32_t said[REPLY];
+    uint8_t header[KEPT_HEADER];
+    struct kept_file f = {0};
+    begin();
+    struct quern_engine *e = having_read(149, (struct quern_options){0});
+    keep(e, TALK, &f);
+    quern_free(e);
+    e = load((struct quern_options){.snapshots = -1, .kv_positions = CONTEXT});
+    struct quern_sequence *s = hold(e, TALK, header), *other = sequence_new(e);
+    for (int i = 0; i < f.n - 1; i++) CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
+    CHECK_EQ(read_talk(e, other, 4, TALK, NULL, 0), 0);
+    CHECK_EQ(kept_give(s, record_at(&f, f.n - 1), f.record), ERR_BUSY);
+    disturb(e);
+    quern_sequence_free(other);
+    CHECK_EQ(reply(e, s, said), 0);
+    quern_free(e);
+    free(f.records);
+    end();
+}
+
+/* --- the plan ---------------------------------------------------------------------------------------------------------------- */
+
+/* Two slots for each whole conversation and one for each snapshot; fewer of those before the context shrinks. */
+static void plan(void)
+{
+    begin();
+    struct quern_engine *e = load((struct quern_options){.context_size = CONTEXT});
+    struct quern_plan p = *quern_plan(e);
+    uint64_t slot = ((struct cpu *)e->be)->state.bytes, used, peak;
+    CHECK_EQ(kv_slots(e->kv), 2 + 3);
+    read_talk(e, sequence_new(e), 0, TALK, NULL, 0);
+    quern_memory(e, &used, &peak);
+    CHECK(peak < p.total + p.total / 20 && p.total < peak + peak / 20);
+    quern_free(e);
+    e = load((struct quern_options){.context_size = CONTEXT, .kv_positions = 3 * CONTEXT, .snapshots = 7});
+    CHECK_EQ(kv_slots(e->kv), 2 * 3 + 7);
+    quern_free(e);
+    e = load((struct quern_options){.context_size = CONTEXT, .snapshots = -1});
+    CHECK_EQ(kv_slots(e->kv), 2);
+    CHECK_EQ((p.cache - quern_plan(e)->cache) / slot, 3);
+    quern_free(e);
+    e = load((struct quern_options){.context_size = CONTEXT, .memory_limit = p.total - slot});
+    CHECK_EQ(kv_slots(e->kv), 2 + 1);
+    CHECK_EQ(e->context_size, CONTEXT);
+    quern_free(e);
+    played_states = true;
+    e = quern_new(&(struct quern_options){.context_size = CONTEXT, .memory_limit = p.total - 3 * slot});
+    CHECK_EQ(engine_feed(e, &model, SIZE_MAX), ERR_MEM_PLAN);
+    played_states = false;
+    quern_free(e);
+    end();
+}
+
+static const struct check tests[] = {
+    {"states_matter", states_matter}, {"cuts", cuts}, {"second_turn", second_turn}, {"followers", followers}, {"aborts", aborts},
+    {"simulation", simulation}, {"kept", kept}, {"kept_on", kept_on}, {"kept_badly", kept_badly}, {"kept_let_go", kept_let_go}, {"plan", plan},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
