@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LangChain.js over a model in this program: its ChatOpenAI, whose requests never leave it. A text, a text as it comes, an object by a schema, a call.
+// LangChain.js over a model in this program: its ChatOpenAI, whose requests never leave it. A text, a text as it comes,
+// an object by a schema, a call.
 //
 //   npm install @langchain/openai @langchain/core zod
 //   node examples/langchain.mjs [model.gguf]
@@ -12,7 +13,13 @@ import { openaiFetch } from 'quern/openai';
 import { z } from 'zod';
 
 const model = await load(process.argv[2] ?? 'web/models/demo-q8_0.gguf');
-const chat = new ChatOpenAI({ model: model.info.name, apiKey: 'none', maxTokens: 100, temperature: 0, configuration: { fetch: openaiFetch(model) } });
+const chat = new ChatOpenAI({
+  model: model.info.name,
+  apiKey: 'none',
+  maxTokens: 100,
+  temperature: 0,
+  configuration: { fetch: openaiFetch(model) },
+});
 
 const { text } = await chat.invoke('What is quern?');
 console.log('invoke:', text);
@@ -26,7 +33,11 @@ const { answer, certain } = await chat.withStructuredOutput(Answer).invoke('Is t
 console.log('object:', answer, certain);
 
 // The demo model is too small to know when to call, so it has to; with Qwen3-4B leave tool_choice out.
-const add = tool(({ a, b }) => a + b, { name: 'add', description: 'The sum of two numbers', schema: z.object({ a: z.int().min(0).max(99), b: z.int().min(0).max(99) }) });
+const add = tool(({ a, b }) => a + b, {
+  name: 'add',
+  description: 'The sum of two numbers',
+  schema: z.object({ a: z.int().min(0).max(99), b: z.int().min(0).max(99) }),
+});
 const messages = [new HumanMessage('What is 2 + 3?')];
 const asked = await chat.bindTools([add], { tool_choice: 'add' }).invoke(messages);
 messages.push(asked);

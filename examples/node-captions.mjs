@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Captions for a folder of images:  node examples/node-captions.mjs model.gguf mmproj.gguf folder
-// Needs a Qwen3-VL model and its projector: nothing that sees is small enough to come along. PNG is read as it is; JPEG needs jpeg-js, others sharp.
+// Captions for a folder of images: node examples/node-captions.mjs model.gguf mmproj.gguf folder Needs a Qwen3-VL model
+// and its projector: nothing that sees is small enough to come along. PNG is read as it is; JPEG needs jpeg-js, others
+// sharp.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QuernError, load } from 'quern';

@@ -16,7 +16,9 @@ async function converse(model, lines) {
     for await (const text of reply) process.stdout.write(text);
     const { text, usage, timings } = await reply.result;
     messages.push({ role: 'assistant', content: text });
-    process.stdout.write(`\n[${usage.cachedTokens} of ${usage.promptTokens} tokens known, ${timings.tokensPerSecond.toFixed(0)} tokens/s]\n`);
+    process.stdout.write(
+      `\n[${usage.cachedTokens} of ${usage.promptTokens} tokens known, ${timings.tokensPerSecond.toFixed(0)} tokens/s]\n`,
+    );
     lines.prompt();
   }
 }

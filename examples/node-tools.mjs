@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model that reads the clock and calculates: its calls are carried out here, and it goes on with what they gave. The demo model is too small to know
-// when to call, so it has to; with Qwen3-4B leave toolChoice out.
+// A model that reads the clock and calculates: its calls are carried out here, and it goes on with what they gave. The
+// demo model is too small to know when to call, so it has to; with Qwen3-4B leave toolChoice out.
 //
 //   node examples/node-tools.mjs web/models/demo-q8_0.gguf "What time is it?"
 
@@ -8,10 +8,18 @@ import { load } from 'quern';
 import { run } from 'quern/run';
 
 const tools = {
-  now: { description: 'The date and the time', parameters: { type: 'object', properties: {} }, execute: () => new Date().toString() },
+  now: {
+    description: 'The date and the time',
+    parameters: { type: 'object', properties: {} },
+    execute: () => new Date().toString(),
+  },
   add: {
     description: 'The sum of two numbers',
-    parameters: { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' } }, required: ['a', 'b'] },
+    parameters: {
+      type: 'object',
+      properties: { a: { type: 'integer' }, b: { type: 'integer' } },
+      required: ['a', 'b'],
+    },
     execute: ({ a, b }) => a + b,
   },
 };

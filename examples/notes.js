@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Notes and their vectors, kept in IndexedDB so that a note is read by the model once, and searched in memory: 10,000 of them in a few milliseconds.
+// Notes and their vectors, kept in IndexedDB so that a note is read by the model once, and searched in memory: 10,000
+// of them in a few milliseconds.
 
 const asked = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
@@ -98,7 +99,12 @@ export class Notes {
   async #read(some, embed) {
     const texts = await Promise.all(some.map(([, file]) => file.text()));
     const { vectors } = await embed(texts);
-    const notes = some.map(([path, { lastModified: changed }], i) => ({ path, changed, text: texts[i], vector: vectors[i] }));
+    const notes = some.map(([path, { lastModified: changed }], i) => ({
+      path,
+      changed,
+      text: texts[i],
+      vector: vectors[i],
+    }));
     const store = this.#store('readwrite');
     await Promise.all(notes.map((note) => asked(store.put(note))));
     for (const note of notes) this.#kept.set(note.path, note);

@@ -10,7 +10,8 @@
 
 enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: heads of a multiple of 32 columns only */
 
-/* What matrices become while they are loaded: the blocks of a Q8_0 or Q4_0 file, unless theirs are as small already. AUTO: the first that fits. */
+/* What matrices become while they are loaded: the blocks of a Q8_0 or Q4_0 file, unless theirs are as small already.
+ * AUTO: the first that fits. */
 enum quern_quantize { QUERN_AS_STORED = 0, QUERN_TO_Q8 = 1, QUERN_TO_Q4 = 2, QUERN_AUTO = 3 };
 
 /* What a sequence is to make of its tokens. */
@@ -41,19 +42,24 @@ struct quern_options {
     int files;             /* that will come in all; default 1 */
     uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
     bool blind;            /* of a folder that has a vision part too, that is left out */
-    uint64_t vision_size;  /* of the projector's file, which comes after all others, rest_size included; 1 when not known; 0: none comes */
-    double max_pixels;     /* of an image or a video's frame: what scratch is taken for; default 1,048,576, or the model's most */
+    /* of the projector's file, which comes after all others, rest_size included; 1 when not known; 0: none comes */
+    uint64_t vision_size;
+    /* of an image or a video's frame: what scratch is taken for; default 1,048,576, or the model's most */
+    double max_pixels;
     double max_video_pixels; /* of all frames of a video; default the model's most */
-    uint64_t media_cache;  /* bytes of what images have become that are kept; default 64 MiB, at least one image of max_pixels */
+    /* bytes of what images have become that are kept; default 64 MiB, at least one image of max_pixels */
+    uint64_t media_cache;
     bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
     double (*now)(void);   /* milliseconds of a clock; default the system's */
 };
 
-/* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What exceeds
- * the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit; but not when a model is only
- * inspected, where the limit is what a page has without 64-bit addresses. The default context is at most 4,096 positions: see plan.h. */
+/* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken.
+ * What exceeds the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit; but not
+ * when a model is only inspected, where the limit is what a page has without 64-bit addresses. The default context is
+ * at most 4,096 positions: see plan.h. */
 struct quern_plan {
-    uint64_t weights, cache, scratch; /* packed; keys and values, and states; everything else, the header in hand included */
+    /* packed; keys and values, and states; everything else, the header in hand included */
+    uint64_t weights, cache, scratch;
     uint64_t total, limit;            /* their sum; what may be taken */
     int context_size;                 /* what the sums are for */
     int wanted, largest;              /* what was asked for, or the default; what fits the limit, 0: none */

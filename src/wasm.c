@@ -20,8 +20,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
- * this very text. It is a custom section, so that it can be read before anything of another version runs. */
+/* The version of this interface, raised with every change of a name, an argument or a meaning below.
+ * js/engine/instance.js expects this very text. It is a custom section, so that it can be read before anything of
+ * another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
         ".ascii \"18\"\n"
         ".text\n");
@@ -48,7 +49,10 @@ EXPORT address wasm_alloc(double size) { return size < (double)SIZE_MAX ? FROM(m
 EXPORT void wasm_release(address p) { free(TO(void, p)); }
 
 /* out [16]: the hash of a chunk of a stored file. */
-EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
+EXPORT void wasm_hash(address bytes, double n, address out)
+{
+    hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out));
+}
 
 /* --- images, before they are any model's --- */
 
@@ -62,12 +66,16 @@ EXPORT int wasm_image_header(address bytes, double n, address out)
     return status;
 }
 
-EXPORT void wasm_image_opaque(address rgba, double n, address rgb) { image_opaque(TO(const uint8_t, rgba), (uint64_t)n, TO(uint8_t, rgb)); }
+EXPORT void wasm_image_opaque(address rgba, double n, address rgb)
+{
+    image_opaque(TO(const uint8_t, rgba), (uint64_t)n, TO(uint8_t, rgb));
+}
 EXPORT double wasm_image_resize_cost(int width, int height, int to_width, int to_height)
 {
     return (double)image_resize_cost(width, height, to_width, to_height);
 }
-EXPORT void wasm_image_resize(address rgb, int width, int height, address out, int to_width, int to_height, address scratch)
+EXPORT void wasm_image_resize(address rgb, int width, int height, address out, int to_width, int to_height,
+                              address scratch)
 {
     image_resize(TO(const uint8_t, rgb), width, height, TO(uint8_t, out), to_width, to_height, TO(void, scratch));
 }
@@ -79,8 +87,8 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 
 /* --- engine --- */
 
-/* table: a double for each of ENGINE_OPTIONS. The memory's limit is what it can grow to; what lies below the break is in use already, and a little
- * is left for the caller's arguments. */
+/* table: a double for each of ENGINE_OPTIONS. The memory's limit is what it can grow to; what lies below the break is
+ * in use already, and a little is left for the caller's arguments. */
 EXPORT address wasm_new(address table)
 {
     const double *next = TO(const double, table), taken = FROM(sbrk(0)) + (2 << 20);
@@ -92,7 +100,10 @@ EXPORT address wasm_new(address table)
     return FROM(quern_new(&options));
 }
 
-EXPORT int wasm_feed(address e, address bytes, int n) { return quern_feed(ENGINE(e), TO(const void, bytes), (size_t)n); }
+EXPORT int wasm_feed(address e, address bytes, int n)
+{
+    return quern_feed(ENGINE(e), TO(const void, bytes), (size_t)n);
+}
 EXPORT int wasm_warm(address e) { return quern_warm(ENGINE(e)); }
 EXPORT void wasm_hash_begin(address e, address bytes, double n, double chunk, address out)
 {
@@ -115,7 +126,8 @@ EXPORT double wasm_file_size(address e) { return (double)quern_file_size(ENGINE(
 /* 0: of conversations, 1: of what ranks, 2: of conversations with tools, where that is another one. */
 EXPORT address wasm_chat_template(address e, int which, address out)
 {
-    struct bytes (*const templates[])(const struct quern_engine *) = {quern_chat_template, quern_rerank_template, quern_tool_template};
+    struct bytes (*const templates[])(const struct quern_engine *) = {quern_chat_template, quern_rerank_template,
+                                                                      quern_tool_template};
     return view(templates[which](ENGINE(e)), out);
 }
 
@@ -152,18 +164,23 @@ EXPORT double wasm_error_offset(address e) { return (double)quern_error(ENGINE(e
 
 /* --- text --- */
 
-EXPORT address wasm_text_new(address e, int mode, uint32_t sentinel) { return FROM(tok_run_new(ENGINE(e)->tok, (enum tok_mode)mode, sentinel)); }
+EXPORT address wasm_text_new(address e, int mode, uint32_t sentinel)
+{
+    return FROM(tok_run_new(ENGINE(e)->tok, (enum tok_mode)mode, sentinel));
+}
 EXPORT void wasm_text_free(address run) { tok_run_free(TO(struct tok_run, run)); }
 
 /* flags: 1 nothing follows, 2 a piece may be long. out [2]: ids, bytes that have become tokens. */
-EXPORT int wasm_text_go_on(address e, address run, address text, int size, int flags, int budget, address ids, int cap, address out)
+EXPORT int wasm_text_go_on(address e, address run, address text, int size, int flags, int budget, address ids, int cap,
+                           address out)
 {
     struct tok_text in = {.bytes = {TO(const uint8_t, text), (size_t)size}, .is_whole = flags & 1};
     struct id_sink sink = {.ids = TO(int32_t, ids), .cap = cap};
     int status = tok_run_go_on(TO(struct tok_run, run), &in, flags & 2, budget, &sink);
     TO(int, out)[0] = sink.n;
     TO(int, out)[1] = (int)in.used;
-    return status < 0 ? fail(&ENGINE(e)->error, status, "text", 0, "There is not enough memory for this text.") : status;
+    return status < 0 ? fail(&ENGINE(e)->error, status, "text", 0, "There is not enough memory for this text.")
+                      : status;
 }
 
 EXPORT address wasm_token(address e, int id, address out) { return view(quern_token(ENGINE(e), id), out); }
@@ -178,7 +195,10 @@ EXPORT void wasm_tokens(address e, address out)
 
 /* --- sequences --- */
 
-EXPORT address wasm_sequence_new(address e, uint32_t scope, int priority) { return FROM(quern_sequence_new(ENGINE(e), scope, priority)); }
+EXPORT address wasm_sequence_new(address e, uint32_t scope, int priority)
+{
+    return FROM(quern_sequence_new(ENGINE(e), scope, priority));
+}
 EXPORT void wasm_sequence_free(address s) { quern_sequence_free(SEQUENCE(s)); }
 EXPORT int wasm_sequence_number(address s) { return quern_sequence_number(SEQUENCE(s)); }
 
@@ -203,9 +223,9 @@ EXPORT address wasm_logits(address s, address out)
 EXPORT int wasm_output_row(address e, int id, address out) { return quern_output_row(ENGINE(e), id, TO(float, out)); }
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs; silent [n_silent]: int32. */
-EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
-                            float frequency_penalty, double seed, address bias, int n_bias, address silent, int n_silent,
-                            int max_tokens)
+EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
+                            float presence_penalty, float frequency_penalty, double seed, address bias, int n_bias,
+                            address silent, int n_silent, int max_tokens)
 {
     const struct quern_reply reply = {
         .sampling.temperature = temperature,
@@ -226,11 +246,15 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
 }
 
 /* bits: 0 for all ids. */
-EXPORT int wasm_reply_allow(address s, address bits, int flags) { return quern_reply_allow(SEQUENCE(s), TO(const uint32_t, bits), flags); }
+EXPORT int wasm_reply_allow(address s, address bits, int flags)
+{
+    return quern_reply_allow(SEQUENCE(s), TO(const uint32_t, bits), flags);
+}
 
 EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 
-/* struct quern_event [n], of eleven int32 each; out [2]: n, an int32; behind it, a double, the address of their texts. */
+/* struct quern_event [n], of eleven int32 each; out [2]: n, an int32; behind it, a double, the address of their texts.
+ */
 EXPORT address wasm_events(address e, address out)
 {
     TO(double, out)[1] = FROM(quern_event_text(ENGINE(e)));
@@ -242,8 +266,9 @@ EXPORT void wasm_facts(address e, address out)
 {
     struct sched_facts f;
     quern_facts(ENGINE(e), &f);
-    const double numbers[9] = {f.running,           f.waiting,         f.used, f.remembered, (double)f.steps, (double)f.rows, (double)f.let_go,
-                               (double)f.recomputed, (double)f.followed};
+    const double numbers[9] = {f.running,         f.waiting,      f.used,           f.remembered,
+                               (double)f.steps,   (double)f.rows, (double)f.let_go, (double)f.recomputed,
+                               (double)f.followed};
     for (int i = 0; i < 9; i++) TO(double, out)[i] = numbers[i];
     for (int i = 0; i < SCHED_SIZES; i++) TO(double, out)[9 + i] = (double)f.sizes[i];
 }
@@ -260,7 +285,10 @@ EXPORT int wasm_kept_open(address s, address name, int size, address out)
 {
     return kept_open(SEQUENCE(s), (struct bytes){TO(const uint8_t, name), (size_t)size}, TO(uint8_t, out));
 }
-EXPORT int wasm_kept_give_begin(address s, address record, double n) { return kept_give_begin(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n); }
+EXPORT int wasm_kept_give_begin(address s, address record, double n)
+{
+    return kept_give_begin(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n);
+}
 EXPORT int wasm_kept_give_end(address s) { return kept_give_end(SEQUENCE(s)); }
 EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }
 
@@ -273,7 +301,8 @@ EXPORT int wasm_media_pad(address e, int kind) { return quern_media_pad(ENGINE(e
 /* out: struct image_grid, five int32. */
 EXPORT int wasm_media_plan(address e, int kind, int width, int height, int frames, double low, double high, address out)
 {
-    return quern_media_plan(ENGINE(e), (enum quern_medium)kind, width, height, frames, low, high, TO(struct image_grid, out));
+    return quern_media_plan(ENGINE(e), (enum quern_medium)kind, width, height, frames, low, high,
+                            TO(struct image_grid, out));
 }
 
 /* id: eight bytes, here and below. */
@@ -287,7 +316,8 @@ EXPORT void wasm_media_release(address e, address id) { quern_media_release(ENGI
 
 EXPORT int wasm_sequence_set_media(address s, address ids, int n, address media, int n_media, int outputs)
 {
-    return quern_sequence_set_media(SEQUENCE(s), TO(const int32_t, ids), n, TO(const uint64_t, media), n_media, (enum quern_outputs)outputs);
+    return quern_sequence_set_media(SEQUENCE(s), TO(const int32_t, ids), n, TO(const uint64_t, media), n_media,
+                                    (enum quern_outputs)outputs);
 }
 
 /* out [3]: the address of floats [tokens, width], tokens, width. */

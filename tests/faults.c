@@ -2,8 +2,8 @@
  *
  * The wasm interface of an engine that breaks on demand, for the tests of the watchdog (make faults). The text
  * "fault KIND THREAD", when it is to be tokenized, makes that thread of the pool trap, read out of bounds, fill its
- * stack, spin for ever or wait for ever (halt, which leaves the processor to others), while all others wait for it as they do in a
- * step. Nothing of this is shipped.
+ * stack, spin for ever or wait for ever (halt, which leaves the processor to others), while all others wait for it as
+ * they do in a step. Nothing of this is shipped.
  */
 #define wasm_text_go_on wasm_text_go_on_unharmed
 #include "../src/wasm.c"
@@ -41,7 +41,8 @@ static void strike(void *arg, int thread, int n_threads)
     while (!strcmp(f->kind, "halt") && !zero) __builtin_wasm_memory_atomic_wait32((int *)&zero, 0, -1);
 }
 
-EXPORT int wasm_text_go_on(address e, address run, address text, int size, int flags, int budget, address ids, int cap, address out)
+EXPORT int wasm_text_go_on(address e, address run, address text, int size, int flags, int budget, address ids, int cap,
+                           address out)
 {
     struct fault fault;
     char line[32] = "";

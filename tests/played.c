@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A WebAssembly engine that has the played device as a backend (make faults): what the device has been asked for is computed, and comes back, when
- * played_answer() is called. Nothing of this is shipped.
+ * A WebAssembly engine that has the played device as a backend (make faults): what the device has been asked for is
+ * computed, and comes back, when played_answer() is called. Nothing of this is shipped.
  */
 #include "c/played.c"
 
@@ -9,4 +9,7 @@
 
 #include <emscripten/emscripten.h>
 
-EMSCRIPTEN_KEEPALIVE void played_answer(double engine) { played_deliver(((struct quern_engine *)(uintptr_t)engine)->be); }
+EMSCRIPTEN_KEEPALIVE void played_answer(double engine)
+{
+    played_deliver(((struct quern_engine *)(uintptr_t)engine)->be);
+}

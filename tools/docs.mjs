@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Builds the documentation into docs/site (not committed): docs/start.md, docs/recipes/ in the order of its README, the
-// reference from js/*.d.ts, the errors from js/shared/errors.js and docs/errors.md, and the chat page from build/site as playground.
-// All of it is static and every address relative. The search index is made here; docs/theme/ has the looks and the script.
+// reference from js/*.d.ts, the errors from js/shared/errors.js and docs/errors.md, and the chat page from build/site
+// as playground. All of it is static and every address relative. The search index is made here; docs/theme/ has the
+// looks and the script.
 import { build } from 'esbuild';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -23,7 +24,9 @@ const read = (path) => readFile(join(project, 'docs', path), 'utf8');
 const CODE_HEADING = /^#+ `([a-z]+\/(?:[a-z]+|\*))`.*$/gm;
 
 /** Where the Markdown files of docs/ are on the site. */
-const pathOf = (file) => ({ 'start.md': 'index.html', 'errors.md': 'reference/errors.html' }[file] ?? file.replace(/README\.md$/, 'index.html').replace(/\.md$/, '.html'));
+const pathOf = (file) =>
+  ({ 'start.md': 'index.html', 'errors.md': 'reference/errors.html' })[file] ??
+  file.replace(/README\.md$/, 'index.html').replace(/\.md$/, '.html');
 
 const titleOf = (markdown) => /^# (.*)$/m.exec(markdown)[1];
 
@@ -33,7 +36,15 @@ const descriptionOf = (html) => plain(/<p>([\s\S]*?)<\/p>/.exec(html)?.[1] ?? ''
 /** js/shared/errors.js as a page has it: in Node some of its advice is other. */
 export async function pageErrors() {
   const define = { 'globalThis.process': 'undefined' };
-  const { outputFiles: [{ text }] } = await build({ entryPoints: [join(project, 'js/shared/errors.js')], bundle: true, write: false, format: 'esm', define });
+  const {
+    outputFiles: [{ text }],
+  } = await build({
+    entryPoints: [join(project, 'js/shared/errors.js')],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    define,
+  });
   return import(`data:text/javascript,${encodeURIComponent(text)}`);
 }
 
@@ -41,7 +52,10 @@ export async function pageErrors() {
 function withHints(markdown, { QuernError }) {
   return markdown.replace(/^(### `([a-z]+\/[a-z]+)`\n\n)([\s\S]*?)(?=\n#|$(?![\s\S]))/gm, (_, head, code, text) => {
     const { hint, retryable } = new QuernError(code, '');
-    const lines = [hint && `> \`error.hint\`: ${hint}`, retryable && '> `error.retryable`: the same call may succeed later.'].filter(Boolean);
+    const lines = [
+      hint && `> \`error.hint\`: ${hint}`,
+      retryable && '> `error.retryable`: the same call may succeed later.',
+    ].filter(Boolean);
     return `${head}${text.trimEnd()}\n${lines.length ? `\n${lines.join('\n>\n')}\n` : ''}`;
   });
 }
@@ -65,12 +79,25 @@ async function readRecipes() {
 /** A page for each other entry of the package that has types. */
 async function readEntries() {
   const { exports } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8'));
-  const names = Object.entries(exports).filter(([, { types }]) => types).map(([name]) => name.slice(2)).filter(Boolean);
-  return names.map((name) => [name, join(project, `js/${name}.d.ts`)]).filter(([, file]) => existsSync(file)).map(([name, file]) => {
-    const title = `quern/${name}`;
-    const markdown = `# ${title}\n\n${introductionOf(file)}\n`;
-    return { file: `${name}.d.ts`, path: `reference/${name}.html`, kind: 'entry', title, markdown, declarations: readDeclarations(file) };
-  });
+  const names = Object.entries(exports)
+    .filter(([, { types }]) => types)
+    .map(([name]) => name.slice(2))
+    .filter(Boolean);
+  return names
+    .map((name) => [name, join(project, `js/${name}.d.ts`)])
+    .filter(([, file]) => existsSync(file))
+    .map(([name, file]) => {
+      const title = `quern/${name}`;
+      const markdown = `# ${title}\n\n${introductionOf(file)}\n`;
+      return {
+        file: `${name}.d.ts`,
+        path: `reference/${name}.html`,
+        kind: 'entry',
+        title,
+        markdown,
+        declarations: readDeclarations(file),
+      };
+    });
 }
 
 /** Every page there is, with what it is made of, in the groups in which they are listed. */
@@ -80,8 +107,16 @@ async function readPages() {
   const errors = await readPage('errors.md', 'reference');
   const own = await pageErrors();
   const declared = referencePages(readDeclarations(join(project, 'js/index.d.ts')));
-  const reference = declared.map((page) => (page.path === errors.path ? { ...errors, ...page, markdown: withHints(errors.markdown, own) } : { ...page, kind: 'reference' }));
-  return [{ title: 'quern', pages: [start, overview] }, ...groups, { title: 'Reference', pages: [...reference, ...await readEntries()] }];
+  const reference = declared.map((page) =>
+    page.path === errors.path
+      ? { ...errors, ...page, markdown: withHints(errors.markdown, own) }
+      : { ...page, kind: 'reference' },
+  );
+  return [
+    { title: 'quern', pages: [start, overview] },
+    ...groups,
+    { title: 'Reference', pages: [...reference, ...(await readEntries())] },
+  ];
 }
 
 function collectNames(pages) {
@@ -89,7 +124,8 @@ function collectNames(pages) {
   for (const page of pages) {
     if (page.declarations) declareNames(names, page);
     if (page.kind !== 'reference' || !page.markdown) continue;
-    for (const [line, code] of page.markdown.matchAll(CODE_HEADING)) names.add(code, page.path, slug(line.replace(/^#+ /, '')));
+    for (const [line, code] of page.markdown.matchAll(CODE_HEADING))
+      names.add(code, page.path, slug(line.replace(/^#+ /, '')));
   }
   return names;
 }
@@ -115,7 +151,14 @@ function render(page, names) {
 
 async function writeTheme(out) {
   const theme = join(project, 'docs/theme');
-  const options = { bundle: true, minify: true, target: 'es2022', outdir: out, logLevel: 'warning', legalComments: 'none' };
+  const options = {
+    bundle: true,
+    minify: true,
+    target: 'es2022',
+    outdir: out,
+    logLevel: 'warning',
+    legalComments: 'none',
+  };
   await build({ ...options, entryPoints: [join(theme, 'docs.js')], format: 'esm' });
   await build({ ...options, entryPoints: [join(theme, 'boot.js')], format: 'iife' });
   await build({ ...options, entryPoints: [join(theme, 'docs.css')] });

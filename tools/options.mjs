@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes src/option_data.h from the lists of options (js/shared/options.js, js/cli/cli-syntax.js): node tools/options.mjs > src/option_data.h
-// A test compares the two, so whoever changes a list is told.
+// Writes src/option_data.h from the lists of options (js/shared/options.js, js/cli/cli-syntax.js): node
+// tools/options.mjs > src/option_data.h A test compares the two, so whoever changes a list is told.
 
 import { fileURLToPath } from 'node:url';
 import { FLAGS } from '../js/cli/cli-syntax.js';
@@ -9,7 +9,14 @@ import { ENGINE, REPLY } from '../js/shared/options.js';
 
 /** enum kind of src/cli/cli_args.c; anything else is a text. */
 const KINDS = {
-  whole: 'WHOLE', count: 'WHOLE_QUOTED', between: 'BETWEEN', above: 'ABOVE', names: 'NAME', bytes: 'BYTES', quantize: 'QUANTIZE', stops: 'STOPS',
+  whole: 'WHOLE',
+  count: 'WHOLE_QUOTED',
+  between: 'BETWEEN',
+  above: 'ABOVE',
+  names: 'NAME',
+  bytes: 'BYTES',
+  quantize: 'QUANTIZE',
+  stops: 'STOPS',
 };
 
 const quoted = (text) => JSON.stringify(text);

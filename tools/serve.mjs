@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// A static file server for the chat page and the tests: one folder, with `--docs` another one as /docs/; GET and HEAD, nothing else.
-// It exists because threads need a cross-origin isolated page (COOP + COEP), which plain static servers do not
-// send, and because model files want byte ranges. The headers are the ones a real deployment should use, so the
+// A static file server for the chat page and the tests: one folder, with `--docs` another one as /docs/; GET and HEAD,
+// nothing else. It exists because threads need a cross-origin isolated page (COOP + COEP), which plain static servers
+// do not send, and because model files want byte ranges. The headers are the ones a real deployment should use, so the
 // tests run under them too. `--no-isolation` leaves COOP/COEP out, to be the host that cannot send headers.
 import { createServer } from 'node:http';
 import { createReadStream } from 'node:fs';
@@ -20,7 +20,10 @@ const MIME = {
   '.svg': 'image/svg+xml', '.png': 'image/png', '.ico': 'image/x-icon', '.wasm': 'application/wasm',
 };
 
-/** What scripts and workers may do: a worker takes its policy from its own response, not from the page. Of Trusted Types only the package's and the page's own. */
+/**
+ * What scripts and workers may do: a worker takes its policy from its own response, not from the page. Of Trusted Types
+ * only the package's and the page's own.
+ */
 const CSP_SCRIPT = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
@@ -78,7 +81,9 @@ function folderOf({ root, docs }, path) {
   return docs && /^\/docs(?:\/|$)/.test(path) ? [docs, path.slice('/docs'.length)] : [root, path];
 }
 
-/** `Range` header -> {start, end} inclusive, null for "send everything", false for "cannot be satisfied" (RFC 9110, 14). */
+/**
+ * `Range` header -> {start, end} inclusive, null for "send everything", false for "cannot be satisfied" (RFC 9110, 14).
+ */
 function parseRange(header, size) {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
   if (!match || (!match[1] && !match[2])) return null;
@@ -147,13 +152,24 @@ function listen(server, port, host, strict) {
 }
 
 /**
- * Serve a folder, and perhaps one with the documentation. `port` 0 takes any free one; a taken port moves on to the next.
+ * Serve a folder, and perhaps one with the documentation. `port` 0 takes any free one; a taken port moves on to the
+ * next.
  * @returns {Promise<{url: string, port: number, close: () => Promise<void>}>}
  */
-export async function serve({ root, docs, port = 0, isolate = true, host = '127.0.0.1', csp = true, strictPort = false }) {
-  const options = { root: await realpath(resolve(root)), docs: docs && await realpath(resolve(docs)), isolate, csp };
+export async function serve({
+  root,
+  docs,
+  port = 0,
+  isolate = true,
+  host = '127.0.0.1',
+  csp = true,
+  strictPort = false,
+}) {
+  const options = { root: await realpath(resolve(root)), docs: docs && (await realpath(resolve(docs))), isolate, csp };
   const server = createServer((request, response) => {
-    answer(request, response, options).catch(() => (response.headersSent ? response.destroy() : refuse(response, 400, 'Bad request', {})));
+    answer(request, response, options).catch(() =>
+      response.headersSent ? response.destroy() : refuse(response, 400, 'Bad request', {}),
+    );
   });
   const actual = await listen(server, port, host, strictPort);
   const name = ['127.0.0.1', '0.0.0.0', '::'].includes(host) ? 'localhost' : host;
@@ -176,7 +192,13 @@ async function main() {
   });
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 0 || port > 65535) throw new Error(`--port: not a port number: ${values.port}`);
-  const { url } = await serve({ root: values.root, docs: values.docs, port, host: values.host, isolate: !values['no-isolation'] });
+  const { url } = await serve({
+    root: values.root,
+    docs: values.docs,
+    port,
+    host: values.host,
+    isolate: !values['no-isolation'],
+  });
   console.log(`quern: open ${url}  (Ctrl+C ends)`);
   if (values.docs) console.log(`quern: documentation at ${url}docs/`);
 }

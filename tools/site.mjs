@@ -20,20 +20,49 @@ const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
 /** Where a script of the package says that its source map is, which the page does without. */
 const SOURCE_MAP = /^\/\/# sourceMappingURL=.*\n?/m;
 
-const shared = { bundle: true, minify: true, target: 'es2022', sourcemap: false, legalComments: 'eof', logLevel: 'warning' };
+const shared = {
+  bundle: true,
+  minify: true,
+  target: 'es2022',
+  sourcemap: false,
+  legalComments: 'eof',
+  logLevel: 'warning',
+};
 
 async function bundle(web, dist, out) {
   const alias = { quern: join(dist, 'index.js') };
   const page = { ...shared, outdir: out, format: 'esm', splitting: false, external: ['./page-tools.js'] };
   await build({ ...page, entryPoints: [join(web, 'app.js')], alias });
-  await build({ ...page, entryPoints: [join(web, 'message/page-tools.js')], alias: { 'quern/run': join(dist, 'run.js') } });
+  await build({
+    ...page,
+    entryPoints: [join(web, 'message/page-tools.js')],
+    alias: { 'quern/run': join(dist, 'run.js') },
+  });
   await build({ ...shared, entryPoints: [join(web, 'boot.js')], outdir: out, format: 'iife' });
   await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });
 }
 
 /** The files of the package a page needs at run time: its workers, the engine's glue and the engine itself. */
 async function copyEngine(dist, out) {
-  const needed = (await readdir(dist)).filter((name) => ['worker.js', 'aside.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js'].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name));
+  const needed = (await readdir(dist)).filter(
+    (name) =>
+      [
+        'worker.js',
+        'aside.js',
+        'thread.js',
+        'thread64.js',
+        'template.js',
+        'template-rare.js',
+        'sha256.js',
+        'foreign.js',
+        'images.js',
+        'videos.js',
+        'vision.js',
+        'extras.js',
+        'vectors.js',
+        'pooling.js',
+      ].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name),
+  );
   if (!needed.includes('worker.js') || !needed.some((name) => name.endsWith('.wasm'))) {
     throw new Error(`no engine in ${dist}: build the package first`);
   }
@@ -45,7 +74,10 @@ async function copyEngine(dist, out) {
 
 async function listFiles(folder) {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath ?? entry.path, entry.name))).sort();
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath ?? entry.path, entry.name)))
+    .sort();
 }
 
 /** @returns {Promise<{version: string, files: string[]}>} what the service worker keeps */
@@ -57,7 +89,10 @@ async function fingerprint(out) {
     hash.update(`${name}\0${bytes.length}\0`).update(bytes);
   }
   // The folder itself is the page's address; index.html would be a second copy of the same text.
-  return { version: hash.digest('hex').slice(0, 16), files: names.map((name) => (name === 'index.html' ? './' : `./${name}`)) };
+  return {
+    version: hash.digest('hex').slice(0, 16),
+    files: names.map((name) => (name === 'index.html' ? './' : `./${name}`)),
+  };
 }
 
 /** Build the page. @returns {Promise<{out: string, version: string, files: string[], bytes: number}>} */
@@ -70,7 +105,8 @@ export async function buildSite({
   for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
   await copyEngine(dist, out);
   // Their licences ask to stand beside every copy; the bundle holds one.
-  for (const name of ['marked', 'idb']) await cp(join(project, 'node_modules', name, 'LICENSE'), join(out, `${name}.LICENSE`));
+  for (const name of ['marked', 'idb'])
+    await cp(join(project, 'node_modules', name, 'LICENSE'), join(out, `${name}.LICENSE`));
   const { version, files } = await fingerprint(out);
   const define = { SHELL_VERSION: JSON.stringify(version), SHELL_FILES: JSON.stringify(files) };
   await build({ ...shared, entryPoints: [join(web, 'sw.js')], outdir: out, format: 'iife', define });
@@ -84,7 +120,9 @@ async function main() {
   const { values } = parseArgs({ options: { dist: { type: 'string' }, out: { type: 'string' } } });
   const options = Object.fromEntries(Object.entries(values).map(([key, value]) => [key, resolve(value)]));
   const { out, version, files, bytes } = await buildSite(options);
-  console.log(`site: ${relative(process.cwd(), out) || '.'}  ${files.length} files, ${(bytes / 1e6).toFixed(1)} MB, version ${version}`);
+  console.log(
+    `site: ${relative(process.cwd(), out) || '.'}  ${files.length} files, ${(bytes / 1e6).toFixed(1)} MB, version ${version}`,
+  );
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {

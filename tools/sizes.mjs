@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// Sizes of what is shipped: each file of dist/ but the source maps, plain and compressed, and what a page downloads of them, with its limit.
-// Printed by `make size`; what pages download, and what vision add to it, is kept by tests/js/package.test.mjs.
+// Sizes of what is shipped: each file of dist/ but the source maps, plain and compressed, and what a page downloads of
+// them, with its limit. Printed by `make size`; what pages download, and what vision add to it, is kept by
+// tests/js/package.test.mjs.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,21 +15,39 @@ const DIST = fileURLToPath(new URL('../dist', import.meta.url));
 export const PAGE_LIMITS = { gzip: 276_000, brotli: 224_000 };
 
 /**
- * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB brings the engine
- * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known, foreign.js where a load failed,
- * images.js and vision.js with the first model that sees, videos.js with the first video,
- * extras.js and aside.js with the first reply that is limited, has tools or tells probabilities, template-rare.js with the first template that uses what few do.
+ * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB
+ * brings the engine with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known,
+ * foreign.js where a load failed, images.js and vision.js with the first model that sees, videos.js with the first
+ * video, extras.js and aside.js with the first reply that is limited, has tools or tells probabilities,
+ * template-rare.js with the first template that uses what few do.
  */
-export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
-  variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}-text.wasm`],
-]));
-
-/** What a model that sees brings in addition: the engine with vision instead of the one without, and what shows it images and videos. */
-export const SEEING = Object.fromEntries(Object.keys(PAGES).map((variant) => [variant, { more: ['vision.js', 'images.js', 'videos.js', `quern-${variant}.wasm`], less: [`quern-${variant}-text.wasm`] }]));
+export const PAGES = Object.fromEntries(
+  ['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
+    variant,
+    [
+      'index.js',
+      'worker.js',
+      'template.js',
+      ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']),
+      `quern-${variant}-text.wasm`,
+    ],
+  ]),
+);
 
 /**
- * Before compression. By Brotli that is 25 to 28 KB, but a difference of two compressed files swings by 2 KB with what Brotli happens to find in
- * either, while nothing of it changes.
+ * What a model that sees brings in addition: the engine with vision instead of the one without, and what shows it
+ * images and videos.
+ */
+export const SEEING = Object.fromEntries(
+  Object.keys(PAGES).map((variant) => [
+    variant,
+    { more: ['vision.js', 'images.js', 'videos.js', `quern-${variant}.wasm`], less: [`quern-${variant}-text.wasm`] },
+  ]),
+);
+
+/**
+ * Before compression. By Brotli that is 25 to 28 KB, but a difference of two compressed files swings by 2 KB with what
+ * Brotli happens to find in either, while nothing of it changes.
  */
 export const SEEING_LIMIT = 73_700;
 
@@ -52,7 +71,8 @@ export function total(rows) {
   return Object.fromEntries(KEYS.map((key) => [key, rows.reduce((sum, row) => sum + row[key], 0)]));
 }
 
-const shipped = async (dist) => (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name) && !name.endsWith('.map')).sort();
+const shipped = async (dist) =>
+  (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name) && !name.endsWith('.map')).sort();
 
 /**
  * @param {string[]} [names] of files; compressing them all takes seconds
@@ -78,8 +98,15 @@ export function seeing(files) {
 export async function printSizes() {
   const { files, pages } = await sizes(DIST, await shipped(DIST));
   const line = (name, cells) => `${name.padEnd(22)}${cells.map((cell) => String(cell).padStart(10)).join('')}\n`;
-  const rows = [...files, ...pages, ...seeing(files)].map((row) => line(row.name, KEYS.map((key) => row[key])));
-  process.stdout.write(`${line('dist/', KEYS)}${rows.join('')}${line('limit of a page', ['', PAGE_LIMITS.gzip, PAGE_LIMITS.brotli])}`);
+  const rows = [...files, ...pages, ...seeing(files)].map((row) =>
+    line(
+      row.name,
+      KEYS.map((key) => row[key]),
+    ),
+  );
+  process.stdout.write(
+    `${line('dist/', KEYS)}${rows.join('')}${line('limit of a page', ['', PAGE_LIMITS.gzip, PAGE_LIMITS.brotli])}`,
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await printSizes();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Runs test files, three at a time, those that take longest first: node tools/test-node.mjs FILE...
-// A machine that stops for seconds fails whatever waits for something just then. So a file that fails beside others runs once more, alone, and
-// counts as that run ends; which file it was is said. Where many fail, or one fails twice, something is wrong.
+// Runs test files, three at a time, those that take longest first: node tools/test-node.mjs FILE... A machine that
+// stops for seconds fails whatever waits for something just then. So a file that fails beside others runs once more,
+// alone, and counts as that run ends; which file it was is said. Where many fail, or one fails twice, something is
+// wrong.
 
 import { run } from 'node:test';
 import { tap } from 'node:test/reporters';
@@ -15,8 +16,25 @@ const TIMEOUT_MS = length(600_000, 7_200_000);
 
 /** What begins last must not be what takes longest. */
 const LONG = [
-  'web/store', 'web/firefox', 'js/stopped', 'web/examples', 'web/states', 'web/golden', 'js/engine-end', 'web/many', 'web/blocking', 'web/conversations', 'js/golden',
-  'js/quantize-faults', 'web/dispose', 'web/engine-end', 'js/cli-both', 'js/cli', 'js/bad-stores', 'js/folder', 'web/scroll',
+  'web/store',
+  'web/firefox',
+  'js/stopped',
+  'web/examples',
+  'web/states',
+  'web/golden',
+  'js/engine-end',
+  'web/many',
+  'web/blocking',
+  'web/conversations',
+  'js/golden',
+  'js/quantize-faults',
+  'web/dispose',
+  'web/engine-end',
+  'js/cli-both',
+  'js/cli',
+  'js/bad-stores',
+  'js/folder',
+  'web/scroll',
 ].map((name) => `tests/${name}.test.mjs`);
 
 const placeOf = (file) => LONG.indexOf(relative('.', file)) + 1 || LONG.length + 1;

@@ -3,8 +3,36 @@
 
 /** General categories, in the order of src/grammar/properties.c. */
 export const CATEGORIES = [
-  'Lu', 'Ll', 'Lt', 'Lm', 'Lo', 'Mn', 'Mc', 'Me', 'Nd', 'Nl', 'No', 'Pc', 'Pd', 'Ps', 'Pe', 'Pi', 'Pf', 'Po', 'Sm', 'Sc', 'Sk', 'So', 'Zs', 'Zl', 'Zp',
-  'Cc', 'Cf', 'Cs', 'Co', 'Cn',
+  'Lu',
+  'Ll',
+  'Lt',
+  'Lm',
+  'Lo',
+  'Mn',
+  'Mc',
+  'Me',
+  'Nd',
+  'Nl',
+  'No',
+  'Pc',
+  'Pd',
+  'Ps',
+  'Pe',
+  'Pi',
+  'Pf',
+  'Po',
+  'Sm',
+  'Sc',
+  'Sk',
+  'So',
+  'Zs',
+  'Zl',
+  'Zp',
+  'Cc',
+  'Cf',
+  'Cs',
+  'Co',
+  'Cn',
 ];
 
 const rows = (text) => text.trim().split(/\s+/).map((row) => row.split('/'));

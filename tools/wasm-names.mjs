@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Takes the names of functions, a custom section, out of a wasm file. They stay in build/wasm/, where a profiler shows them.
+// Takes the names of functions, a custom section, out of a wasm file. They stay in build/wasm/, where a profiler shows
+// them.
 
 const HEADER = 8;
 const CUSTOM = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The chat page: puts its parts together. It uses the library as any page would, by its public entry alone.
-// Order at the start: isolation, which may load the page once more, then the model that was used last if it is here, or the demo model,
-// which comes with the page and so needs nobody's leave.
+// The chat page: puts its parts together. It uses the library as any page would, by its public entry alone. Order at
+// the start: isolation, which may load the page once more, then the model that was used last if it is here, or the demo
+// model, which comes with the page and so needs nobody's leave.
 import { QuernError, support } from 'quern';
 import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
@@ -98,7 +98,9 @@ class App {
       onMeter: (numbers) => this.#readout.meter(numbers),
       onStatus: (text) => this.#readout.status(text),
       onEdit: (message) => this.#composer.edit(message),
-      onFailure: (error, model) => { if (isLost(error)) this.#session.release(model).then(() => this.#modelChanged()); },
+      onFailure: (error, model) => {
+        if (isLost(error)) this.#session.release(model).then(() => this.#modelChanged());
+      },
       helpFor: (error) => this.#helpFor(error),
     });
     this.#list = new List(archive, {
@@ -116,14 +118,23 @@ class App {
     this.#composer.focus();
   }
 
-  /** What the browser has done to the page before, and what may help. No large model loads by itself after that, so it cannot happen for ever. */
+  /**
+   * What the browser has done to the page before, and what may help. No large model loads by itself after that, so it
+   * cannot happen for ever.
+   */
   #tellEnding({ times, heavy }) {
     if (times === 0) return;
     const again = times > 1 && heavy;
     const kept = this.#talks.current.isEmpty ? '' : ' The conversation is as it was last saved.';
-    const advice = again ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.' : '';
+    const advice = again
+      ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.'
+      : '';
     const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#shelf.open());
-    this.#tray.notice('life', `The browser closed this page, most likely to save memory.${kept}${advice}`, heavy ? [choose] : []);
+    this.#tray.notice(
+      'life',
+      `The browser closed this page, most likely to save memory.${kept}${advice}`,
+      heavy ? [choose] : [],
+    );
   }
 
   /** What comes before the first load; never ends when the page is about to be loaded again. */
@@ -132,7 +143,8 @@ class App {
     const reloading = await startOffline(able.variant, {
       onWait: () => this.#readout.status('Preparing the page for its first use…'),
       isBusy: () => !areKept() || Boolean(this.#talks?.isLive),
-      onUpdate: (reload) => this.#tray.notice('update', 'A newer version of this page is ready.', [button('Use it', reload)]),
+      onUpdate: (reload) =>
+        this.#tray.notice('update', 'A newer version of this page is ready.', [button('Use it', reload)]),
     });
     if (reloading) await new Promise(() => {});
     if (!able.ok) throw new QuernError('env/simd', able.reason);
@@ -198,7 +210,8 @@ class App {
   /** The status line, where nothing is being written. */
   #showStatus() {
     const { model, isLoading } = this.#session;
-    if (!this.#talks?.current.run) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
+    if (!this.#talks?.current.run)
+      this.#readout.status(isLoading ? 'Loading the model' : model ? 'Ready' : 'No model loaded');
   }
 
   #chatChanged() {
@@ -233,13 +246,20 @@ class App {
 
   #helpFor(error) {
     return helpFor(error, {
-      session: this.#session, settings: this.#settings, talk: this.#talks.current, load: (choice) => this.#loading.load(choice),
-      regenerate: () => this.#chat.regenerate(), edit: (message) => this.#composer.edit(message),
+      session: this.#session,
+      settings: this.#settings,
+      talk: this.#talks.current,
+      load: (choice) => this.#loading.load(choice),
+      regenerate: () => this.#chat.regenerate(),
+      edit: (message) => this.#composer.edit(message),
     });
   }
 
   #unsaved() {
-    this.#tray.notice('storage', 'This browser does not let the page keep the conversation; it will be gone after a reload.');
+    this.#tray.notice(
+      'storage',
+      'This browser does not let the page keep the conversation; it will be gone after a reload.',
+    );
   }
 }
 

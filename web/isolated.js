@@ -4,7 +4,8 @@
 /**
  * The same response with the isolation headers. Opaque and error responses (status 0) cannot be rebuilt.
  * @param {Response} response
- * @param {string} [embedder] the embedder policy: `credentialless` lets images of other sites in, where a browser knows it
+ * @param {string} [embedder] the embedder policy: `credentialless` lets images of other sites in, where a browser knows
+ *   it
  */
 export function isolated(response, embedder = 'require-corp') {
   if (response.status === 0 || response.type === 'opaqueredirect') return response;

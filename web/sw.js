@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The page's one service worker. It does two things and nothing else: it keeps the shell (page, engine, demo
-// model) so that the page works without a network, and it adds the cross-origin isolation headers that threads
-// need, for static hosts which cannot send them. One worker does both because a scope has only one.
-// A build is one version with one cache; it is replaced as a whole, never file by file. Of the engine's builds the page
-// names the variant this browser runs, in this script's address: that for texts is kept at once, another one when it is asked for.
-// Other origins (models from a URL) are not touched: the library stores those itself.
+// The page's one service worker. It does two things and nothing else: it keeps the shell (page, engine, demo model) so
+// that the page works without a network, and it adds the cross-origin isolation headers that threads need, for static
+// hosts which cannot send them. One worker does both because a scope has only one. A build is one version with one
+// cache; it is replaced as a whole, never file by file. Of the engine's builds the page names the variant this browser
+// runs, in this script's address: that for texts is kept at once, another one when it is asked for. Other origins
+// (models from a URL) are not touched: the library stores those itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
 import { isolated } from './isolated.js';
 

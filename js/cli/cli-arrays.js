@@ -18,7 +18,9 @@ async function write(path, values) {
 
 /** `{"messages": […], "numberImages": true}`, images being paths. */
 async function readMessages(path) {
-  const text = await readFile(path, 'utf8').catch((error) => { throw badParam('--messages', `cannot be read (${error.code})`); });
+  const text = await readFile(path, 'utf8').catch((error) => {
+    throw badParam('--messages', `cannot be read (${error.code})`);
+  });
   if (text.length > MOST_LETTERS) throw badParam('--messages', `has more than ${MOST_LETTERS} letters`);
   let parsed;
   try {
@@ -28,22 +30,32 @@ async function readMessages(path) {
   }
   const { messages, numberImages, ...more } = parsed ?? {};
   const [unknown] = Object.keys(more);
-  if (unknown !== undefined) throw badParam('--messages', `has '${unknown.slice(0, 64)}', but messages and numberImages are all it can have`);
+  if (unknown !== undefined)
+    throw badParam('--messages', `has '${unknown.slice(0, 64)}', but messages and numberImages are all it can have`);
   if (!Array.isArray(messages)) throw badParam('--messages', 'must have a list of messages');
   return { messages, numberImages };
 }
 
 export async function logits({ model: source, load, values }) {
-  if (values.tokens !== undefined && values.messages !== undefined) throw badParam('--tokens', 'and --messages exclude each other');
-  const prompt = values.messages === undefined ? { messages: tokenIds(values.tokens, '--tokens') } : await readMessages(values.messages);
+  if (values.tokens !== undefined && values.messages !== undefined)
+    throw badParam('--tokens', 'and --messages exclude each other');
+  const prompt =
+    values.messages === undefined
+      ? { messages: tokenIds(values.tokens, '--tokens') }
+      : await readMessages(values.messages);
   if (values.out === undefined) throw badParam('--out', 'is missing');
   const { messages, numberImages } = prompt;
-  await withModel(source, load, async (model) => write(values.out, await model.logits(messages, { signal: interrupted, numberImages })));
+  await withModel(source, load, async (model) =>
+    write(values.out, await model.logits(messages, { signal: interrupted, numberImages })),
+  );
 }
 
 export async function vision({ model: source, load, values }) {
   const [image, ...more] = values.image ?? [];
-  if (image === undefined || more.length) throw badParam('--image', image === undefined ? 'is missing' : 'can be one here');
+  if (image === undefined || more.length)
+    throw badParam('--image', image === undefined ? 'is missing' : 'can be one here');
   if (values.out === undefined) throw badParam('--out', 'is missing');
-  await withModel(source, load, async (model) => write(values.out, (await model.look(image, { signal: interrupted })).values));
+  await withModel(source, load, async (model) =>
+    write(values.out, (await model.look(image, { signal: interrupted })).values),
+  );
 }

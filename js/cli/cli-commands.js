@@ -114,7 +114,10 @@ class Talk {
 /** What the flags say about the talk. */
 function talkOf({ system, think, 'no-think': noThink }) {
   if (think && noThink) throw badParam('--think', 'and --no-think exclude each other');
-  return { messages: system === undefined ? [] : [{ role: 'system', content: system }], thinking: think || (noThink ? false : undefined) };
+  return {
+    messages: system === undefined ? [] : [{ role: 'system', content: system }],
+    thinking: think || (noThink ? false : undefined),
+  };
 }
 
 /** One answer. Stopped, it counts as far as it came. */
@@ -129,7 +132,12 @@ async function answer(model, text, { messages, parts }, options) {
 async function converse(model, begun, options) {
   const talk = new Talk(model, begun, { ...options, signal: interrupted });
   const { isTTY } = process.stdout;
-  const lines = createInterface({ input: process.stdin, output: isTTY ? process.stdout : undefined, prompt: '> ', signal: interrupted });
+  const lines = createInterface({
+    input: process.stdin,
+    output: isTTY ? process.stdout : undefined,
+    prompt: '> ',
+    signal: interrupted,
+  });
   let open = true;
   const ask = () => isTTY && open && lines.prompt();     // one that is closed would begin to read again
   lines.once('close', () => { open = false; });
@@ -146,10 +154,13 @@ async function converse(model, begun, options) {
 async function chat({ model: source, text, values, load: options, reply: sampling }) {
   const { messages, thinking } = talkOf(values);
   const prompt = text === '-' ? await readPrompt() : text;
-  if (values.keep !== undefined && options.store === false) throw badParam('--keep', 'and --no-store exclude each other');
-  const all = { ...checkOptions('chat', { ...sampling, thinking, keep: values.keep }), ...await limitsOf(values) };
+  if (values.keep !== undefined && options.store === false)
+    throw badParam('--keep', 'and --no-store exclude each other');
+  const all = { ...checkOptions('chat', { ...sampling, thinking, keep: values.keep }), ...(await limitsOf(values)) };
   const begun = { messages, parts: await mediaParts(values) };
-  await withModel(source, options, (model) => (prompt === undefined ? converse(model, begun, all) : answer(model, prompt, begun, all)));
+  await withModel(source, options, (model) =>
+    prompt === undefined ? converse(model, begun, all) : answer(model, prompt, begun, all),
+  );
 }
 
 /** Token ids that look like nothing in particular; the same on every run. */
@@ -159,8 +170,10 @@ const someTokens = (n, nTokens) => Array.from({ length: n }, (_, i) => (i * 7919
 async function measure(model, prompt, generate) {
   const { tokens, endTokens, contextSize } = model.info;
   if (prompt + generate > contextSize) {
-    throw badParam('--prompt',
-      `and --generate are ${prompt + generate} tokens together, but the context holds ${contextSize}; give a larger --context`);
+    throw badParam(
+      '--prompt',
+      `and --generate are ${prompt + generate} tokens together, but the context holds ${contextSize}; give a larger --context`,
+    );
   }
   const logitBias = Object.fromEntries(endTokens.map((id) => [id, -Infinity]));
   const options = { maxTokens: generate, temperature: 0, logitBias, signal: interrupted };
@@ -206,7 +219,9 @@ async function info({ model: source, load: options, values }) {
 function showProgress(part) {
   if (!process.stderr.isTTY) return;
   const width = 40;
-  process.stderr.write(`\r[${'#'.repeat(part * width).padEnd(width)}] ${String(Math.round(100 * part)).padStart(3)} %${part === 1 ? '\n' : ''}`);
+  process.stderr.write(
+    `\r[${'#'.repeat(part * width).padEnd(width)}] ${String(Math.round(100 * part)).padStart(3)} %${part === 1 ? '\n' : ''}`,
+  );
 }
 
 async function quantize({ model, text: out, values: { type }, load: { threads } }) {
@@ -220,5 +235,21 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
 }
 
 export const commands = {
-  bench, chat, copy, download, embed, forget, info, kept, list, logits, quantize, rank, remove, run, serve, tokenize, vision,
+  bench,
+  chat,
+  copy,
+  download,
+  embed,
+  forget,
+  info,
+  kept,
+  list,
+  logits,
+  quantize,
+  rank,
+  remove,
+  run,
+  serve,
+  tokenize,
+  vision,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Puts what a page loads beside a bundle whose maker copies no files: the workers, the engines and what comes later. Which those are says
-// package.json: whatever it exports as a file.
+// Puts what a page loads beside a bundle whose maker copies no files: the workers, the engines and what comes later.
+// Which those are says package.json: whatever it exports as a file.
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

@@ -4,16 +4,23 @@
 import { COMMANDS, OPTIONS } from './cli-syntax.js';
 
 const MODEL = `\
-MODEL is the path of a GGUF file (of a split one the first part), of a folder with safetensors and JSON files, or of a qwen3.c
-checkpoint beside its .tokenizer file; the address of such a file or folder; or hf:OWNER/REPO[/FILE][@REVISION] for one on Hugging Face,
-hf:OWNER/REPO:Q8_0 for the GGUF file of this type there.
+MODEL is one of these:
+- the path of a GGUF file, or of the first part of one that is split;
+- the path of a folder with safetensors and JSON files;
+- the path of a qwen3.c checkpoint, with its .tokenizer file beside it;
+- the web address of such a file or folder;
+- hf:OWNER/REPO[/FILE][@REVISION], a file or folder on Hugging Face;
+- hf:OWNER/REPO:Q8_0, the GGUF file of this weight type there.
 `;
 
 const KEPT = `\
-Models from servers are kept in this user's folder for caches, so that they are downloaded once (list, remove, --store, --no-store).
-HF_TOKEN or QUERN_TOKEN in the environment is sent to Hugging Face, for private and gated repositories, and to nobody else.
+A downloaded model is stored in your cache folder, so that it is downloaded only
+once. See 'quern list', 'quern remove', --store and --no-store.
 
-Failures are one line on stderr, and the exit code 1; after Ctrl-C it is 130.
+For private and gated repositories, set HF_TOKEN or QUERN_TOKEN in the
+environment. The token is sent to Hugging Face and to nobody else.
+
+An error is one line on stderr, and the exit code is 1. After Ctrl-C it is 130.
 `;
 
 /** Names in one column, what they mean in the next. */
@@ -37,8 +44,11 @@ function general() {
 
 function ofCommand(name) {
   const { text, more = '', words, options } = COMMANDS[name];
-  return [`usage: ${usage(name)}${options.length ? ' [options]' : ''}\n\n${text[0].toUpperCase()}${text.slice(1)}.${more}\n`,
-    ...(options.length ? [table(options.map(option))] : []), ...(words.includes('MODEL') ? [MODEL] : [])].join('\n');
+  return [
+    `usage: ${usage(name)}${options.length ? ' [options]' : ''}\n\n${text[0].toUpperCase()}${text.slice(1)}.${more}\n`,
+    ...(options.length ? [table(options.map(option))] : []),
+    ...(words.includes('MODEL') ? [MODEL] : []),
+  ].join('\n');
 }
 
 /** The help that these arguments ask for; null where they do not. Behind '--' nothing is an option. */

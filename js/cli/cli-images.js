@@ -17,12 +17,20 @@ async function framesIn(folder) {
   return frames;
 }
 
-/** @param {{image?: string[], video?: string[], fps?: string}} values @returns {Promise<import('../index.d.ts').Part[]>} images, then videos */
+/**
+ * @param {{image?: string[], video?: string[], fps?: string}} values
+ * @returns {Promise<import('../index.d.ts').Part[]>} images, then videos
+ */
 export async function mediaParts({ image = [], video = [], fps }) {
   const rate = numberOf(fps, '--fps');
-  const videos = video.map(async (folder) => (
-    { type: /** @type {const} */ ('video'), video: { frames: await framesIn(folder), sample: true, ...(rate !== undefined && { fps: rate }) } }));
-  return [...image.map((path) => ({ type: /** @type {const} */ ('image'), image: path })), ...await Promise.all(videos)];
+  const videos = video.map(async (folder) => ({
+    type: /** @type {const} */ ('video'),
+    video: { frames: await framesIn(folder), sample: true, ...(rate !== undefined && { fps: rate }) },
+  }));
+  return [
+    ...image.map((path) => ({ type: /** @type {const} */ ('image'), image: path })),
+    ...(await Promise.all(videos)),
+  ];
 }
 
 /** A question with what it is about before it. */

@@ -19,21 +19,32 @@ function parameters({ parameters: all, activeParameters: active }) {
 }
 
 function weights({ types }) {
-  const rows = Object.entries(types).sort(([, a], [, b]) => b.bytes - a.bytes)
-    .map(([name, { tensors, parameters: n, bytes }]) => [name, plural(tensors, 'tensor'), countText(n), bytesText(bytes)]);
+  const rows = Object.entries(types)
+    .sort(([, a], [, b]) => b.bytes - a.bytes)
+    .map(([name, { tensors, parameters: n, bytes }]) => [
+      name,
+      plural(tensors, 'tensor'),
+      countText(n),
+      bytesText(bytes),
+    ]);
   return columns(rows, [1, 2, 3]);
 }
 
-const attention = ({ heads, kvHeads, headDim }) => [`${plural(heads, 'head')} of ${headDim}, ${grouped(kvHeads)} for keys and values`];
+const attention = ({ heads, kvHeads, headDim }) => [
+  `${plural(heads, 'head')} of ${headDim}, ${grouped(kvHeads)} for keys and values`,
+];
 
 function layers({ layers: n, dim, ffnDim, experts, expertsUsed, expertDim }) {
   const dense = ffnDim && !experts ? `, feed-forward ${grouped(ffnDim)}` : '';
   const line = `${grouped(n)}, ${grouped(dim)} wide${dense}`;
-  return experts ? [line, `${plural(experts, 'expert')} of ${grouped(expertDim)}, ${grouped(expertsUsed)} used for a token`] : [line];
+  return experts
+    ? [line, `${plural(experts, 'expert')} of ${grouped(expertDim)}, ${grouped(expertsUsed)} used for a token`]
+    : [line];
 }
 
-const vocabulary = ({ vocabSize, tied }) =>
-  [`${grouped(vocabSize)} rows, ${tied ? 'the embedding is the output head too' : 'the output head is a matrix of its own'}`];
+const vocabulary = ({ vocabSize, tied }) => [
+  `${grouped(vocabSize)} rows, ${tied ? 'the embedding is the output head too' : 'the output head is a matrix of its own'}`,
+];
 
 function context({ contextLength, ropeFactor, ropeTheta }) {
   const yarn = ropeFactor === 1 ? '' : `, extended ${ropeFactor} times by YaRN`;
@@ -48,7 +59,8 @@ function vision({ vision: facts }) {
   const { layers: n, dim, heads, parameters: all, fileBytes, maxPixels, maxTokens, scratchBytes, deepstack } = facts;
   const stack = deepstack.length ? `, DeepStack after blocks ${deepstack.join(', ')}` : '';
   return [
-    `${plural(n, 'block')}, ${grouped(dim)} wide, ${plural(heads, 'head')}${stack}`, `${countText(all)} parameters, ${bytesText(fileBytes)}`,
+    `${plural(n, 'block')}, ${grouped(dim)} wide, ${plural(heads, 'head')}${stack}`,
+    `${countText(all)} parameters, ${bytesText(fileBytes)}`,
     `images of ${grouped(maxPixels)} pixels at most, here ${plural(maxTokens, 'token')}; ${bytesText(scratchBytes)} to look`,
   ];
 }
@@ -69,16 +81,33 @@ function memory({ plan, contextSize, kv, contextLength }) {
     ['total', bytesText(plan.total)],
   ], [1]);
   const most = ({ largestContext: n }) => (n === 0 ? 'none' : n === contextLength ? `${grouped(n)} (all)` : grouped(n));
-  const caches = columns([['cache', 'a token', `largest context in ${limitText(plan.limit)}`]].concat(
-    ['f16', 'q8'].filter((name) => plan[name].bytesPerToken).map((name) => [name, bytesText(plan[name].bytesPerToken), most(plan[name])]),
-  ), [1, 2]);
+  const caches = columns(
+    [['cache', 'a token', `largest context in ${limitText(plan.limit)}`]].concat(
+      ['f16', 'q8']
+        .filter((name) => plan[name].bytesPerToken)
+        .map((name) => [name, bytesText(plan[name].bytesPerToken), most(plan[name])]),
+    ),
+    [1, 2],
+  );
   const fits = plan.total <= plan.limit ? '' : `, more than the ${limitText(plan.limit)} of 32-bit addresses`;
   return [`with a context of ${plural(contextSize, 'token')}, cached as ${kv}${fits}:`, ...parts, '', ...caches];
 }
 
 const SECTIONS = {
-  file, architecture: ({ architecture }) => [architecture], parameters, weights, layers, attention, vocabulary, context, tokenizer,
-  'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'], vision, assumed, license, memory,
+  file,
+  architecture: ({ architecture }) => [architecture],
+  parameters,
+  weights,
+  layers,
+  attention,
+  vocabulary,
+  context,
+  tokenizer,
+  'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'],
+  vision,
+  assumed,
+  license,
+  memory,
 };
 
 /** @param {object} facts as inspect.js tells them @returns {string} */

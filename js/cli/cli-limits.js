@@ -16,7 +16,8 @@ async function fileOf(path, flag) {
     throw badParam(flag, `cannot be read: ${path} (${error.code})`);
   }
   const bytes = Buffer.concat(chunks);
-  if (bytes.length > MOST) throw new QuernError('use/schema', 'What a reply must look like is described in more than 1 MB.');
+  if (bytes.length > MOST)
+    throw new QuernError('use/schema', 'What a reply must look like is described in more than 1 MB.');
   return String(bytes);
 }
 
@@ -30,17 +31,23 @@ function jsonOf(text, flag) {
 
 /** Options of a reply, as they are written for the library. */
 export async function limitsOf({ schema, grammar, regex, 'json-reply': json }) {
-  const [first, second] = Object.entries({ schema, grammar, regex, 'json-reply': json }).filter(([, value]) => value !== undefined);
+  const [first, second] = Object.entries({ schema, grammar, regex, 'json-reply': json }).filter(
+    ([, value]) => value !== undefined,
+  );
   if (second) throw badParam(`--${first[0]}`, `and --${second[0]} exclude each other`);
   if (schema !== undefined) return { schema: jsonOf(await fileOf(schema, '--schema'), '--schema') };
   if (grammar !== undefined) return { grammar: await fileOf(grammar, '--grammar') };
   return regex !== undefined ? { regex } : json ? { json } : {};
 }
 
-/** Where something other than its end ended a limited reply, which so is not what was asked for. Stop texts and Ctrl-C are meant to end it. */
+/**
+ * Where something other than its end ended a limited reply, which so is not what was asked for. Stop texts and Ctrl-C
+ * are meant to end it.
+ */
 export function checkWhole(options, { finishReason }) {
   const kind = ['schema', 'grammar', 'regex', 'json'].find((name) => options[name] !== undefined);
   if (!kind || !['length', 'context'].includes(finishReason)) return;
-  const [limit, more] = finishReason === 'length' ? ['--max-tokens', 'allow more'] : ['--context', 'give it a larger one'];
+  const [limit, more] =
+    finishReason === 'length' ? ['--max-tokens', 'allow more'] : ['--context', 'give it a larger one'];
   throw new QuernError('use/schema', `The reply ended before it was whole, at the limit of ${limit}: ${more}.`);
 }

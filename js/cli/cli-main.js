@@ -20,7 +20,11 @@ function readWords(command, args) {
   try {
     return parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
-    throw new QuernError('use/param', `${error.message.split(/\.?(?:\s*\n|\. |$)/)[0].slice(0, 200)} (quern help ${command}).`, { cause: error });
+    throw new QuernError(
+      'use/param',
+      `${error.message.split(/\.?(?:\s*\n|\. |$)/)[0].slice(0, 200)} (quern help ${command}).`,
+      { cause: error },
+    );
   }
 }
 
@@ -30,7 +34,8 @@ function checkWords(command, found) {
   const given = `${found.length} ${found.length === 1 ? 'word was' : 'words were'} given`;
   const advice = found.length > words.length && words.length > 0 ? '; put what has spaces into quotes' : '';
   const least = words.length - optional;
-  const wanted = [words.slice(0, least).join(' and '), ...words.slice(least)].filter(Boolean).join(' and perhaps ') || 'no words';
+  const wanted =
+    [words.slice(0, least).join(' and '), ...words.slice(least)].filter(Boolean).join(' and perhaps ') || 'no words';
   throw badParam(`'quern ${command}'`, `takes ${wanted}, but ${given}${advice} (quern help ${command})`);
 }
 
@@ -43,18 +48,36 @@ function storeOf({ store, 'no-store': none }) {
 /** How values are read that are not taken as they are written. */
 const READERS = { whole: numberOf, between: numberOf, above: numberOf, bytes: bytesOf, quantize: quantizeOf };
 
-/** What the library is asked for by flags, of a table of its options. @param {Record<string, import('../shared/options.js').Row>} table */
-const givenOf = (table, values) => Object.fromEntries(Object.entries(table).filter(([, { flag }]) => flag)
-  .map(([name, { kind, flag }]) => [name, Object.hasOwn(READERS, kind) ? READERS[kind](values[flag], `--${flag}`) : values[flag]]));
+/**
+ * What the library is asked for by flags, of a table of its options.
+ * @param {Record<string, import('../shared/options.js').Row>} table
+ */
+const givenOf = (table, values) =>
+  Object.fromEntries(
+    Object.entries(table)
+      .filter(([, { flag }]) => flag)
+      .map(([name, { kind, flag }]) => [
+        name,
+        Object.hasOwn(READERS, kind) ? READERS[kind](values[flag], `--${flag}`) : values[flag],
+      ]),
+  );
 
-/** Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the library. */
+/**
+ * Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the
+ * library.
+ */
 function parse(command, args) {
   const { values, positionals } = readWords(command, args);
   checkWords(command, positionals);
   const [model, text, more] = positionals;
   const load = {
-    ...givenOf(LOAD, values), visionOptions: givenOf(VISION, values), store: storeOf(values),
-    headers: COMMANDS[command].options.includes('header') ? headersFor([model, values.vision], values.header) : undefined, signal: interrupted,
+    ...givenOf(LOAD, values),
+    visionOptions: givenOf(VISION, values),
+    store: storeOf(values),
+    headers: COMMANDS[command].options.includes('header')
+      ? headersFor([model, values.vision], values.header)
+      : undefined,
+    signal: interrupted,
   };
   const { schema, grammar, regex, json, ...reply } = givenOf(REPLY, values);   // those come from files (cli-limits.js)
   return { model, text, more, values, load, reply: checkOptions('complete', reply) };

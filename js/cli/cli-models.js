@@ -12,7 +12,8 @@ import { platform } from '../page/platform-node.js';
 /** What a speed is taken from, in milliseconds. */
 const RECENT = 5000;
 
-const waitingText = ({ ms, message }) => `${message} ${ms === null ? 'Waiting for it' : `Trying again in ${Math.ceil(ms / 1000)} s`} …`;
+const waitingText = ({ ms, message }) =>
+  `${message} ${ms === null ? 'Waiting for it' : `Trying again in ${Math.ceil(ms / 1000)} s`} …`;
 
 /**
  * Shows on a terminal how far a download is: its bytes, their speed, the time left.
@@ -40,7 +41,8 @@ export async function download({ model, load: { store, headers, vision } }) {
   await out(`${bytesText(size)}  ${id}\n`);
 }
 
-const stateOf = ({ complete, loaded, size }) => (complete ? 'complete' : size ? `${Math.floor((100 * loaded) / size)} %` : 'begun');
+const stateOf = ({ complete, loaded, size }) =>
+  complete ? 'complete' : size ? `${Math.floor((100 * loaded) / size)} %` : 'begun';
 
 /** A file may name any time. */
 const dayOf = (time) => (time > 0 && time <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'never');
@@ -56,7 +58,8 @@ export async function remove({ model, load: { store } }) {
   const all = await models.list({ store });
   const id = model === 'all' ? null : await idOfSource(platform.resolveSource(model).source);
   const wanted = model === 'all' ? all : all.filter((one) => one.id === id);
-  if (model !== 'all' && wanted.length === 0) throw badParam('MODEL', 'is not among the models that are kept (quern list)');
+  if (model !== 'all' && wanted.length === 0)
+    throw badParam('MODEL', 'is not among the models that are kept (quern list)');
   for (const one of wanted) {
     await models.remove(one.id, { store });
     await out(`removed ${bytesText(one.loaded)}  ${one.id}\n`);
@@ -68,7 +71,12 @@ const nameText = (name) => harmless(name).replace(/[\n\t]/g, ' ');
 
 export async function kept({ values, load: { store } }) {
   const all = await models.kept({ store });
-  const rows = all.map(({ name, tokens, bytes, date }) => [bytesText(bytes), grouped(tokens), dayOf(date), nameText(name)]);
+  const rows = all.map(({ name, tokens, bytes, date }) => [
+    bytesText(bytes),
+    grouped(tokens),
+    dayOf(date),
+    nameText(name),
+  ]);
   const lines = columns([['size', 'tokens', 'used', 'name'], ...rows], [0, 1]);
   await out(values.json ? `${JSON.stringify(all)}\n` : lines.map((line) => `${line}\n`).join(''));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ctrl-C and its relatives: the first one asks the command to end, another one ends the process at once. The exit code is the
-// one that shells know.
+// Ctrl-C and its relatives: the first one asks the command to end, another one ends the process at once. The exit code
+// is the one that shells know.
 
 import { QuernError } from '../shared/errors.js';
 

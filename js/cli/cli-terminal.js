@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the command line reads and writes. Text from models, files and servers passes one filter on its way to stderr, and to
-// stdout where that is a terminal; a pipe or a file gets it as it is.
+// What the command line reads and writes. Text from models, files and servers passes one filter on its way to stderr,
+// and to stdout where that is a terminal; a pipe or a file gets it as it is.
 
 import { once } from 'node:events';
 import { fstatSync } from 'node:fs';

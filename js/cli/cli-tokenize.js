@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `quern tokenize`: no weights are needed for it, and the engine of a model's headers is asked right here. Texts of any length pass
-// in parts (token-stream.js).
+// `quern tokenize`: no weights are needed for it, and the engine of a model's headers is asked right here. Texts of any
+// length pass in parts (token-stream.js).
 
 import { around } from '../engine/around.js';
 import { input, out } from './cli-terminal.js';

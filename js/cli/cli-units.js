@@ -4,7 +4,10 @@
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 export const plural = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
 
-/** 1,536 bytes are 1.5 KiB, 30,532,122,624 parameters 30.5 B: three digits, with the largest unit that leaves one before the point. */
+/**
+ * 1,536 bytes are 1.5 KiB, 30,532,122,624 parameters 30.5 B: three digits, with the largest unit that leaves one before
+ * the point.
+ */
 function scaled(value, step, units) {
   let i = 0;
   let rest = value;
@@ -27,5 +30,10 @@ export function timeText(seconds) {
 /** Lines of cells, each column as wide as its widest cell; `right`: the columns of numbers. */
 export function columns(rows, right = []) {
   const widths = rows[0].map((_, i) => Math.max(...rows.map((row) => row[i].length)));
-  return rows.map((row) => row.map((cell, i) => (right.includes(i) ? cell.padStart(widths[i]) : cell.padEnd(widths[i]))).join('  ').trimEnd());
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (right.includes(i) ? cell.padStart(widths[i]) : cell.padEnd(widths[i])))
+      .join('  ')
+      .trimEnd(),
+  );
 }

@@ -9,7 +9,8 @@ const quoted = (text) => `'${text.slice(0, 64)}'`;
 
 export function numberOf(text, flag) {
   if (text === undefined) return undefined;
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) throw badParam(flag, `must be a number, not ${quoted(text)}`);
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text))
+    throw badParam(flag, `must be a number, not ${quoted(text)}`);
   return Number(text);
 }
 
@@ -21,14 +22,26 @@ export function wholeOf(text, flag, [least, most]) {
   return value;
 }
 
-const UNITS = { '': 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 };
+const UNITS = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+};
 
 /** 4GB, 4GiB, 512MB, or a number of bytes. */
 export function bytesOf(text, flag) {
   if (text === undefined) return undefined;
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?([kmgt]?i?b)?$/i.exec(text) ?? [];
   const scale = UNITS[unit.toLowerCase()];
-  if (number === undefined || !scale) throw badParam(flag, `must be a number of bytes such as 4GB, 4GiB or 512MB, not ${quoted(text)}`);
+  if (number === undefined || !scale)
+    throw badParam(flag, `must be a number of bytes such as 4GB, 4GiB or 512MB, not ${quoted(text)}`);
   return Math.floor(Number(number) * scale);
 }
 
@@ -40,8 +53,10 @@ export function quantizeOf(text, flag) {
   if (text === undefined || text === 'auto' || TYPES.includes(text)) return text;
   const [weights, embeddings, ...more] = text.split('/');
   if (TYPES.includes(weights) && TYPES.includes(embeddings) && more.length === 0) return { weights, embeddings };
-  throw badParam(flag,
-    `must be none, q8, q4 or auto, or two of the first three with a slash between, for weights and embeddings, not ${quoted(text)}`);
+  throw badParam(
+    flag,
+    `must be none, q8, q4 or auto, or two of the first three with a slash between, for weights and embeddings, not ${quoted(text)}`,
+  );
 }
 
 /** Decimal ids with spaces or single commas between them. */
@@ -75,7 +90,8 @@ function isOnHub(sources) {
 /** The environment's token; its own variable comes before the one that other programs use too. */
 function tokenOf({ QUERN_TOKEN, HF_TOKEN }) {
   const token = (QUERN_TOKEN || HF_TOKEN || '').trim();
-  if (!/^[\x21-\x7e]*$/.test(token)) throw badParam(QUERN_TOKEN ? 'QUERN_TOKEN' : 'HF_TOKEN', 'in the environment is no token');
+  if (!/^[\x21-\x7e]*$/.test(token))
+    throw badParam(QUERN_TOKEN ? 'QUERN_TOKEN' : 'HF_TOKEN', 'in the environment is no token');
   return token;
 }
 
@@ -92,7 +108,8 @@ export function headersFor(sources, lines = [], env = process.env) {
     if (name === undefined) throw badParam('--header', 'must be \'Name: value\', as requests have them');
     headers.append(name, value);
   }
-  if (!headers.has('Authorization') && isOnHub(sources) && tokenOf(env)) headers.set('Authorization', `Bearer ${tokenOf(env)}`);
+  if (!headers.has('Authorization') && isOnHub(sources) && tokenOf(env))
+    headers.set('Authorization', `Bearer ${tokenOf(env)}`);
   const all = Object.fromEntries(headers);
   return Object.keys(all).length ? all : undefined;
 }

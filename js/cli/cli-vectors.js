@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `quern embed` and `quern rank`: texts come as lines, of a file or of the standard input; what comes out are lines in their order, or the best
-// first.
+// `quern embed` and `quern rank`: texts come as lines, of a file or of the standard input; what comes out are lines in
+// their order, or the best first.
 
 import { readFile } from 'node:fs/promises';
 import { withModel } from './cli-model.js';
@@ -19,7 +19,10 @@ const MOST_NUMBERS = 2 ** 20;
 const PARALLEL = 16;
 
 async function bytesOf(path) {
-  if (path !== undefined && path !== '-') return readFile(path).catch((error) => { throw badParam('FILE', `cannot be read (${error.code})`); });
+  if (path !== undefined && path !== '-')
+    return readFile(path).catch((error) => {
+      throw badParam('FILE', `cannot be read (${error.code})`);
+    });
   const chunks = [];
   let size = 0;
   for await (const chunk of input()) {
@@ -44,7 +47,8 @@ export async function embed({ model: source, text: path, values, load }) {
   const texts = await linesOf(path);
   await withModel(source, { ...load, parallel: PARALLEL }, async (model) => {
     const { vectors, tokens, truncated } = await model.embed(texts, { instruction, dimensions, signal: interrupted });
-    if (json) await out(`${JSON.stringify({ vectors: vectors.map((vector) => Array.from(vector)), tokens, truncated })}\n`);
+    if (json)
+      await out(`${JSON.stringify({ vectors: vectors.map((vector) => Array.from(vector)), tokens, truncated })}\n`);
     else for (const vector of vectors) await out(`${vector.join(' ')}\n`);
   });
 }

@@ -6,13 +6,17 @@ import { LOAD, REPLY, VISION } from '../shared/options.js';
 
 const ROWS = { ...REPLY, ...LOAD, ...VISION };
 
-const flag = (name) => `--${(Object.hasOwn(ROWS, name) && ROWS[name].flag) || name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const flag = (name) =>
+  `--${(Object.hasOwn(ROWS, name) && ROWS[name].flag) || name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** What arguments are called: the model is the first word, ids come by an option. */
 const ARGUMENTS = [[/^source(?:\.\w+)?/, 'MODEL'], [/^tokens(?=\[)/, '--tokens']];
 
 const WORDS = [
-  [/(?:options\.)?headers: \{ Authorization[^}]*\}/g, "--header 'Authorization: Bearer …' (for Hugging Face HF_TOKEN will do)"],
+  [
+    /(?:options\.)?headers: \{ Authorization[^}]*\}/g,
+    "--header 'Authorization: Bearer …' (for Hugging Face HF_TOKEN will do)",
+  ],
   [/\boptions\.(?:visionOptions\.)?(\w+)/g, (_, name) => flag(name)],
   [/\(`vision`\)/g, '(--vision)'],
   [/\ba maxPixels of\b/g, '--max-pixels'],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a model is, by the headers of its files (src/engine/info.c): no weights are read, of a file on a server only its beginning is
-// fetched, and nothing is stored. For the command line; a page's limit of bytes has no room for it.
+// What a model is, by the headers of its files (src/engine/info.c): no weights are read, of a file on a server only its
+// beginning is fetched, and nothing is stored. For the command line; a page's limit of bytes has no room for it.
 
 import glue from './node/quern-simd.mjs';
 import { Engine } from '../engine/engine.js';
@@ -21,9 +21,10 @@ import { headerBytes } from '../net/peek.js';
 async function open(located, has, { store = true, memory, ...options }) {
   const { beside, ...one } = located;
   const how = { store, memory, ...options };
-  if (beside) return [...await open(one, has, how), ...await open(beside, async () => false, how)];
-  const stored = located.kind === 'urls' && store && await has(store).catch(() => false);
-  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, store: storeOf(stored && store), memory })).parts;
+  if (beside) return [...(await open(one, has, how)), ...(await open(beside, async () => false, how))];
+  const stored = located.kind === 'urls' && store && (await has(store).catch(() => false));
+  if (located.kind !== 'urls' || stored)
+    return (await openAny(located, { ...options, store: storeOf(stored && store), memory })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
   return urls.map((url) => ({ size: 0, name: pathIn(url), chunks: headerBytes(url, options) }));
 }
@@ -36,13 +37,17 @@ async function readHeader(engine, chunks) {
 }
 
 /**
- * @param {string | URL} source @param {object} options as of load; those that only matter to a model that runs are checked and not used
+ * @param {string | URL} source
+ * @param {object} options as of load; those that only matter to a model that runs are checked and not used
  * @returns {Promise<Engine>} one that knows what the headers say: facts and tokens
  */
 export const openHeaders = (source, options) => explained(source, () => readAll(source, options));
 
 async function readAll(source, options) {
-  const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, store, vision } = checkOptions('load', options);
+  const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, store, vision } = checkOptions(
+    'load',
+    options,
+  );
   const { source: located } = resolveBoth(platform, source, vision);
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
   const has = (where) => models.has(source, { store: where, vision });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The conversion tool in Node: a WebAssembly module of its own, which reads and writes the disk itself, taken step by step, so that
-// progress shows and an interrupt is heard in between. No page loads it.
+// The conversion tool in Node: a WebAssembly module of its own, which reads and writes the disk itself, taken step by
+// step, so that progress shows and an interrupt is heard in between. No page loads it.
 
 import { availableParallelism } from 'node:os';
 import createTool from './node/quern-tool.mjs';
@@ -24,15 +24,18 @@ async function takeSteps(tool, job, { signal, onProgress }) {
   for (let status = 1; status === 1;) {
     signal?.throwIfAborted();
     status = tool._tool_step(job);
-    if (status < 0) throw new QuernError(tool.UTF8ToString(tool._tool_code(job)), tool.UTF8ToString(tool._tool_message(job)), { phase: 'load' });
+    if (status < 0)
+      throw new QuernError(tool.UTF8ToString(tool._tool_code(job)), tool.UTF8ToString(tool._tool_message(job)), {
+        phase: 'load',
+      });
     onProgress?.(tool._tool_progress(job));
     await nextTurn();
   }
 }
 
 /**
- * Writes a model's files as one GGUF file of another weight type. Nothing is left of a file that was not finished; one that another process
- * is writing is refused ('storage/busy').
+ * Writes a model's files as one GGUF file of another weight type. Nothing is left of a file that was not finished; one
+ * that another process is writing is refused ('storage/busy').
  * @param {string} input a GGUF file, the first of a split one, or a folder with safetensors files
  * @param {string} output
  * @param {{type: string, threads?: number, signal?: AbortSignal, onProgress?: (part: number) => void}} options

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The JSON that a request brings, read as far as it may be long, and be work, and refused before that where its headers tell. While its request is
-// under way it is held as bytes, of which there are only so many, and read anew when it is wanted: what JSON becomes can be many times as large.
+// The JSON that a request brings, read as far as it may be long, and be work, and refused before that where its headers
+// tell. While its request is under way it is held as bytes, of which there are only so many, and read anew when it is
+// wanted: what JSON becomes can be many times as large.
 
 import { JsonWeight, MOST_WEIGHT } from '../facades/json-weight.js';
 import { bodyOf } from '../facades/openai.js';
@@ -13,8 +14,9 @@ const MOST_FIELDS = 1000;
 
 const tooLarge = (most) => refusal(413, `The body is larger than ${most} bytes.`);
 
-const TOO_HEAVY = 'The body has too many values: a number counts 1, a text 3, an array or an object 5, a name 16 more, together at most '
-  + `${MOST_WEIGHT}.`;
+const TOO_HEAVY =
+  'The body has too many values: a number counts 1, a text 3, an array or an object 5, a name 16 more, together at most ' +
+  `${MOST_WEIGHT}.`;
 
 /** Room for the bodies of all requests under way. */
 export class Bodies {
@@ -87,7 +89,8 @@ export class Body {
     } catch {
       throw refusal(400, 'The body is not JSON in UTF-8.');
     }
-    if (isRecord(this.known) && Object.keys(this.known).length > MOST_FIELDS) throw refusal(400, `The body has more than ${MOST_FIELDS} fields.`);
+    if (isRecord(this.known) && Object.keys(this.known).length > MOST_FIELDS)
+      throw refusal(400, `The body has more than ${MOST_FIELDS} fields.`);
     return this.known;
   }
 
@@ -107,7 +110,11 @@ export class Body {
 
 /** Fills a body. @param {Body} body @param {number} most bytes */
 export async function readBody(request, body, most) {
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity', 'content-length': length } = request.headers;
+  const {
+    'content-type': type = '',
+    'content-encoding': encoding = 'identity',
+    'content-length': length,
+  } = request.headers;
   if (!/^application\/json *(?:;|$)/i.test(type)) throw refusal(415, 'The Content-Type must be application/json.');
   if (encoding.toLowerCase() !== 'identity') throw refusal(415, 'A compressed body is not taken.');
   if (Number(length) > most) throw tooLarge(most);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Answers as they are sent: whole ones in pieces of their JSON, and those that come in pieces by themselves, as server-sent events or lines. Comments
-// keep a connection alive while nothing is written, where clients skip them. No piece is made before there is room for it.
+// Answers as they are sent: whole ones in pieces of their JSON, and those that come in pieces by themselves, as
+// server-sent events or lines. Comments keep a connection alive while nothing is written, where clients skip them. No
+// piece is made before there is room for it.
 
 import { toPieces } from '../facades/sse.js';
 import { jsonPieces } from './serve-pieces.js';
@@ -45,7 +46,11 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  * @param {{status: number, headers?: Record<string, string>, outbox: any, mostUnsent: number,
  *   turn: <T>(work: () => T) => Promise<T>}} how turn: does what takes some milliseconds
  */
-export async function sendWhole(response, { json, text, type = JSON_TYPE, holds = 0 }, { status, headers, outbox, mostUnsent, turn }) {
+export async function sendWhole(
+  response,
+  { json, text, type = JSON_TYPE, holds = 0 },
+  { status, headers, outbox, mostUnsent, turn },
+) {
   const pieces = jsonPieces(json);
   const isText = text !== undefined;
   outbox.hold(holds);

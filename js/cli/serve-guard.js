@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who may ask: whom a request is meant for (Host), which page sent it (Origin), and whether it has a key. A page anywhere can make a browser
-// send requests to 127.0.0.1, and by a name of its own that leads there it can read the answers: so names are checked before anything else.
+// Who may ask: whom a request is meant for (Host), which page sent it (Origin), and whether it has a key. A page
+// anywhere can make a browser send requests to 127.0.0.1, and by a name of its own that leads there it can read the
+// answers: so names are checked before anything else.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { REQUEST_ID } from '../facades/request-id.js';
@@ -16,7 +17,8 @@ function hostName(host) {
 }
 
 /** An address as a Host has it. */
-const asHost = (address) => (address?.includes(':') ? `[${address}]` : address ?? '').replace(/^\[::ffff:([\d.]+)\]$/, '$1');
+const asHost = (address) =>
+  (address?.includes(':') ? `[${address}]` : (address ?? '')).replace(/^\[::ffff:([\d.]+)\]$/, '$1');
 
 export const isLoopback = (name) => LOOPBACK.test(asHost(name.toLowerCase()));
 
@@ -50,7 +52,10 @@ export class Guard {
     return this.#origins.has(origin) ? origin : null;
   }
 
-  /** Which key a request has: from 1 on, 0 where none is needed, -1: none of them. All are compared, each in the same time. */
+  /**
+   * Which key a request has: from 1 on, 0 where none is needed, -1: none of them. All are compared, each in the same
+   * time.
+   */
   keyOf({ headers }) {
     const given = digest(keyIn(headers));
     const same = this.#keys.map((key) => timingSafeEqual(key, given));
@@ -60,7 +65,8 @@ export class Guard {
 }
 
 /**
- * What a page asks before its request, answered; what it may read of an answer. Pages that are not named get nothing, and no header that would help.
+ * What a page asks before its request, answered; what it may read of an answer. Pages that are not named get nothing,
+ * and no header that would help.
  * @param {Guard} guard @returns {boolean} whether it was that
  */
 export function isPreflight(guard, request, response) {

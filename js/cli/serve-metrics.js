@@ -14,7 +14,10 @@ const METRICS = {
   aborted_total: ['counter', 'Replies that were stopped, by what they were doing.'],
   let_go_total: ['counter', 'How often a reply let go of its pages because there were too few.'],
   recomputed_tokens_total: ['counter', 'Tokens computed again because of that.'],
-  clients_let_go_total: ['counter', 'Connections that were ended: too little of an answer was taken (slow), or the most was held (full).'],
+  clients_let_go_total: [
+    'counter',
+    'Connections that were ended: too little of an answer was taken (slow), or the most was held (full).',
+  ],
   engine_restarts_total: ['counter', 'How often the model was loaded again because its engine had failed.'],
   queue_seconds: ['histogram', 'Time that a request waited before anything was made for it.'],
   wait_seconds: ['histogram', 'Time until a reply had its turn.'],
@@ -81,8 +84,10 @@ export class Metrics {
     const lines = [];
     for (const [name, [type, help]] of Object.entries(METRICS)) {
       const full = `quern_${name}`;
-      const rows = type === 'histogram' ? histogramLines(full, histograms[name] ?? this.#histograms.get(name) ?? emptyTimes())
-        : this.#rows(name, type, current).map(([labels, value]) => `${full}${labels} ${value}`);
+      const rows =
+        type === 'histogram'
+          ? histogramLines(full, histograms[name] ?? this.#histograms.get(name) ?? emptyTimes())
+          : this.#rows(name, type, current).map(([labels, value]) => `${full}${labels} ${value}`);
       if (rows.length) lines.push(`# HELP ${full} ${help}`, `# TYPE ${full} ${type}`, ...rows);
     }
     return `${lines.join('\n')}\n`;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The model that a server answers with: its replies are counted while they are made, and when its engine has failed it is loaded again, once a
-// minute at most. Until it is there, and when the server is to end, whoever asks is told to come again.
+// The model that a server answers with: its replies are counted while they are made, and when its engine has failed it
+// is loaded again, once a minute at most. Until it is there, and when the server is to end, whoever asks is told to
+// come again.
 
 import { createHash } from 'node:crypto';
 import { QuernError, isOf } from '../shared/errors.js';
@@ -18,8 +19,8 @@ const STEP_ROWS = [1, 2, 4, 8, 16, 32, 64];
 const PROBE = 8;
 
 /**
- * Of the scores after some tokens, which are the same to the bit wherever the same weights and the same arithmetic are, and of what the template and
- * the vocabulary make of a message; a template that fails is told to whoever chats.
+ * Of the scores after some tokens, which are the same to the bit wherever the same weights and the same arithmetic are,
+ * and of what the template and the vocabulary make of a message; a template that fails is told to whoever chats.
  */
 async function fingerprintOf(model) {
   const { tokens, contextSize } = model.info;
@@ -47,8 +48,8 @@ export class ServedModel {
   queue;
 
   /**
-   * @param {{load: () => Promise<import('../index.d.ts').Model>, metrics: import('./serve-metrics.js').Metrics, say: (text: string) => void,
-   *   reloadMs?: number, queue?: {most?: number}}} options
+   * @param {{load: () => Promise<import('../index.d.ts').Model>, metrics: import('./serve-metrics.js').Metrics, say:
+   *   (text: string) => void, reloadMs?: number, queue?: {most?: number}}} options
    */
   constructor({ load, metrics, say, reloadMs = 60_000, queue }) {
     this.#load = load;
@@ -56,7 +57,9 @@ export class ServedModel {
     this.#say = say;
     this.#reloadMs = reloadMs;
     this.queue = new Queue({
-      ...queue, parallel: () => this.#model?.info.parallel ?? 1, observe: (seconds) => metrics.observe('queue_seconds', seconds),
+      ...queue,
+      parallel: () => this.#model?.info.parallel ?? 1,
+      observe: (seconds) => metrics.observe('queue_seconds', seconds),
     });
   }
 
@@ -113,7 +116,9 @@ export class ServedModel {
     const { jobs } = this;
     const waiting = jobs.filter(({ phase }) => phase === 'waiting').length;
     const { memory, work } = this.#model?.info ?? { memory: {}, work: {} };
-    const bytes = Object.entries(memory).filter(([, value]) => typeof value === 'number').map(([kind, value]) => ['memory_bytes', value, { kind }]);
+    const bytes = Object.entries(memory)
+      .filter(([, value]) => typeof value === 'number')
+      .map(([kind, value]) => ['memory_bytes', value, { kind }]);
     const pages = Object.entries(memory.cache ?? {}).map(([state, value]) => ['pages', value, { state }]);
     const { letGo = 0, recomputed = 0 } = work;
     return [
@@ -147,7 +152,12 @@ export class ServedModel {
     };
     job.reply = model[kind](input, { ...options, onPrefill, signal: controller.signal });
     this.#jobs.add(job);
-    job.reply.result.then((result) => this.#count(job, result), (error) => this.#failed(model, error)).finally(() => this.#leave(job));
+    job.reply.result
+      .then(
+        (result) => this.#count(job, result),
+        (error) => this.#failed(model, error),
+      )
+      .finally(() => this.#leave(job));
     return job.reply;
   }
 
@@ -180,7 +190,8 @@ export class ServedModel {
     if (phase === 'waiting') return;
     this.#metrics.observe('wait_seconds', waitMs / 1000);
     if (usage.completionTokens > 0) this.#metrics.observe('ttft_seconds', (waitMs + prefillMs) / 1000);
-    if (tokensPerSecond > 0) this.#metrics.observe('token_seconds', 1 / tokensPerSecond, Math.round((tokensPerSecond * decodeMs) / 1000));
+    if (tokensPerSecond > 0)
+      this.#metrics.observe('token_seconds', 1 / tokensPerSecond, Math.round((tokensPerSecond * decodeMs) / 1000));
   }
 
   // --- an engine that has failed ---

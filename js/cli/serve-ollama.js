@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What Ollama's clients ask of a server beside answers: which models there are, what is known of one, which is in memory, and which version of their
-// API this is. There is one model, and it is in memory.
+// What Ollama's clients ask of a server beside answers: which models there are, what is known of one, which is in
+// memory, and which version of their API this is. There is one model, and it is in memory.
 
 import { createHash } from 'node:crypto';
 
@@ -14,19 +14,32 @@ function typeOf({ types }) {
 }
 
 /** As model cards say it: 596M, 1.7B. */
-const sizeOf = (parameters) => (parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)}B` : `${Math.round(parameters / 1e6)}M`);
+const sizeOf = (parameters) =>
+  parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)}B` : `${Math.round(parameters / 1e6)}M`;
 
 function detailsOf(info) {
   const { architecture = '', format = 'gguf', parameters } = info;
   return {
-    parent_model: '', format, family: architecture, families: [architecture], parameter_size: sizeOf(parameters), quantization_level: typeOf(info),
+    parent_model: '',
+    format,
+    family: architecture,
+    families: [architecture],
+    parameter_size: sizeOf(parameters),
+    quantization_level: typeOf(info),
   };
 }
 
 function modelOf({ served, name, started }) {
   const { info, fingerprint } = served;
   const digest = createHash('sha256').update(`${name} ${fingerprint}`).digest('hex');
-  return { name, model: name, modified_at: new Date(1000 * started).toISOString(), size: info.fileBytes, digest, details: detailsOf(info) };
+  return {
+    name,
+    model: name,
+    modified_at: new Date(1000 * started).toISOString(),
+    size: info.fileBytes,
+    digest,
+    details: detailsOf(info),
+  };
 }
 
 function capabilitiesOf({ headless, thinking, vision }) {
@@ -46,10 +59,18 @@ function metadataOf({ architecture: name, parameters, contextLength, dim, layers
 async function show(site) {
   const { info } = site.served;
   const { details, modified_at: modified } = modelOf(site);
-  return { json: {
-    license: info.license ?? '', modelfile: '', parameters: '', template: await site.template(), modified_at: modified, details,
-    model_info: metadataOf(info), capabilities: capabilitiesOf(info),
-  } };
+  return {
+    json: {
+      license: info.license ?? '',
+      modelfile: '',
+      parameters: '',
+      template: await site.template(),
+      modified_at: modified,
+      details,
+      model_info: metadataOf(info),
+      capabilities: capabilitiesOf(info),
+    },
+  };
 }
 
 /** Nothing sends the model away. */

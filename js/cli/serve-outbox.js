@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What clients have not taken yet of their answers. Whoever makes an answer waits for room before he makes more of it, so that each holds a little; a
-// connection that takes less than the lowest rate while something waits for it is let go, and so is one that has stopped reading where
-// all of them together hold too much.
+// What clients have not taken yet of their answers. Whoever makes an answer waits for room before he makes more of it,
+// so that each holds a little; a connection that takes less than the lowest rate while something waits for it is let
+// go, and so is one that has stopped reading where all of them together hold too much.
 
 import { retryHeaders } from '../facades/openai-error.js';
 import { refusal } from './serve-refusal.js';
 
-/** What is taken at once counts for the time after it, for so many times that of who takes nothing: systems take a megabyte and then wait. */
+/**
+ * What is taken at once counts for the time after it, for so many times that of who takes nothing: systems take a
+ * megabyte and then wait.
+ */
 const BURST = 6;
 
 /** Who has taken nothing for so long has stopped reading. */
@@ -45,7 +48,10 @@ class Outbox {
     this.#response.write(bytes, () => this.#took(bytes.length));
   }
 
-  /** So many bytes are held for what is still to be written, until the answer has ended. Throws where there is no room for them. */
+  /**
+   * So many bytes are held for what is still to be written, until the answer has ended. Throws where there is no room
+   * for them.
+   */
   hold(bytes) {
     if (this.isOver) return;
     this.#add('held', bytes);
@@ -98,7 +104,8 @@ export class Outboxes {
   #bytes = 0;
 
   /**
-   * @param {{unsentOfAll: number, slowMs: number, rate: number}} limits bytes; how long a connection may take nothing; bytes a second
+   * @param {{unsentOfAll: number, slowMs: number, rate: number}} limits bytes; how long a connection may take nothing;
+   *   bytes a second
    * @param {{letGo: (why: 'slow' | 'full') => void, now?: () => number}} how letGo: is told of each
    */
   constructor(limits, { letGo, now = () => performance.now() }) {

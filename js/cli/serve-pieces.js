@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON of an answer in pieces, each made when the one before it has gone out: an answer of 40 MB is never there as one text, and none of its pieces
-// takes long to make.
+// JSON of an answer in pieces, each made when the one before it has gone out: an answer of 40 MB is never there as one
+// text, and none of its pieces takes long to make.
 
 import { isObject } from '../shared/kinds.js';
 
@@ -13,7 +13,10 @@ const LETTERS = 16;
 
 const isRow = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
-/** What is left of so many values; less than 0, and it is not looked at any further, where there are more. Only arrays of JSON's are looked into. */
+/**
+ * What is left of so many values; less than 0, and it is not looked at any further, where there are more. Only arrays
+ * of JSON's are looked into.
+ */
 function leftOf(value, most) {
   if (!isObject(value)) return most - 1 - (typeof value === 'string' ? value.length / LETTERS : 0);
   let left = most - 1 - (isRow(value) ? value.length : 0);
@@ -47,7 +50,11 @@ function* partsOfObject(value) {
   yield before === '{' ? '{}' : '}';
 }
 
-/** Values of an array, as many at once as there is room for. @param {Iterable<any>} values @returns {Generator<string>} */
+/**
+ * Values of an array, as many at once as there is room for.
+ * @param {Iterable<any>} values
+ * @returns {Generator<string>}
+ */
 function* partsOfArray(values) {
   let before = '[';
   let run = [];
@@ -82,7 +89,8 @@ function* partsOfArray(values) {
 
 /** A row of numbers. @param {ArrayLike<any>} row */
 function* partsOfNumbers(row) {
-  for (let at = 0; at < row.length; at += RUN) yield (at ? ',' : '[') + Array.prototype.slice.call(row, at, at + RUN).join(',');
+  for (let at = 0; at < row.length; at += RUN)
+    yield (at ? ',' : '[') + Array.prototype.slice.call(row, at, at + RUN).join(',');
   yield row.length ? ']' : '[]';
 }
 
@@ -96,8 +104,8 @@ function* partsOf(value) {
 }
 
 /**
- * What JSON.stringify() says of a value that is none but JSON's, in pieces of 64 KiB and a bit. Arrays of numbers may be typed ones, and any array an
- * iterable that makes its values when they are written.
+ * What JSON.stringify() says of a value that is none but JSON's, in pieces of 64 KiB and a bit. Arrays of numbers may
+ * be typed ones, and any array an iterable that makes its values when they are written.
  * @returns {Generator<string>}
  */
 export function* jsonPieces(value) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Who waits before anything is made for him. So many replies are under way as the engine makes side by side, and a few more, so that it never wants
-// for one; all others wait here, where one costs the bytes of its body and no work. Places go to the key that has the fewest, then to the one that
-// has held them for the shortest time of late, then to the connection that has, then to who came first. Lists of texts and replies in the background
-// have places of their own, behind those of replies, and so has what wants no reply (tokens of a text). Nobody has all places with what is prepared.
+// Who waits before anything is made for him. So many replies are under way as the engine makes side by side, and a few
+// more, so that it never wants for one; all others wait here, where one costs the bytes of its body and no work. Places
+// go to the key that has the fewest, then to the one that has held them for the shortest time of late, then to the
+// connection that has, then to who came first. Lists of texts and replies in the background have places of their own,
+// behind those of replies, and so has what wants no reply (tokens of a text). Nobody has all places with what is
+// prepared.
 
 import { retryHeaders } from '../facades/openai-error.js';
 import { WAITING, WAITING_BEHIND } from '../shared/waiting.js';
@@ -13,10 +15,15 @@ import { refusal } from './serve-refusal.js';
 const ASKS = 4;
 const OWN_ASKS = 2;
 
-/** Bytes of a request from which on two of them that the model has not begun with are as many as one key, or one connection without, may have. */
+/**
+ * Bytes of a request from which on two of them that the model has not begun with are as many as one key, or one
+ * connection without, may have.
+ */
 const HEAVY = 2 ** 16;
 
-/** Seconds after which clients repeat by what they are told; those of the official client wait no longer than a minute. */
+/**
+ * Seconds after which clients repeat by what they are told; those of the official client wait no longer than a minute.
+ */
 const MOST_SECONDS = 60;
 
 /** What is taken for the time of a reply until one has ended; then the share of each further one in it. */
@@ -33,7 +40,10 @@ class Lane {
   account = new Account();
 }
 
-/** Keys that have asked in so many milliseconds are there; those that have done so in so many are busy, whether they have a place or not. */
+/**
+ * Keys that have asked in so many milliseconds are there; those that have done so in so many are busy, whether they
+ * have a place or not.
+ */
 const OTHERS_MS = 60_000;
 const BUSY_MS = 2000;
 
@@ -51,13 +61,15 @@ function isLess(a, b) {
  * @property {number} guest the number of his connection
  * @property {import('node:net').Socket} socket
  * @property {import('./serve-body.js').Body} body that he has sent
- * @property {<T>(work: () => T) => Promise<Awaited<T>>} turn does what takes this thread some milliseconds, when it is his turn
+ * @property {<T>(work: () => T) => Promise<Awaited<T>>} turn does what takes this thread some milliseconds, when it is
+ *   his turn
  * @property {(end: () => void) => void} whenGone what then ends
  */
 
 /**
  * @typedef {object} Place
- * @property {Promise<void> | null} turn when it comes; null: it has. It rejects when the server ends, and when who waits has left
+ * @property {Promise<void> | null} turn when it comes; null: it has. It rejects when the server ends, and when who
+ *   waits has left
  * @property {boolean} isWaiting
  * @property {() => void} begin the model has begun
  * @property {() => void} leave it; also while it is waited for
@@ -75,8 +87,9 @@ export class Queue {
   #ms = {};                   // that one of a kind takes, from its place on; undefined: none has ended
 
   /**
-   * @param {{most?: number, parallel: () => number, observe?: (seconds: number) => void, now?: () => number}} options most: who may wait;
-   *   parallel: replies that the engine makes side by side; observe: is told how long each has waited
+   * @param {{most?: number, parallel: () => number, observe?: (seconds: number) => void, now?: () => number}} options
+   *   most: who may wait; parallel: replies that the engine makes side by side; observe: is told how long each has
+   *   waited
    */
   constructor({ most = 512, parallel, observe = () => {}, now = () => performance.now() }) {
     this.#most = most;
@@ -90,17 +103,26 @@ export class Queue {
 
   /**
    * A place, or a wait for one. Throws what tells a client to come again where too many wait.
-   * @param {{key: number, socket: object, weight?: number, kind?: 'reply' | 'behind' | 'ask', bytes?: number}} who weight: replies that it makes at
-   *   once; bytes: of its request
+   * @param {{key: number, socket: object, weight?: number, kind?: 'reply' | 'behind' | 'ask', bytes?: number}} who
+   *   weight: replies that it makes at once; bytes: of its request
    * @returns {Place}
    */
   enter({ key, socket, weight = 1, kind = 'reply', bytes = 0 }) {
     const most = kind === 'behind' ? 2 * this.#parallel() : WAITING;      // a list is worked at in parts of that size
     const ticket = {
-      kind, weight: Math.max(1, Math.min(weight, most)), lanes: [this.#laneOf(this.#keys, key), this.#laneOf(this.#sockets, socket)],
-      isKeyed: key > 0, part: 1 / (bytes > HEAVY ? 2 : Math.max(2, Math.ceil(this.#places / 2))), isPrepared: false, isWaiting: true,
-      arrived: this.#now(), begun: null, turn: null, settle: null,
-      begin: () => this.#prepared(ticket), leave: () => this.#leave(ticket),
+      kind,
+      weight: Math.max(1, Math.min(weight, most)),
+      lanes: [this.#laneOf(this.#keys, key), this.#laneOf(this.#sockets, socket)],
+      isKeyed: key > 0,
+      part: 1 / (bytes > HEAVY ? 2 : Math.max(2, Math.ceil(this.#places / 2))),
+      isPrepared: false,
+      isWaiting: true,
+      arrived: this.#now(),
+      begun: null,
+      turn: null,
+      settle: null,
+      begin: () => this.#prepared(ticket),
+      leave: () => this.#leave(ticket),
     };
     for (const lane of ticket.lanes) lane.asked = ticket.arrived;
     this.#wait(ticket);
@@ -111,12 +133,18 @@ export class Queue {
     return ticket;
   }
 
-  /** Seconds until what waits now has had its turn, as far as that can be told. @param {'reply' | 'behind' | 'ask'} [kind] */
+  /**
+   * Seconds until what waits now has had its turn, as far as that can be told.
+   * @param {'reply' | 'behind' | 'ask'} [kind]
+   */
   retryAfter(kind = 'reply') {
     const isAsk = kind === 'ask';
     const waiting = this.#waiting.reduce((sum, one) => sum + ((one.kind === 'ask') === isAsk ? one.weight : 0), 0);
     const running = Math.max(1, isAsk ? this.#running.ask : this.#running.reply + this.#running.behind);
-    return Math.max(1, Math.min(MOST_SECONDS, Math.ceil((waiting * (this.#ms[isAsk ? 'ask' : 'reply'] ?? FIRST_MS)) / running / 1000)));
+    return Math.max(
+      1,
+      Math.min(MOST_SECONDS, Math.ceil((waiting * (this.#ms[isAsk ? 'ask' : 'reply'] ?? FIRST_MS)) / running / 1000)),
+    );
   }
 
   /** Sends everybody away who waits. @param {Error} reason */
@@ -145,7 +173,10 @@ export class Queue {
     return ticket;
   }
 
-  /** One more waits than may: of the key, then the connection, that has the most waiting, the last one goes. Throws where that is the newcomer. */
+  /**
+   * One more waits than may: of the key, then the connection, that has the most waiting, the last one goes. Throws
+   * where that is the newcomer.
+   */
   #sendAway(newcomer) {
     const rankOf = ({ lanes }) => lanes.map(({ waiting }) => waiting);
     const most = this.#waiting.reduce((last, one) => (isLess(rankOf(one), rankOf(last)) ? last : one), newcomer);
@@ -221,13 +252,18 @@ export class Queue {
     const own = this.#ownPlaces(now);
     for (const ticket of this.#waiting) {
       if (ticket.kind !== kind || !this.#mayHave(ticket, own)) continue;
-      const rank = ticket.lanes.flatMap(({ running, account }) => [running, account.used(now)]);      // of equals who came first
+      // of equals who came first
+      const rank = ticket.lanes.flatMap(({ running, account }) => [running, account.used(now)]);
       if (!best || isLess(rank, best.rank)) best = { ticket, rank };
     }
     return best?.ticket;
   }
 
-  /** Whether a key, or a connection without, may have more of a kind. @param {object} ticket @param {number} most places of a key */
+  /**
+   * Whether a key, or a connection without, may have more of a kind.
+   * @param {object} ticket
+   * @param {number} most places of a key
+   */
   #mayHave({ kind, lanes: [keyed, own], isKeyed, part, weight }, most) {
     const { asks, unbegun } = isKeyed ? keyed : own;
     if (kind === 'ask') return asks < OWN_ASKS;
@@ -236,9 +272,9 @@ export class Queue {
   }
 
   /**
-   * Places that a key which waits may have. Replies side by side share the time of each step, so it has no more of them than its share where others
-   * are busy. Where others have only asked of late, it leaves them a quarter of the places: a newcomer need not wait until a long reply of somebody
-   * else's has ended.
+   * Places that a key which waits may have. Replies side by side share the time of each step, so it has no more of them
+   * than its share where others are busy. Where others have only asked of late, it leaves them a quarter of the places:
+   * a newcomer need not wait until a long reply of somebody else's has ended.
    */
   #ownPlaces(now) {
     const parallel = this.#parallel();
@@ -260,6 +296,9 @@ export class Queue {
     const { reply, behind } = this.#running;
     const parallel = this.#parallel();
     if (kind === 'ask') return true;
-    return reply + behind + weight <= parallel + WAITING && (kind === 'reply' || behind + weight <= parallel + WAITING_BEHIND);
+    return (
+      reply + behind + weight <= parallel + WAITING &&
+      (kind === 'reply' || behind + weight <= parallel + WAITING_BEHIND)
+    );
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work that waits for its place looks like the work that it becomes. A place is held until that has ended, though nobody may read it any more.
+// Work that waits for its place looks like the work that it becomes. A place is held until that has ended, though
+// nobody may read it any more.
 
 import { chatRequest } from '../facades/openai.js';
 import { messagesRequest } from '../facades/messages-request.js';
@@ -17,12 +18,16 @@ const CHECKS = {
 };
 
 /** Whether a request wants pieces. @param {import('../facades/openai-api.js').Making} making */
-const streams = ({ wire, unlessNo }, { stream }) => wire !== undefined && (unlessNo ? stream !== false : stream === true);
+const streams = ({ wire, unlessNo }, { stream }) =>
+  wire !== undefined && (unlessNo ? stream !== false : stream === true);
 
 const countOf = (value) => (Array.isArray(value) && typeof value[0] !== 'number' ? value.length : 1);
 const numberOf = (value) => (Number.isInteger(value) ? value : 1);
 
-/** What a request asks for at once, and whether behind all others, as lists of texts are. What is wrong with it others say. */
+/**
+ * What a request asks for at once, and whether behind all others, as lists of texts are. What is wrong with it others
+ * say.
+ */
 function loadOf(path, { wire }, body) {
   const { prompt, input, documents, n, best_of: most, priority } = isRecord(body) ? body : {};
   const isBehind = !wire || priority === 'background' || priority > 0;
@@ -68,9 +73,10 @@ const replyAt = (place, begin) => new Reply((push) => {
 });
 
 /**
- * Work for a request, now or in its turn. Of a response that is made in the background the client is told at once that it waits.
- * @param {{queue: import('./serve-queue.js').Queue, model: any, path: string, making: import('../facades/openai-api.js').Making,
- *   body: any, asker: import('./serve-queue.js').Asker}} asked
+ * Work for a request, now or in its turn. Of a response that is made in the background the client is told at once that
+ * it waits.
+ * @param {{queue: import('./serve-queue.js').Queue, model: any, path: string, making:
+ *   import('../facades/openai-api.js').Making, body: any, asker: import('./serve-queue.js').Asker}} asked
  * @param {(body: any, model: any) => any} begin
  */
 export function inTurn({ queue, model, path, making, body, asker }, begin) {

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
-// What a server says no with: a status, and an error as the OpenAI API has it, which other APIs have in another shape (facades/api-errors.js).
+// What a server says no with: a status, and an error as the OpenAI API has it, which other APIs have in another shape
+// (facades/api-errors.js).
 
 import { errorIn } from '../facades/dialect.js';
 import { retryHeaders } from '../facades/openai-error.js';
 
 /** Where `type` and `code` are not the status's own. */
 const KINDS = {
-  400: ['invalid_request_error', 'invalid_request'], 401: ['authentication_error', 'invalid_api_key'], 403: ['permission_error', 'forbidden'],
-  404: ['invalid_request_error', 'not_found'], 405: ['invalid_request_error', 'method_not_allowed'], 408: ['invalid_request_error', 'timeout'],
-  413: ['invalid_request_error', 'too_large'], 415: ['invalid_request_error', 'unsupported_media_type'],
+  400: ['invalid_request_error', 'invalid_request'],
+  401: ['authentication_error', 'invalid_api_key'],
+  403: ['permission_error', 'forbidden'],
+  404: ['invalid_request_error', 'not_found'],
+  405: ['invalid_request_error', 'method_not_allowed'],
+  408: ['invalid_request_error', 'timeout'],
+  413: ['invalid_request_error', 'too_large'],
+  415: ['invalid_request_error', 'unsupported_media_type'],
   429: ['rate_limit_error', 'rate_limit_exceeded'],
-  431: ['invalid_request_error', 'headers_too_large'], 499: ['invalid_request_error', 'gone'], 501: ['server_error', 'not_implemented'],
+  431: ['invalid_request_error', 'headers_too_large'],
+  499: ['invalid_request_error', 'gone'],
+  501: ['server_error', 'not_implemented'],
 };
 
 class Refusal extends Error {

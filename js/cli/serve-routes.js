@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a server answers to which path: the OpenAI API's, other APIs', and those of llama-server that its clients use. A handler gives `json`, a
-// `text` with its type, or a `completion`, made in the scope of the key that asks; what it throws becomes an error. Nothing in
-// a request names a file, a path or a template.
+// What a server answers to which path: the OpenAI API's, other APIs', and those of llama-server that its clients use. A
+// handler gives `json`, a `text` with its type, or a `completion`, made in the scope of the key that asks; what it
+// throws becomes an error. Nothing in a request names a file, a path or a template.
 
 import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../facades/openai-api.js';
 import { Shelves } from '../facades/responses-store.js';
@@ -69,7 +69,10 @@ const create = (path) => (site, body, asker) => {
   const model = modelFor(site, asker);
   const making = ALL[path];
   const begin = (given, used) => making.begin(used, given, identityOf(site), shelfOf(site, asker.key));
-  return { completion: inTurn({ queue: site.served.queue, model, path, making, body, asker }, begin), wire: making.wire };
+  return {
+    completion: inTurn({ queue: site.served.queue, model, path, making, body, asker }, begin),
+    wire: making.wire,
+  };
 };
 
 /** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */
@@ -117,16 +120,29 @@ function slots({ served, slots: allowed }) {
   if (!allowed) throw refusal(501, 'Slots are shown with --slots only.');
   const jobs = served.jobs.filter(({ phase }) => phase !== 'waiting');
   const { contextSize: n_ctx, parallel } = served.info;
-  return { json: Array.from({ length: parallel }, (_, id) => ({
-    id, n_ctx, is_processing: id < jobs.length, n_prompt_tokens: jobs[id]?.total ?? 0, n_prompt_tokens_processed: jobs[id]?.done ?? 0,
-  })) };
+  return {
+    json: Array.from({ length: parallel }, (_, id) => ({
+      id,
+      n_ctx,
+      is_processing: id < jobs.length,
+      n_prompt_tokens: jobs[id]?.total ?? 0,
+      n_prompt_tokens_processed: jobs[id]?.done ?? 0,
+    })),
+  };
 }
 
 /** By path and method. */
 const ROUTES = {
-  '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
-  '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
-  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), ...tokenRoutes(checkName, shelfOf, modelFor),
+  '/health': { GET: health },
+  '/metrics': { GET: metrics },
+  '/models': { GET: models },
+  '/models/{id}': { GET: model },
+  '/props': { GET: props },
+  '/slots': { GET: slots },
+  ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
+  ...Object.fromEntries(keptRoutes),
+  ...ollamaRoutes(checkOllama),
+  ...tokenRoutes(checkName, shelfOf, modelFor),
   '/': { GET: root },
 };
 
@@ -135,7 +151,8 @@ const BODILESS = ['/responses/{id}/cancel'];
 
 /**
  * Where a path leads, with /v1 or without.
- * @returns {{path: string, methods: Record<string, Function>, id: string, query: URLSearchParams, bodiless: boolean} | null} path: as it is counted
+ * @returns {{path: string, methods: Record<string, Function>, id: string, query: URLSearchParams, bodiless: boolean} |
+ *   null} path: as it is counted
  */
 export function routeOf(url) {
   const path = pathOf(url);

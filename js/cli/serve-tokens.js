@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts as tokens and back, for who wants no reply: llama-server's paths, vLLM's of the same names, which lm-eval asks for what it needs of a
-// tokenizer, and how many tokens the prompt of a request would have.
+// Texts as tokens and back, for who wants no reply: llama-server's paths, vLLM's of the same names, which lm-eval asks
+// for what it needs of a tokenizer, and how many tokens the prompt of a request would have.
 
 import { messagesRequest } from '../facades/messages-request.js';
 import { chatRequest } from '../facades/openai.js';
@@ -10,7 +10,10 @@ import { Reader } from '../facades/responses-store.js';
 import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
-/** The longest text to tokenize, in letters, and the most tokens to make a text of: it is one piece of work, for which replies wait. */
+/**
+ * The longest text to tokenize, in letters, and the most tokens to make a text of: it is one piece of work, for which
+ * replies wait.
+ */
 const MOST_TEXT = 2 ** 20;
 const MOST_IDS = 2 ** 17;
 
@@ -20,7 +23,8 @@ const RUN = 2 ** 12;
 /** @param {Record<string, boolean>} wanted by a field's name */
 function refuseWanted(wanted) {
   const [field] = Object.keys(wanted).filter((name) => wanted[name]);
-  if (field) throw refusal(400, `${field} is not supported by this version.`, { param: field, code: 'unsupported_parameter' });
+  if (field)
+    throw refusal(400, `${field} is not supported by this version.`, { param: field, code: 'unsupported_parameter' });
 }
 
 /** A text by its field. */
@@ -54,7 +58,8 @@ async function tokensOf(model, text, isWhole) {
 
 /** What each of many tokens becomes, made when it is written. @returns {Promise<Iterable<any>>} */
 async function eachOf(model, ids, { turn }, make) {
-  const different = await turn(() => [...new Set(ids)]);      // a million letters are a million tokens at worst, but not as many different ones
+  // a million letters are a million tokens at worst, but not as many different ones
+  const different = await turn(() => [...new Set(ids)]);
   const bytes = await model.detokenize(different, { bytes: true });
   const pieces = new Map();
   for (let at = 0; at < bytes.length; at += RUN) {
@@ -77,7 +82,10 @@ function lettersIn(value) {
 
 // --- vLLM's ---
 
-/** By their texts the tokens that clients know by name, as far as their ids are known: the only ones that a text alone can be. */
+/**
+ * By their texts the tokens that clients know by name, as far as their ids are known: the only ones that a text alone
+ * can be.
+ */
 async function namedTokens(model) {
   const { endTokens, added = NOTHING_ADDED } = model.info;
   const ids = [...new Set([...endTokens, ...added.before, ...added.after])];
@@ -91,19 +99,34 @@ async function promptTokens(model, { prompt, add_special_tokens: isWhole }) {
   return named === undefined ? tokensOf(model, prompt, isWhole !== false) : [named];
 }
 
-/** The tokens of a request's conversation, as the template writes it out. @param {string} field its name in the request */
-async function conversationTokens(model, { messages, options: { thinking, tools, continue: goesOn } }, field, generationPrompt = true) {
+/**
+ * The tokens of a request's conversation, as the template writes it out.
+ * @param {string} field its name in the request
+ */
+async function conversationTokens(
+  model,
+  { messages, options: { thinking, tools, continue: goesOn } },
+  field,
+  generationPrompt = true,
+) {
   if (lettersIn([messages, tools]) > MOST_TEXT) throw badParam(field, `are longer than ${MOST_TEXT} letters`);
   return model.tokenize(messages, { thinking, tools, continue: goesOn, generationPrompt });
 }
 
-const chatTokens = (model, body) => conversationTokens(model, chatRequest(body), 'messages', body.add_generation_prompt !== false);
+const chatTokens = (model, body) =>
+  conversationTokens(model, chatRequest(body), 'messages', body.add_generation_prompt !== false);
 
 async function counted(model, body, asker) {
-  const ids = body.messages === undefined ? await promptTokens(model, { ...body, prompt: textOf(body, 'prompt') }) : await chatTokens(model, body);
+  const ids =
+    body.messages === undefined
+      ? await promptTokens(model, { ...body, prompt: textOf(body, 'prompt') })
+      : await chatTokens(model, body);
   const textIn = (id, piece) => (typeof piece === 'string' ? piece : '\uFFFD');
   const texts = body.return_token_strs === true ? await eachOf(model, ids, asker, textIn) : null;
-  return { json: { count: ids.length, max_model_len: model.info.contextSize, tokens: ids, token_strs: texts }, holds: 8 * ids.length };
+  return {
+    json: { count: ids.length, max_model_len: model.info.contextSize, tokens: ids, token_strs: texts },
+    holds: 8 * ids.length,
+  };
 }
 
 const NAMES = ['bos_token', 'eos_token', 'pad_token', 'unk_token'];
@@ -112,11 +135,19 @@ const NAMES = ['bos_token', 'eos_token', 'pad_token', 'unk_token'];
 async function tokenizerInfo(model, { template }) {
   const { specialTokens = {}, contextSize, added = NOTHING_ADDED } = model.info;
   const named = await namedTokens(model);
-  const texts = Object.fromEntries(NAMES.map((name) => [name, named.has(specialTokens[name]) ? specialTokens[name] : null]));
-  return { json: {
-    ...texts, add_bos_token: added.before.length > 0, add_eos_token: added.after.length > 0, model_max_length: contextSize,
-    clean_up_tokenization_spaces: false, chat_template: await template(),
-  } };
+  const texts = Object.fromEntries(
+    NAMES.map((name) => [name, named.has(specialTokens[name]) ? specialTokens[name] : null]),
+  );
+  return {
+    json: {
+      ...texts,
+      add_bos_token: added.before.length > 0,
+      add_eos_token: added.after.length > 0,
+      model_max_length: contextSize,
+      clean_up_tokenization_spaces: false,
+      chat_template: await template(),
+    },
+  };
 }
 
 // --- of requests ---
@@ -124,11 +155,15 @@ async function tokenizerInfo(model, { template }) {
 /** Tokens that say what is filled in (reply/fill-in.js). */
 const MARKS = 3;
 
-/** Tokens of a request's prompts, as its usage would say. @type {Record<string, (model: any, body: any, shelf: () => any) => Promise<number>>} */
+/**
+ * Tokens of a request's prompts, as its usage would say.
+ * @type {Record<string, (model: any, body: any, shelf: () => any) => Promise<number>>}
+ */
 const INPUTS = {
   '/chat/completions': async (model, body) => (await chatTokens(model, body)).length,
   '/messages': async (model, body) => (await conversationTokens(model, messagesRequest(body), 'messages')).length,
-  '/responses': async (model, body, shelf) => (await conversationTokens(model, responsesRequest(body, new Reader(shelf())), 'input')).length,
+  '/responses': async (model, body, shelf) =>
+    (await conversationTokens(model, responsesRequest(body, new Reader(shelf())), 'input')).length,
   '/completions': async (model, body) => {
     const { prompts, options: { suffix } } = completionRequest(body, model.info);
     if (lettersIn([prompts, suffix]) > MOST_TEXT) throw badParam('prompt', `is longer than ${MOST_TEXT} letters`);
@@ -168,7 +203,8 @@ async function applyTemplate(model, body) {
  * By path and method.
  * @param {(site: any, name: unknown) => void} checkName throws where a request names another model
  * @param {(site: any, key: number) => import('../facades/responses-store.js').Shelf} shelfOf
- * @param {(site: any, asker: import('./serve-queue.js').Asker) => any} modelFor what has tokenize() and detokenize(), each in its place
+ * @param {(site: any, asker: import('./serve-queue.js').Asker) => any} modelFor what has tokenize() and detokenize(),
+ *   each in its place
  */
 export function tokenRoutes(checkName, shelfOf, modelFor) {
   const post = (work) => ({ POST: async (site, body, asker) => work(modelFor(site, asker), body, asker) });
@@ -178,8 +214,12 @@ export function tokenRoutes(checkName, shelfOf, modelFor) {
       return { input_tokens: await count(modelFor(site, asker), body, () => shelfOf(site, asker.key)) };
     };
     // Anthropic's has another name, and says nothing else.
-    if (path === '/messages') return ['/messages/count_tokens', { POST: async (...asked) => ({ json: await input(...asked) }) }];
-    return [`${path}/input_tokens`, { POST: async (...asked) => ({ json: { object: 'response.input_tokens', ...await input(...asked) } }) }];
+    if (path === '/messages')
+      return ['/messages/count_tokens', { POST: async (...asked) => ({ json: await input(...asked) }) }];
+    return [
+      `${path}/input_tokens`,
+      { POST: async (...asked) => ({ json: { object: 'response.input_tokens', ...(await input(...asked)) } }) },
+    ];
   });
   return {
     '/tokenize': post(tokenize), '/detokenize': post(detokenize), '/apply-template': post(applyTemplate),

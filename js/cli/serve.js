@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `quern serve`: loads a model and answers the requests of the OpenAI API, and of others, with it until it is told to end.
+// `quern serve`: loads a model and answers the requests of the OpenAI API, and of others, with it until it is told to
+// end.
 
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
@@ -23,7 +24,10 @@ const FLUSH_MS = 2000;
 /** Replies side by side, where nothing is said. */
 const PARALLEL = 8;
 
-/** Who may wait, where nothing is said, and at most; connections and requests beside those: of who is answered, or told that too many wait. */
+/**
+ * Who may wait, where nothing is said, and at most; connections and requests beside those: of who is answered, or told
+ * that too many wait.
+ */
 const QUEUE = 512;
 const MOST_QUEUE = 8192;
 const BESIDE = 512;
@@ -37,8 +41,9 @@ function threadsFor(cores) {
 }
 
 function keysOf(given = [], { QUERN_API_KEY }) {
-  const keys = [...given, ...QUERN_API_KEY ? [QUERN_API_KEY] : []];
-  if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key))) throw badParam('--api-key', 'must be visible ASCII letters without spaces');
+  const keys = [...given, ...(QUERN_API_KEY ? [QUERN_API_KEY] : [])];
+  if (keys.some((key) => !/^[\x21-\x7e]+$/.test(key)))
+    throw badParam('--api-key', 'must be visible ASCII letters without spaces');
   return keys;
 }
 
@@ -58,7 +63,10 @@ function readFlags(values, env) {
     throw badParam('--host', `${host} lets other machines in, so it needs a key: set QUERN_API_KEY, or give --api-key`);
   }
   return {
-    host, keys, port: wholeOf(values.port ?? '8080', '--port', [0, 65_535]), graceMs: 1000 * wholeOf(values.grace ?? '30', '--grace', [0, 3600]),
+    host,
+    keys,
+    port: wholeOf(values.port ?? '8080', '--port', [0, 65_535]),
+    graceMs: 1000 * wholeOf(values.grace ?? '30', '--grace', [0, 3600]),
     queue: wholeOf(values.queue ?? String(QUEUE), '--queue', [0, MOST_QUEUE]),
     allowHosts: values['allow-host'], corsOrigins: originsOf(values['cors-origin']),
   };
@@ -71,10 +79,16 @@ function siteOf(model, options, values, served, metrics) {
   const file = fileOf(model);
   let template;
   return {
-    served, metrics, file, name: values['model-name'] ?? file.replace(/\.gguf$/i, ''), onlyName: values['model-name'] !== undefined,
-    version: createRequire(import.meta.url)('../package.json').version, slots: values.slots ?? false,
+    served,
+    metrics,
+    file,
+    name: values['model-name'] ?? file.replace(/\.gguf$/i, ''),
+    onlyName: values['model-name'] !== undefined,
+    version: createRequire(import.meta.url)('../package.json').version,
+    slots: values.slots ?? false,
     sharesCaches: values['share-caches'] ?? false,
-    template: () => (template ??= openHeaders(model, { ...options, signal: undefined }).then((engine) => engine.chatTemplate())),
+    template: () =>
+      (template ??= openHeaders(model, { ...options, signal: undefined }).then((engine) => engine.chatTemplate())),
     started: Math.floor(Date.now() / 1000),
   };
 }
@@ -99,7 +113,10 @@ export async function serve({ model, values, load: options }) {
   const loadIt = () => load(model, { ...how, onProgress: downloadProgress() }).finally(() => showStatus(''));
   const served = new ServedModel({ load: loadIt, metrics, say, queue: { most: queue } });
   const site = siteOf(model, how, values, served, metrics);
-  const http = new HttpServer(site, new Guard({ host, ...rules }), { connections: queue + BESIDE, underWay: queue + BESIDE });
+  const http = new HttpServer(site, new Guard({ host, ...rules }), {
+    connections: queue + BESIDE,
+    underWay: queue + BESIDE,
+  });
   const at = `http://${host.includes(':') ? `[${host}]` : host}:${await http.listen(port, host).catch(portTaken(port))}/v1`;
   try {
     await served.open();

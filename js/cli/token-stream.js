@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tokens of a text that comes in pieces, in the memory of a part of it: a text is cut where that changes none of its tokens. One without
-// such a place is taken as a whole.
+// The tokens of a text that comes in pieces, in the memory of a part of it: a text is cut where that changes none of
+// its tokens. One without such a place is taken as a whole.
 
 /** Bytes that make a part. */
 const PART = 1 << 18;
@@ -18,8 +18,8 @@ const isPrinted = (byte) => byte > 0x20 && byte < 0x7f;
 const beginsWord = (byte) => isPrinted(byte) || (byte > 0xc2 && byte < 0xe0) || byte > 0xe3;
 
 /**
- * The last place in a text where it can be cut: Qwen's split (src/text/pieces.c) never goes on behind a digit, from a line end to what is no
- * space, nor from another character to a space. 0: there is none.
+ * The last place in a text where it can be cut: Qwen's split (src/text/pieces.c) never goes on behind a digit, from a
+ * line end to what is no space, nor from another character to a space. 0: there is none.
  */
 export function cutOf(bytes) {
   for (let at = bytes.length - 1; at > 0; at--) {
@@ -29,7 +29,10 @@ export function cutOf(bytes) {
   return 0;
 }
 
-/** Whether texts can be cut at all: not where tokens are joined by scores, nor where a special one may lie across such a place. */
+/**
+ * Whether texts can be cut at all: not where tokens are joined by scores, nor where a special one may lie across such a
+ * place.
+ */
 function canCut(engine) {
   const { tokenizer, tokens } = engine.facts;
   for (let id = 0; id < tokens; id++) {
@@ -72,7 +75,8 @@ export class TokenStream {
     const end = endOf(bytes);
     this.#held = [bytes.subarray(end)];
     this.#size -= end;
-    this.#wanted = Math.max(this.#part, 2 * this.#size);    // a text without a place to cut is not searched again for each part
+    // a text without a place to cut is not searched again for each part
+    this.#wanted = Math.max(this.#part, 2 * this.#size);
     return end ? this.#engine.tokenize(bytes.subarray(0, end)) : NO_IDS;
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tokens around others: those that a model's files want before and behind a plain text (facts.added). A chat's template writes its own.
+// Tokens around others: those that a model's files want before and behind a plain text (facts.added). A chat's template
+// writes its own.
 
 /**
  * @param {Int32Array} ids

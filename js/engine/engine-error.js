@@ -17,7 +17,8 @@ const planDetail = ({ total, limit, largest }) => ({ needed: total, allowed: lim
 export function engineError({ wasm, heap, engine, plan }, status, phase) {
   const code = heap.cString(wasm._wasm_status_name(status));
   if (wasm._wasm_error_code(engine) !== status) {
-    const message = status === ERR_EMPTY ? 'There is nothing to do: the text is empty.' : `The engine refused the call (${code}).`;
+    const message =
+      status === ERR_EMPTY ? 'There is nothing to do: the text is empty.' : `The engine refused the call (${code}).`;
     return new QuernError(code, message, { phase });
   }
   const rule = heap.cString(wasm._wasm_error_rule(engine));

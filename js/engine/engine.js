@@ -33,7 +33,8 @@ const TEMPLATES = { chat: 0, tools: 2 };
  * @property {number} token
  * @property {number} kind of a token: of tokenizer.ggml.token_type
  * @property {string} text that a token completes; at an end what is left
- * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of images that are to be looked at
+ * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of images that are
+ *   to be looked at
  * @property {number} total
  * @property {number} cached
  * @property {'stop' | 'length' | 'error' | 'context' | undefined} end and with an error that
@@ -48,7 +49,8 @@ const PAGE = 32;
 
 /** What weights become: those of layers, the embeddings. One word is for both. */
 function quantized(wanted) {
-  const { weights = 'none', embeddings = 'none' } = typeof wanted === 'string' ? { weights: wanted, embeddings: wanted } : wanted ?? {};
+  const { weights = 'none', embeddings = 'none' } =
+    typeof wanted === 'string' ? { weights: wanted, embeddings: wanted } : (wanted ?? {});
   return { quantize: Math.max(0, QUANTIZED.indexOf(weights)), embeddings: Math.max(0, QUANTIZED.indexOf(embeddings)) };
 }
 
@@ -73,9 +75,10 @@ export class Engine {
 
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
-   * @param {object} options those of ENGINE; what is not given is 0. memoryLimit: bytes that the memory may grow to; fileSize: of the first of
-   *   `files`; restSize: of the others; backend: a row of src/compute/backends.c, and its device: `answer()` resolves with the milliseconds that it
-   *   took for what was asked last, and rejects when it is lost
+   * @param {object} options those of ENGINE; what is not given is 0. memoryLimit: bytes that the memory may grow to;
+   *   fileSize: of the first of `files`; restSize: of the others; backend: a row of src/compute/backends.c, and its
+   *   device: `answer()` resolves with the milliseconds that it took for what was asked last, and rejects when it is
+   *   lost
    */
   constructor({ wasm, memory }, options) {
     this.#wasm = wasm;
@@ -89,8 +92,16 @@ export class Engine {
       this.#heap.float64(table, ENGINE.length).set(ENGINE.map((name) => Number(values[name] ?? 0)));
       return wasm._wasm_new(table);
     });
-    if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
-    this.part = (Part) => new Part({ wasm, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
+    if (!this.#engine)
+      throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
+    this.part = (Part) =>
+      new Part({
+        wasm,
+        heap: this.#heap,
+        engine: this.#engine,
+        out: this.#out,
+        check: (status) => this.#check(status),
+      });
   }
 
   // --- loading ---
@@ -135,13 +146,20 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  /** The chat template; '' where the file has none. @param {boolean} [tools] of conversations with tools, which may have one of their own */
+  /**
+   * The chat template; '' where the file has none.
+   * @param {boolean} [tools] of conversations with tools, which may have one of their own
+   */
   chatTemplate(tools = false) {
-    const template = (which) => this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, which, this.#out), this.#out);
+    const template = (which) =>
+      this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, which, this.#out), this.#out);
     return (tools && template(TEMPLATES.tools)) || template(TEMPLATES.chat);
   }
 
-  /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given; and pages of the cache. */
+  /**
+   * Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given;
+   * and pages of the cache.
+   */
   memory() {
     const used = this.#wasm._wasm_memory_used(this.#engine);
     const peak = this.#wasm._wasm_memory_peak(this.#engine);
@@ -153,7 +171,10 @@ export class Engine {
     return { pages: this.#facts ? Math.floor(this.#facts.kvPositions / PAGE) + 2 : 0, used, remembered };
   }
 
-  /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, rows computed again for that, and steps by size. */
+  /**
+   * Since the load: steps, the rows they computed, how often a reply had to let go of its pages, rows computed again
+   * for that, and steps by size.
+   */
   work() {
     const facts = this.#scheduled();
     const [,,,, steps, rows, letGo, recomputed] = facts;
@@ -174,11 +195,21 @@ export class Engine {
 
   // --- text ---
 
-  /** A text on its way to tokens. @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} [mode] @param {number} [sentinel] */
+  /**
+   * A text on its way to tokens.
+   * @param {string | Uint8Array} text
+   * @param {'plain' | 'text' | 'chat'} [mode]
+   * @param {number} [sentinel]
+   */
   tokenizing(text, mode = 'text', sentinel = 0) {
     const failed = () => new QuernError('mem/load', 'There is not enough memory for this text.');
     const check = (status) => this.#check(status);
-    return new TextRun({ wasm: this.#wasm, heap: this.#heap, engine: this.#engine, check, failed }, text, mode, sentinel);
+    return new TextRun(
+      { wasm: this.#wasm, heap: this.#heap, engine: this.#engine, check, failed },
+      text,
+      mode,
+      sentinel,
+    );
   }
 
   /** The same at once. @returns {Int32Array} */
@@ -187,9 +218,17 @@ export class Engine {
   detokenize(ids) { return atOnce(textOf(this, ids)); }
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
-  longestToken() { return this.#longestToken ||= this.tokens().starts.reduce((most, start, i, all) => Math.max(most, all[i + 1] - start || 1), 1); }
+  longestToken() {
+    return (this.#longestToken ||= this.tokens().starts.reduce(
+      (most, start, i, all) => Math.max(most, all[i + 1] - start || 1),
+      1,
+    ));
+  }
 
-  /** All tokens, until the next call of anything: token i is bytes[starts[i]] to before bytes[starts[i + 1]], and its type types[i]. */
+  /**
+   * All tokens, until the next call of anything: token i is bytes[starts[i]] to before bytes[starts[i + 1]], and its
+   * type types[i].
+   */
   tokens() {
     this.#wasm._wasm_tokens(this.#engine, this.#out);
     const [starts, bytes, types] = this.#heap.float64(this.#out, 3);
@@ -203,11 +242,23 @@ export class Engine {
 
   // --- sequences and steps ---
 
-  /** A conversation, empty. @param {{cacheScope?: number, priority?: 'normal' | 'background'}} [place] of other scopes' tokens nothing is known */
+  /**
+   * A conversation, empty.
+   * @param {{cacheScope?: number, priority?: 'normal' | 'background'}} [place] of other scopes' tokens nothing is known
+   */
   sequence({ cacheScope = 0, priority = 'normal' } = {}) {
     const address = this.#wasm._wasm_sequence_new(this.#engine, cacheScope, PRIORITIES[priority]);
     if (!address) throw this.#error(this.#wasm._wasm_error_code(this.#engine));
-    return new Sequence({ wasm: this.#wasm, heap: this.#heap, out: this.#out, facts: this.#facts, check: (status) => this.#check(status) }, address);
+    return new Sequence(
+      {
+        wasm: this.#wasm,
+        heap: this.#heap,
+        out: this.#out,
+        facts: this.#facts,
+        check: (status) => this.#check(status),
+      },
+      address,
+    );
   }
 
   /** Computes for all sequences, for about `budgetMs`. @returns {boolean} whether a step was finished */
@@ -216,7 +267,9 @@ export class Engine {
   /** Whether a device has still to answer the last call: until then nothing else is computed. */
   get awaits() { return this.#device !== null && this.#wasm._wasm_awaits(this.#engine) !== 0; }
 
-  /** Waits until it has; events() are then what follows from the answer. A lost device ends every reply with `gpu/lost`. */
+  /**
+   * Waits until it has; events() are then what follows from the answer. A lost device ends every reply with `gpu/lost`.
+   */
   async answer() {
     this.#answer ??= this.#device.answer().catch(() => -1).then((ms) => {
       this.#answer = null;
@@ -237,16 +290,30 @@ export class Engine {
     return Array.from({ length: n }, (_, i) => {
       const [type, number, token, status, done, total, cached, end, kind, at, size] = words.subarray(EVENT_WORDS * i);
       return {
-        type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], kind, text: size ? this.#heap.text(texts + at, size) : '',
+        type: EVENTS[type],
+        number,
+        token,
+        done,
+        total,
+        cached,
+        end: ENDS[end],
+        kind,
+        text: size ? this.#heap.text(texts + at, size) : '',
         error: status < 0 ? this.#error(status) : null,
       };
     });
   }
 
-  /** The engine finds out, once, what model its kept conversations are of, for about so many milliseconds. @returns {boolean} whether it knows */
+  /**
+   * The engine finds out, once, what model its kept conversations are of, for about so many milliseconds.
+   * @returns {boolean} whether it knows
+   */
   identify(budgetMs) { return this.#check(this.#wasm._wasm_kept_print(this.#engine, budgetMs)) === 0; }
 
-  /** Bytes of a record of a kept conversation (MODEL.md), and room for some in the engine's memory, for as long as it lives. */
+  /**
+   * Bytes of a record of a kept conversation (MODEL.md), and room for some in the engine's memory, for as long as it
+   * lives.
+   */
   get recordBytes() { return this.#wasm._wasm_kept_record(this.#engine); }
   room(size) { return this.#heap.bytes(this.#heap.alloc(size), size); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compiles what a reply must look like to a block of bytes (src/grammar/saved.h), which grammar.js loads. It needs neither a model nor its
-// vocabulary, so that it can be done beside the engine's worker. Its instance of dist/grammar.wasm has a memory of its own.
+// Compiles what a reply must look like to a block of bytes (src/grammar/saved.h), which grammar.js loads. It needs
+// neither a model nor its vocabulary, so that it can be done beside the engine's worker. Its instance of
+// dist/grammar.wasm has a memory of its own.
 
 import { QuernError } from '../shared/errors.js';
 
@@ -54,7 +55,10 @@ export async function opened(module, limit, pace = () => false) {
 
 /** What a crash in there means: it is no crash of the engine, and costs the reply alone. */
 export function tooMuch(message, cause) {
-  return new QuernError('use/schema', `What the reply is to look like was too much (${message}).`, { detail: { rule: 'limit' }, cause });
+  return new QuernError('use/schema', `What the reply is to look like was too much (${message}).`, {
+    detail: { rule: 'limit' },
+    cause,
+  });
 }
 
 function compile(wasm, { kind, bytes, flags }) {
@@ -73,8 +77,8 @@ function compile(wasm, { kind, bytes, flags }) {
 /**
  * What compiles, again and again. An instance that has crashed is not entered again.
  * @param {{module: WebAssembly.Module, limit?: number}} means
- * @returns {(asked: {kind: string, bytes: Uint8Array, flags: number}, pace?: () => boolean) => Promise<{value: Uint8Array, held: number}>} held: of
- * its memory, in bytes
+ * @returns {(asked: {kind: string, bytes: Uint8Array, flags: number}, pace?: () => boolean) => Promise<{value:
+ *   Uint8Array, held: number}>} held: of its memory, in bytes
  */
 export function openCompiler({ module, limit }) {
   let wasm;

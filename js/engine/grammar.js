@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// dist/grammar.wasm (src/grammar/face.c): which tokens may follow a text so that it is, in the end, what a schema, an expression or a grammar
-// describes. It has a memory of its own with a limit, so that whatever it is given to read cannot harm the model. A state is a number; equal
-// states are the same number, and a state knows no reply. A text that takes a moment is compiled here; any other is compiled elsewhere
-// (grammar-compiler.js) and comes as a block of bytes. It is remembered for the scope whose request it was, so that nobody's time tells what others
-// have asked for.
+// dist/grammar.wasm (src/grammar/face.c): which tokens may follow a text so that it is, in the end, what a schema, an
+// expression or a grammar describes. It has a memory of its own with a limit, so that whatever it is given to read
+// cannot harm the model. A state is a number; equal states are the same number, and a state knows no reply. A text that
+// takes a moment is compiled here; any other is compiled elsewhere (grammar-compiler.js) and comes as a block of bytes.
+// It is remembered for the scope whose request it was, so that nobody's time tells what others have asked for.
 
 import { KINDS, checked, given, openCompiler, opened, room, textAt, tooMuch } from './grammar-compiler.js';
 import { atOnce } from '../shared/steps.js';
@@ -11,10 +11,15 @@ import { atOnce } from '../shared/steps.js';
 /** Tokens as face.c knows them: text, one that ends a reply, one that is never written. */
 const [TEXT, END, NEVER] = [0, 1, 2];
 
-/** Types of tokens that stand for text: normal ones, and bytes. Of the others some are marks, which a text cannot hold. */
+/**
+ * Types of tokens that stand for text: normal ones, and bytes. Of the others some are marks, which a text cannot hold.
+ */
 const TEXT_TYPES = [1, 6];
 
-/** A moment, in milliseconds, and the longest text of which that may be enough: most schemas that people write are shorter and take a fifth of it. */
+/**
+ * A moment, in milliseconds, and the longest text of which that may be enough: most schemas that people write are
+ * shorter and take a fifth of it.
+ */
 const MOMENT_MS = 5;
 const SMALL = 2 ** 14;
 
@@ -28,15 +33,19 @@ const encoder = new TextEncoder();
 
 /** A crash in there is no crash of the engine: it costs the reply, and the module's memory, which nobody uses again. */
 function guarded(exports, onCrash) {
-  const guard = (call) => (...values) => {
-    try {
-      return call(...values);
-    } catch (error) {
-      onCrash();
-      throw tooMuch(error.message, error);
-    }
-  };
-  return Object.fromEntries(Object.entries(exports).map(([name, one]) => [name, typeof one === 'function' ? guard(one) : one]));
+  const guard =
+    (call) =>
+    (...values) => {
+      try {
+        return call(...values);
+      } catch (error) {
+        onCrash();
+        throw tooMuch(error.message, error);
+      }
+    };
+  return Object.fromEntries(
+    Object.entries(exports).map(([name, one]) => [name, typeof one === 'function' ? guard(one) : one]),
+  );
 }
 
 /** Something compiled. */
@@ -62,10 +71,15 @@ export class Grammar {
   /** What of a schema says nothing and was passed over. @returns {{rule: string, message: string}[]} */
   get notes() {
     const lines = textAt(this.wasm, this.wasm.grammar_notes(this.handle)).split('\n');
-    return lines.slice(0, -1).map((line) => ({ rule: line.slice(0, line.indexOf(' ')), message: line.slice(line.indexOf(' ') + 1) }));
+    return lines
+      .slice(0, -1)
+      .map((line) => ({ rule: line.slice(0, line.indexOf(' ')), message: line.slice(line.indexOf(' ') + 1) }));
   }
 
-  /** A bit for each token that may follow, until the next call of anything; null: not yet. @returns {Uint32Array | null} */
+  /**
+   * A bit for each token that may follow, until the next call of anything; null: not yet.
+   * @returns {Uint32Array | null}
+   */
   mask(state) {
     const address = this.wasm.grammar_mask(this.handle, state);
     if (!address && checked(this.wasm, this.wasm.grammar_error_status()) === 0) return null;
@@ -95,8 +109,8 @@ export class Grammars {
 
   /**
    * @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine whose tokens it learns
-   * @param {{limit?: number, compile?: Compile, through?: Through}} [how] limit: of its memory, in bytes; compile: elsewhere than here; through:
-   *   takes steps of some milliseconds each, when there is time for them
+   * @param {{limit?: number, compile?: Compile, through?: Through}} [how] limit: of its memory, in bytes; compile:
+   *   elsewhere than here; through: takes steps of some milliseconds each, when there is time for them
    * @param {Asker} [who]
    */
   static async open(module, engine, { limit, compile, through = async (steps) => atOnce(steps) } = {}, who = ALL) {
@@ -138,7 +152,10 @@ export class Grammars {
 
   /**
    * To be released (`users`) by whoever is given it. `use/schema` for what cannot be honoured.
-   * @param {string} kind of grammar-compiler.js @param {string} text @param {number} [flags] see face.c @param {Asker} [who]
+   * @param {string} kind of grammar-compiler.js
+   * @param {string} text
+   * @param {number} [flags] see face.c
+   * @param {Asker} [who]
    * @returns {Promise<Grammar>}
    */
   async compile(kind, text, flags = 0, who = ALL) {
@@ -171,7 +188,10 @@ export class Grammars {
     try {
       const { scope } = who.owner;
       const handle = asked.bytes.length <= SMALL ? await this.#through(this.#soon(asked), who) : 0;
-      return this.#lent(key, handle ? this.#grammar(handle, scope) : this.#loaded(await this.#compile(asked, who), scope));
+      return this.#lent(
+        key,
+        handle ? this.#grammar(handle, scope) : this.#loaded(await this.#compile(asked, who), scope),
+      );
     } finally {
       this.#making.delete(key);
       made();
@@ -185,7 +205,10 @@ export class Grammars {
     this.#forget();
     this.#moment = { ends: performance.now() + MOMENT_MS, isOver: false };
     try {
-      return checked(this.#wasm, this.#wasm.grammar_compile(KINDS[kind], given(this.#wasm, bytes), bytes.length, flags));
+      return checked(
+        this.#wasm,
+        this.#wasm.grammar_compile(KINDS[kind], given(this.#wasm, bytes), bytes.length, flags),
+      );
     } catch (error) {
       if (this.#moment.isOver || error.code === 'mem/load') return 0;
       throw error;

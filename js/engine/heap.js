@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The wasm memory as engine.js uses it: buffers, strings, copies. An address is a plain number, whether the engine's addresses
-// have 32 bits or 64. Growth replaces the buffer and memory may be shared, hence two rules: a view lives for one call, and
-// what leaves is a copy (decoders refuse shared memory).
+// The wasm memory as engine.js uses it: buffers, strings, copies. An address is a plain number, whether the engine's
+// addresses have 32 bits or 64. Growth replaces the buffer and memory may be shared, hence two rules: a view lives for
+// one call, and what leaves is a copy (decoders refuse shared memory).
 
 import { QuernError } from '../shared/errors.js';
 
@@ -50,8 +50,8 @@ export class Heap {
   }
 
   /**
-   * Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and nothing
-   * else is shared. Pages that are not isolated have shared memory too, but no name for it.
+   * Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and
+   * nothing else is shared. Pages that are not isolated have shared memory too, but no name for it.
    */
   addressOf(bytes) {
     return bytes.buffer.constructor === this.#memory.buffer.constructor ? bytes.byteOffset : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the engine does with images before a model sees them, as src/image/image.h has it: headers, white behind what is transparent, resizing,
-// frames of videos. Large images go through the wasm memory in strips, since what that memory has grown by it never gives back.
+// What the engine does with images before a model sees them, as src/image/image.h has it: headers, white behind what is
+// transparent, resizing, frames of videos. Large images go through the wasm memory in strips, since what that memory
+// has grown by it never gives back.
 
 import { QuernError } from '../shared/errors.js';
 import { oversized } from '../shared/image.js';
@@ -18,7 +19,10 @@ const EXIF = 0x45584946;
 /** Chunks of a WebP file that are passed over in search of one. */
 const MOST_CHUNKS = 2 ** 16;
 
-/** A WebP file without its pixels: what stands before them, and EXIF, which stands behind them. @param {Uint8Array} bytes longer than a head */
+/**
+ * A WebP file without its pixels: what stands before them, and EXIF, which stands behind them.
+ * @param {Uint8Array} bytes longer than a head
+ */
 function withoutPixels(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const behind = (at) => at + 8 + view.getUint32(at + 4, true) + (view.getUint32(at + 4, true) & 1);
@@ -42,8 +46,10 @@ const DECODE = -12;     // src/base/base.h's, of image.h's two
 
 const LABEL = 32;
 
-const refusal = (status, [, width, height]) => (status === DECODE
-  ? new QuernError('image/decode', `The file is no image that can be read: ${KINDS.join(', ')} can, whole ones.`) : oversized({ width, height }));
+const refusal = (status, [, width, height]) =>
+  status === DECODE
+    ? new QuernError('image/decode', `The file is no image that can be read: ${KINDS.join(', ')} can, whole ones.`)
+    : oversized({ width, height });
 
 /** Copies columns of RGB, from x on, between images that are so many columns wide. */
 function copyColumns(to, toWidth, toX, from, fromWidth, fromX, { columns, rows }) {
@@ -64,8 +70,8 @@ export class Images {
   }
 
   /**
-   * What a file says of itself; throws what is wrong with it. The size is that of the image as it is seen, `orientation` what is still to be
-   * done with its pixels (1: nothing).
+   * What a file says of itself; throws what is wrong with it. The size is that of the image as it is seen,
+   * `orientation` what is still to be done with its pixels (1: nothing).
    * @param {Uint8Array} bytes of the whole file
    * @returns {{kind: string, width: number, height: number, orientation: number}}
    */
@@ -101,7 +107,10 @@ export class Images {
     for (let y = 0; y < from.height; y += rows) {
       const n = Math.min(rows, from.height - y);
       const strip = data.subarray(y * from.width * channels, (y + n) * from.width * channels);
-      between.set(this.#resizeAtOnce(strip, { width: from.width, height: n }, { width: to.width, height: n }), y * to.width * 3);
+      between.set(
+        this.#resizeAtOnce(strip, { width: from.width, height: n }, { width: to.width, height: n }),
+        y * to.width * 3,
+      );
       yield;
     }
     return yield* this.#resizeColumns(between, { width: to.width, height: from.height }, to);
@@ -123,14 +132,16 @@ export class Images {
   }
 
   #resizeAtOnce(data, from, to) {
-    if (data.length === 3 * from.width * from.height && from.width === to.width && from.height === to.height) return data;
+    if (data.length === 3 * from.width * from.height && from.width === to.width && from.height === to.height)
+      return data;
     const wasm = this.#wasm;
     const size = 3 * to.width * to.height;
     const scratch = Math.ceil(wasm._wasm_image_resize_cost(from.width, from.height, to.width, to.height) / 8) * 8;
     return this.#heap.lend(scratch + data.length + size, (address) => {
       const [pixels, out] = [address + scratch, address + scratch + data.length];
       this.#heap.bytes(pixels, data.length).set(data);
-      if (data.length === 4 * from.width * from.height) wasm._wasm_image_opaque(pixels, from.width * from.height, pixels);
+      if (data.length === 4 * from.width * from.height)
+        wasm._wasm_image_opaque(pixels, from.width * from.height, pixels);
       wasm._wasm_image_resize(pixels, from.width, from.height, out, to.width, to.height, address);
       return this.#heap.copy(out, size);
     });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From a wasm file to a running instance with its threads. All threads exist before the first call: one that is
-// created inside a call which then blocks would never start in Chromium.
-// One glue (quern-simd.mjs, quern-simd64.mjs) serves all builds of its address size: their glue files differ in the wasm
-// file's name only, and the file is fetched here, so that what goes wrong has a name.
+// From a wasm file to a running instance with its threads. All threads exist before the first call: one that is created
+// inside a call which then blocks would never start in Chromium. One glue (quern-simd.mjs, quern-simd64.mjs) serves all
+// builds of its address size: their glue files differ in the wasm file's name only, and the file is fetched here, so
+// that what goes wrong has a name.
 
 import { deadline } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -32,7 +32,8 @@ function checkVersion(module) {
   const [section] = WebAssembly.Module.customSections(module, 'quern');
   const found = section ? new TextDecoder().decode(section).slice(0, 16) : 'none';
   const isBlind = found === `${VERSION} blind`;
-  if (found !== VERSION && !isBlind) throw startError('env/version', `The engine's wasm file has interface ${found}, but ${VERSION} is needed.`);
+  if (found !== VERSION && !isBlind)
+    throw startError('env/version', `The engine's wasm file has interface ${found}, but ${VERSION} is needed.`);
   return isBlind;
 }
 
@@ -53,16 +54,21 @@ export function wasmFailure(error) {
   if (error instanceof QuernError) return error;
   const text = String(error?.message ?? error);
   if (/security policy|unsafe-eval|CSP/i.test(text)) {
-    return startError('env/csp', 'The page\'s policy (script-src without \'wasm-unsafe-eval\') forbids WebAssembly.', error);
+    return startError(
+      'env/csp',
+      "The page's policy (script-src without 'wasm-unsafe-eval') forbids WebAssembly.",
+      error,
+    );
   }
-  if (error instanceof RangeError) return startError('mem/load', `There is not enough memory to start the engine (${text}).`, error);
+  if (error instanceof RangeError)
+    return startError('mem/load', `There is not enough memory to start the engine (${text}).`, error);
   return startError('env/version', `The engine's wasm file cannot be used (${text.slice(0, 150)}).`, error);
 }
 
 /**
- * Rejects when the threads are late, or as soon as one fails: in browsers the glue throws a thread's error once more, which
- * would reach the page as a crash of the engine. After a failure this goes on, since the other threads fail one by one: an instance
- * that has none (the next try) must not hear of it.
+ * Rejects when the threads are late, or as soon as one fails: in browsers the glue throws a thread's error once more,
+ * which would reach the page as a crash of the engine. After a failure this goes on, since the other threads fail one
+ * by one: an instance that has none (the next try) must not hear of it.
  */
 function watchThreads(threads) {
   if (threads === 1) return { failure: new Promise(() => {}), stop() {} };
@@ -87,8 +93,8 @@ function watchThreads(threads) {
  * @param {WebAssembly.Module} module
  * @param {number} threads the calling one included
  * @param {32 | 64} address bits of the module's addresses
- * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isBlind: boolean}>} maximum: bytes that the memory can grow to;
- * isBlind: whether the build has no vision
+ * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isBlind: boolean}>} maximum: bytes that
+ *   the memory can grow to; isBlind: whether the build has no vision
  */
 export async function instantiate(glue, module, threads, address) {
   const isBlind = checkVersion(module);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// quern_media.h as a JavaScript object: how large an image becomes and how many tokens it is, its bytes on their way to the encoder, and what
-// that makes of it. The pixels themselves are image.js's.
+// quern_media.h as a JavaScript object: how large an image becomes and how many tokens it is, its bytes on their way to
+// the encoder, and what that makes of it. The pixels themselves are image.js's.
 
 const KINDS = ['image', 'video'];
 
@@ -25,7 +25,10 @@ export class Media {
   #out;
   #check;
 
-  /** @param {{wasm: object, heap: import('./heap.js').Heap, engine: number, out: number, check: (status: number) => number}} where */
+  /**
+   * @param {{wasm: object, heap: import('./heap.js').Heap, engine: number, out: number, check: (status: number) =>
+   * number}} where
+   */
   constructor({ wasm, heap, engine, out, check }) {
     this.#wasm = wasm;
     this.#heap = heap;
@@ -44,7 +47,9 @@ export class Media {
    * @returns {Grid}
    */
   plan(kind, { width, height, frames = 1 }, { low, high }) {
-    this.#check(this.#wasm._wasm_media_plan(this.#engine, KINDS.indexOf(kind), width, height, frames, low, high, this.#out));
+    this.#check(
+      this.#wasm._wasm_media_plan(this.#engine, KINDS.indexOf(kind), width, height, frames, low, high, this.#out),
+    );
     const numbers = this.#heap.int32(this.#out, GRID.length);
     return /** @type {any} */ (Object.fromEntries(GRID.map((name, i) => [name, numbers[i]])));
   }
@@ -61,8 +66,17 @@ export class Media {
     return this.#heap.lend(size * frames.length, (address) => {
       frames.forEach((frame, i) => this.#heap.bytes(address + i * size, size).set(frame));
       this.#heap.int32(this.#out, GRID.length).set([height, width, frames.length, rows, cols]);
-      const id = this.#out + 4 * GRID.length + 4;     // aligned
-      this.#check(this.#wasm._wasm_media_add(this.#engine, this.#out, address, frames.length > 1 ? address + size : 0, cacheScope, id));
+      const id = this.#out + 4 * GRID.length + 4; // aligned
+      this.#check(
+        this.#wasm._wasm_media_add(
+          this.#engine,
+          this.#out,
+          address,
+          frames.length > 1 ? address + size : 0,
+          cacheScope,
+          id,
+        ),
+      );
       return this.#heap.copy(id, ID_BYTES);
     });
   }
@@ -72,7 +86,10 @@ export class Media {
     this.#wasm._wasm_media_release(this.#engine, this.#out);
   }
 
-  /** Goes on looking for about that time. @returns {{values: Float32Array, tokens: number, width: number} | null} null: not done yet */
+  /**
+   * Goes on looking for about that time.
+   * @returns {{values: Float32Array, tokens: number, width: number} | null} null: not done yet
+   */
   look(id, budgetMs) {
     const result = this.#out + ID_BYTES;
     this.#heap.bytes(this.#out, ID_BYTES).set(id);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an engine has for vectors alone: the weights by which a hidden state becomes a score, and the prompt of files that rank.
+// What an engine has for vectors alone: the weights by which a hidden state becomes a score, and the prompt of files
+// that rank.
 
 import { QuernError } from '../shared/errors.js';
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// quern.h's sequence as a JavaScript object: one conversation's tokens in the engine. A reply is begun on tokens that are held; what comes of
-// it the engine tells by events (Engine.events). Other tokens are driven: computed while the engine steps, and looked at in between.
+// quern.h's sequence as a JavaScript object: one conversation's tokens in the engine. A reply is begun on tokens that
+// are held; what comes of it the engine tells by events (Engine.events). Other tokens are driven: computed while the
+// engine steps, and looked at in between.
 
-/** What is wanted of the tokens: the logits of each, the last one's hidden state, a reply to all of them, or the hidden state of each. */
+/**
+ * What is wanted of the tokens: the logits of each, the last one's hidden state, a reply to all of them, or the hidden
+ * state of each.
+ */
 const OUTPUTS = { all: 1, hidden: 2, held: 3, states: 4 };
 
 /** Flags of what a reply may say. */
@@ -56,7 +60,14 @@ export class Sequence {
     this.#heap.lend(before + 4 * ids.length, (address) => {
       media.forEach((id, i) => this.#heap.bytes(address + 8 * i, 8).set(id));
       this.#heap.int32(address + before, ids.length).set(ids);
-      const status = this.#wasm._wasm_sequence_set_media(this.#address, address + before, ids.length, address, media.length, OUTPUTS[outputs]);
+      const status = this.#wasm._wasm_sequence_set_media(
+        this.#address,
+        address + before,
+        ids.length,
+        address,
+        media.length,
+        OUTPUTS[outputs],
+      );
       this.known = this.#check(status);
     });
   }
@@ -89,7 +100,8 @@ export class Sequence {
 
   /**
    * Asks for a reply.
-   * @param {object} options every one of them: see reply/generation.js; silent: tokens that are none of its text, beside those that only steer
+   * @param {object} options every one of them: see reply/generation.js; silent: tokens that are none of its text,
+   *   beside those that only steer
    */
   begin({
     temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, silent, maxTokens,
@@ -103,10 +115,24 @@ export class Sequence {
       });
       this.#heap.int32(address + behind, silent.length).set(silent);
       const { vocabSize, contextSize } = this.#facts;
-      this.#check(this.#wasm._wasm_reply_begin(
-        this.#address, temperature, Math.min(topK, vocabSize), topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed,
-        address, bias.length, address + behind, silent.length, Math.min(maxTokens, contextSize),
-      ));
+      this.#check(
+        this.#wasm._wasm_reply_begin(
+          this.#address,
+          temperature,
+          Math.min(topK, vocabSize),
+          topP,
+          minP,
+          repeatPenalty,
+          presencePenalty,
+          frequencyPenalty,
+          seed,
+          address,
+          bias.length,
+          address + behind,
+          silent.length,
+          Math.min(maxTokens, contextSize),
+        ),
+      );
     });
   }
 
@@ -125,7 +151,10 @@ export class Sequence {
   /** It is not known yet which: until the next allow() none follows, and others go on. Between two steps. */
   wait() { this.#check(this.#wasm._wasm_reply_allow(this.#address, 0, WAITS)); }
 
-  /** Held, it stands at the beginning of its file of this name. @returns {Uint8Array} the header that the file must have */
+  /**
+   * Held, it stands at the beginning of its file of this name.
+   * @returns {Uint8Array} the header that the file must have
+   */
   keep(name) {
     const text = encoder.encode(name);
     return this.#heap.lend(HEADER + text.length, (address) => {
@@ -136,10 +165,11 @@ export class Sequence {
   }
 
   /**
-   * Gives it the file's next record, or only its head where the page is known or not wanted. The engine's threads look at it while `meanwhile` runs,
-   * which leaves the record and the engine alone.
+   * Gives it the file's next record, or only its head where the page is known or not wanted. The engine's threads look
+   * at it while `meanwhile` runs, which leaves the record and the engine alone.
    * @param {Uint8Array} record in the engine's memory
-   * @returns {'next' | 'damaged' | 'other' | 'full'} next: it counts; other: the conversation goes on otherwise; full: no page is unused
+   * @returns {'next' | 'damaged' | 'other' | 'full'} next: it counts; other: the conversation goes on otherwise; full:
+   *   no page is unused
    */
   give({ byteOffset, length }, meanwhile = () => {}) {
     const begun = this.#wasm._wasm_kept_give_begin(this.#address, byteOffset, length);
@@ -151,13 +181,17 @@ export class Sequence {
   /**
    * Makes the file's next record of its next page.
    * @param {Uint8Array} record in the engine's memory
-   * @returns {boolean | null} false: there is none; null: a device has still to answer (Engine.awaits), then it is to be asked again
+   * @returns {boolean | null} false: there is none; null: a device has still to answer (Engine.awaits), then it is to
+   *   be asked again
    */
   take({ byteOffset }) {
     const status = this.#wasm._wasm_kept_take(this.#address, byteOffset);
     return status > 0 ? null : status === 0;
   }
 
-  /** What is left of the text of a reply that is ended where it is: bytes of a character that is not whole. An end by the engine tells it itself. */
+  /**
+   * What is left of the text of a reply that is ended where it is: bytes of a character that is not whole. An end by
+   * the engine tells it itself.
+   */
   rest() { return this.#heap.sized(this.#wasm._wasm_rest(this.#address, this.#out), this.#out); }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where a model's bytes come into the wasm memory: they are hashed there, and fed to the engine from there. Stored bytes are
-// read straight into a room, some chunks at a time; there are two, so that one is read into while the engine's threads hash
-// what lies in the other. Whatever else there is comes in by the entrance, of a chunk's size: a chunk that was hashed there, and
-// that none has followed, is fed without being copied again.
+// Where a model's bytes come into the wasm memory: they are hashed there, and fed to the engine from there. Stored
+// bytes are read straight into a room, some chunks at a time; there are two, so that one is read into while the
+// engine's threads hash what lies in the other. Whatever else there is comes in by the entrance, of a chunk's size: a
+// chunk that was hashed there, and that none has followed, is fed without being copied again.
 
 import { CHUNK, CHUNKS, hex } from '../shared/chunk.js';
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A text on its way to tokens, a little at a time (src/text/tokenizer.h), and back. Of a text the engine's memory has the part that is worked on: a
-// window that all share, where there is no piece (a word, a run of spaces) as long as that; one of those takes room for all of it.
+// A text on its way to tokens, a little at a time (src/text/tokenizer.h), and back. Of a text the engine's memory has
+// the part that is worked on: a window that all share, where there is no piece (a word, a run of spaces) as long as
+// that; one of those takes room for all of it.
 
 import { PART, cutOf } from '../shared/steps.js';
 
-/** Bytes of text and ids that fit in the window: of the former more than a piece that is not long and what is looked at behind it. */
+/**
+ * Bytes of text and ids that fit in the window: of the former more than a piece that is not long and what is looked at
+ * behind it.
+ */
 const [WINDOW, IDS] = [2 ** 15, 2 ** 14];
 
 /** Steps of a call: about a millisecond. */
@@ -42,7 +46,8 @@ export class TextRun {
   #ids = [];
 
   /**
-   * @param {{wasm: any, heap: import('./heap.js').Heap, engine: number, check: (status: number) => number, failed: () => Error}} where
+   * @param {{wasm: any, heap: import('./heap.js').Heap, engine: number, check: (status: number) => number, failed: ()
+   *   => Error}} where
    * @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} mode @param {number} sentinel
    */
   constructor(where, text, mode, sentinel) {
@@ -107,8 +112,18 @@ export class TextRun {
     const size = this.#to - this.#from;
     const text = this.#placed(window, size);
     const run = this.#run;
-    this.#run = 0;          // whoever traps in here is not entered again
-    const status = wasm._wasm_text_go_on(engine, run, text, size, Number(this.#isWhole) + 2 * Number(mayBeLong), BUDGET, ids, IDS, out);
+    this.#run = 0; // whoever traps in here is not entered again
+    const status = wasm._wasm_text_go_on(
+      engine,
+      run,
+      text,
+      size,
+      Number(this.#isWhole) + 2 * Number(mayBeLong),
+      BUDGET,
+      ids,
+      IDS,
+      out,
+    );
     this.#run = run;
     const [n, used] = heap.int32(out, 2);
     if (n) this.#ids.push(heap.int32(ids, n).slice());
@@ -139,7 +154,9 @@ export class TextRun {
       this.#size = 2 * size;
       this.#room = heap.alloc(this.#size);
     }
-    heap.bytes(this.#room + this.#filled, size - this.#filled).set(this.#bytes.subarray(this.#from + this.#filled, this.#to));
+    heap
+      .bytes(this.#room + this.#filled, size - this.#filled)
+      .set(this.#bytes.subarray(this.#from + this.#filled, this.#to));
     this.#filled = size;
     return this.#room;
   }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What the AI SDK asks of a language model, as messages and options of chat(). What cannot be honoured and would not change the answer's meaning is a
-// warning, as the SDK wants it; what would fails.
+// What the AI SDK asks of a language model, as messages and options of chat(). What cannot be honoured and would not
+// change the answer's meaning is a warning, as the SDK wants it; what would fails.
 
 /** Symbols by which the SDK knows its errors, wherever they come from. */
 const MARKER = 'vercel.ai.error';
 
 /** @param {string} name as the SDK has it @param {object} fields of such an error */
 export function sdkError(name, message, fields) {
-  return Object.assign(new Error(message), fields, { name, [Symbol.for(MARKER)]: true, [Symbol.for(`${MARKER}.${name}`)]: true });
+  return Object.assign(new Error(message), fields, {
+    name,
+    [Symbol.for(MARKER)]: true,
+    [Symbol.for(`${MARKER}.${name}`)]: true,
+  });
 }
 
 function unsupported(functionality) {
@@ -19,7 +23,8 @@ function unsupported(functionality) {
 const textsOf = (parts) => parts.filter(({ type }) => type === 'text').map(({ text }) => text).join('');
 
 /**
- * A file's data, tagged (`{ type, data | url | text }`) as version 7 of the SDK may give it, or bytes, base64 or an address, as version 6 does.
+ * A file's data, tagged (`{ type, data | url | text }`) as version 7 of the SDK may give it, or bytes, base64 or an
+ * address, as version 6 does.
  * @returns {{type: string, data?: any, url?: any, text?: string}}
  */
 function taggedData(data) {
@@ -49,7 +54,8 @@ function outputOf({ type, value, reason }, warnings) {
   if (type === 'text' || type === 'error-text') return value;
   if (type === 'execution-denied') return reason ?? 'The call was not allowed.';
   if (type !== 'content') return JSON.stringify(value);
-  if (value.some((part) => part.type !== 'text')) warnings.push({ type: 'unsupported', feature: 'files in results of tools' });
+  if (value.some((part) => part.type !== 'text'))
+    warnings.push({ type: 'unsupported', feature: 'files in results of tools' });
   return textsOf(value);
 }
 
@@ -59,7 +65,12 @@ function spokenBy({ content }) {
   const thinking = content.filter(({ type }) => type === 'reasoning').map(({ text }) => text).join('');
   const toolCalls = content.filter(({ type, providerExecuted }) => type === 'tool-call' && !providerExecuted)
     .map(({ toolCallId: id, toolName: name, input }) => ({ id, name, arguments: input ?? {} }));
-  return { role: 'assistant', content: textsOf(content), ...(thinking && { thinking }), ...(toolCalls.length && { toolCalls }) };
+  return {
+    role: 'assistant',
+    content: textsOf(content),
+    ...(thinking && { thinking }),
+    ...(toolCalls.length && { toolCalls }),
+  };
 }
 
 const MESSAGES = {
@@ -77,8 +88,15 @@ const MESSAGES = {
 
 /** The names of options. */
 const OPTIONS = {
-  maxTokens: 'maxOutputTokens', temperature: 'temperature', topP: 'topP', topK: 'topK', presencePenalty: 'presencePenalty',
-  frequencyPenalty: 'frequencyPenalty', stop: 'stopSequences', seed: 'seed', signal: 'abortSignal',
+  maxTokens: 'maxOutputTokens',
+  temperature: 'temperature',
+  topP: 'topP',
+  topK: 'topK',
+  presencePenalty: 'presencePenalty',
+  frequencyPenalty: 'frequencyPenalty',
+  stop: 'stopSequences',
+  seed: 'seed',
+  signal: 'abortSignal',
 };
 
 /** @param {{tools?: any[], toolChoice?: any}} options */
@@ -106,15 +124,22 @@ function thinkingOf({ reasoning = 'provider-default' }) {
 }
 
 /**
- * @param {import('@ai-sdk/provider').LanguageModelV3CallOptions & {reasoning?: string}} options version 7 passes `reasoning` too
+ * @param {import('@ai-sdk/provider').LanguageModelV3CallOptions & {reasoning?: string}} options version 7 passes
+ *   `reasoning` too
  * @returns {{messages: object[], given: any, warnings: any[]}} of chat(); `providerOptions.quern` are options of ours
  */
 export function requestOf(options) {
   const warnings = [];
   const messages = options.prompt.flatMap((message) => MESSAGES[message.role](message, warnings));
-  const plain = Object.entries(OPTIONS).filter(([, name]) => options[name] != null).map(([option, name]) => [option, options[name]]);
+  const plain = Object.entries(OPTIONS)
+    .filter(([, name]) => options[name] != null)
+    .map(([option, name]) => [option, options[name]]);
   const given = {
-    ...Object.fromEntries(plain), ...thinkingOf(options), ...toolsOf(options, warnings), ...formatOf(options), ...options.providerOptions?.quern,
+    ...Object.fromEntries(plain),
+    ...thinkingOf(options),
+    ...toolsOf(options, warnings),
+    ...formatOf(options),
+    ...options.providerOptions?.quern,
   };
   return { messages, given, warnings };
 }

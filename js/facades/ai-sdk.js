@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A Model as a provider of the AI SDK: its language model, its vectors and its ranks. The SDK's interfaces are types alone, so nothing of it is
-// imported; what it asks is put into our words by ai-sdk-request.js. Versions 6 and 7 of the SDK both take specification v3, and 6 nothing newer
-// (Node 20 gets 6, as 7 asks for Node 22); v4 differs in what files look like in a prompt, and both forms are read.
+// A Model as a provider of the AI SDK: its language model, its vectors and its ranks. The SDK's interfaces are types
+// alone, so nothing of it is imported; what it asks is put into our words by ai-sdk-request.js. Versions 6 and 7 of the
+// SDK both take specification v3, and 6 nothing newer (Node 20 gets 6, as 7 asks for Node 22); v4 differs in what files
+// look like in a prompt, and both forms are read.
 
 import { asQuernError } from '../shared/errors.js';
 import { requestOf, sdkError } from './ai-sdk-request.js';
@@ -18,7 +19,12 @@ const reasonFor = (reason) => ({ unified: REASONS[reason], raw: reason });
 function usageOf({ promptTokens, cachedTokens, completionTokens, thinkingTokens, ...rest }) {
   const text = thinkingTokens === undefined ? undefined : completionTokens - thinkingTokens;
   return {
-    inputTokens: { total: promptTokens, noCache: promptTokens - cachedTokens, cacheRead: cachedTokens, cacheWrite: undefined },
+    inputTokens: {
+      total: promptTokens,
+      noCache: promptTokens - cachedTokens,
+      cacheRead: cachedTokens,
+      cacheWrite: undefined,
+    },
     outputTokens: { total: completionTokens, text, reasoning: thinkingTokens },
     raw: { promptTokens, cachedTokens, completionTokens, thinkingTokens, ...rest },
   };
@@ -33,10 +39,22 @@ function metadataOf({ timings, logprobs, dropped }) {
 function failure(error, body) {
   if (error?.name === 'AbortError' || error?.name === 'TimeoutError') return error;
   const { message, retryable } = asQuernError(error, 'call');
-  return retryable ? sdkError('AI_APICallError', message, { url: `${PROVIDER}:`, requestBodyValues: body, isRetryable: true, cause: error }) : error;
+  return retryable
+    ? sdkError('AI_APICallError', message, {
+        url: `${PROVIDER}:`,
+        requestBodyValues: body,
+        isRetryable: true,
+        cause: error,
+      })
+    : error;
 }
 
-const callOf = ({ id, name, arguments: given }) => ({ type: 'tool-call', toolCallId: id, toolName: name, input: JSON.stringify(given) });
+const callOf = ({ id, name, arguments: given }) => ({
+  type: 'tool-call',
+  toolCallId: id,
+  toolName: name,
+  input: JSON.stringify(given),
+});
 
 /** The parts of a stream: our events, in blocks that begin and end. */
 class Blocks {
@@ -106,11 +124,18 @@ class LanguageModel extends Face {
     const result = await this.model.chat(messages, given).result.catch((error) => { throw failure(error, given); });
     const { text, thinking, toolCalls = [] } = result;
     const content = [
-      ...(thinking ? [{ type: 'reasoning', text: thinking }] : []), ...(text ? [{ type: 'text', text }] : []), ...toolCalls.map(callOf),
+      ...(thinking ? [{ type: 'reasoning', text: thinking }] : []),
+      ...(text ? [{ type: 'text', text }] : []),
+      ...toolCalls.map(callOf),
     ];
     return {
-      content, finishReason: reasonFor(result.finishReason), usage: usageOf(result.usage), providerMetadata: metadataOf(result), warnings,
-      request: { body: given }, response: { timestamp: new Date(), modelId: this.modelId },
+      content,
+      finishReason: reasonFor(result.finishReason),
+      usage: usageOf(result.usage),
+      providerMetadata: metadataOf(result),
+      warnings,
+      request: { body: given },
+      response: { timestamp: new Date(), modelId: this.modelId },
     };
   }
 
@@ -135,7 +160,12 @@ class LanguageModel extends Face {
           for (let step = await first; !step.done; step = await events.next()) blocks.take(step.value);
           blocks.end();
           const result = await reply.result;
-          put({ type: 'finish', finishReason: reasonFor(result.finishReason), usage: usageOf(result.usage), providerMetadata: metadataOf(result) });
+          put({
+            type: 'finish',
+            finishReason: reasonFor(result.finishReason),
+            usage: usageOf(result.usage),
+            providerMetadata: metadataOf(result),
+          });
         } catch (error) {
           put({ type: 'error', error: failure(error, given) });
         }
@@ -152,9 +182,15 @@ class EmbeddingModel extends Face {
   supportsParallelCalls = true;
 
   async doEmbed({ values, dimensions, abortSignal: signal, providerOptions }) {
-    const { vectors, tokens, truncated } = await this.model.embed(values, { dimensions, signal, ...providerOptions?.[PROVIDER] })
-      .catch((error) => { throw failure(error, { values }); });
-    const warnings = truncated.map((i) => ({ type: 'other', message: `Text ${i} was longer than the context and lost its end.` }));
+    const { vectors, tokens, truncated } = await this.model
+      .embed(values, { dimensions, signal, ...providerOptions?.[PROVIDER] })
+      .catch((error) => {
+        throw failure(error, { values });
+      });
+    const warnings = truncated.map((i) => ({
+      type: 'other',
+      message: `Text ${i} was longer than the context and lost its end.`,
+    }));
     return { embeddings: vectors.map((vector) => Array.from(vector)), usage: { tokens }, warnings };
   }
 }
@@ -162,9 +198,12 @@ class EmbeddingModel extends Face {
 class RerankingModel extends Face {
   async doRerank({ documents: { values }, query, topN, abortSignal: signal, providerOptions }) {
     const texts = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
-    const ranks = await this.model.rank(query, texts, { signal, ...providerOptions?.[PROVIDER] })
-      .catch((error) => { throw failure(error, { query }); });
-    return { ranking: ranks.slice(0, topN ?? ranks.length).map(({ index, score }) => ({ index, relevanceScore: score })) };
+    const ranks = await this.model.rank(query, texts, { signal, ...providerOptions?.[PROVIDER] }).catch((error) => {
+      throw failure(error, { query });
+    });
+    return {
+      ranking: ranks.slice(0, topN ?? ranks.length).map(({ index, score }) => ({ index, relevanceScore: score })),
+    };
   }
 }
 

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
-// An error in the shape that the clients of each API expect: the OpenAI API's, Anthropic's and Ollama's. What is wrong, and its code, is the same.
+// An error in the shape that the clients of each API expect: the OpenAI API's, Anthropic's and Ollama's. What is wrong,
+// and its code, is the same.
 
 /** Anthropic's types by status; its clients choose the class of an error by the status itself. */
 const TYPES = {
-  400: 'invalid_request_error', 401: 'authentication_error', 403: 'permission_error', 404: 'not_found_error', 413: 'request_too_large',
-  429: 'rate_limit_error', 503: 'overloaded_error',
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
 };
 
 const typeOf = (status) => TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');

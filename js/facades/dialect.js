@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What APIs have in common that are not the OpenAI API's chats: a request becomes a chat's (or a completion's), whose fields are checked in one
-// place (openai-request.js), and an error about a chat's field is told in the words of the request that it was made of.
+// What APIs have in common that are not the OpenAI API's chats: a request becomes a chat's (or a completion's), whose
+// fields are checked in one place (openai-request.js), and an error about a chat's field is told in the words of the
+// request that it was made of.
 
 import { errorOf } from './openai-error.js';
 import { chatRequest, completionRequest, refuseUnsupported } from './openai-request.js';
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 
-/** What requests became, by their bodies. @type {WeakMap<object, {chat: object, terms: Record<string, string>, origins: Origin[]}>} */
+/**
+ * What requests became, by their bodies.
+ * @type {WeakMap<object, {chat: object, terms: Record<string, string>, origins: Origin[]}>}
+ */
 const translations = new WeakMap();
 
 /**
@@ -24,7 +28,10 @@ export function checkBody(body) {
   if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
 }
 
-/** Those of a request's fields that a chat has too. @param {Record<string, string>} fields a chat's names by the request's */
+/**
+ * Those of a request's fields that a chat has too.
+ * @param {Record<string, string>} fields a chat's names by the request's
+ */
 export function renamed(body, fields) {
   const entries = Object.entries(fields).filter(([field]) => body[field] != null);
   return Object.fromEntries(entries.map(([field, name]) => [name, body[field]]));
@@ -46,8 +53,9 @@ export function noted(body, chat, terms, origins = []) {
 /**
  * A request as a chat, or a completion, asks for it.
  * @param {object} body as it came
- * @param {{unsupported: Record<string, (value: any) => boolean>, terms: Record<string, string>,
- *   translate: (body: any, origins: Origin[]) => object, info?: {endTokens: readonly number[]}}} dialect translate: what the body is as a chat's
+ * @param {{unsupported: Record<string, (value: any) => boolean>, terms: Record<string, string>, translate: (body:
+ *   any, origins: Origin[]) => object, info?: {endTokens: readonly number[]}}} dialect translate: what the body is as a
+ *   chat's
  * @returns {import('./openai-request.js').Request}
  */
 export function asked(body, { unsupported, terms, translate, info }) {
@@ -65,7 +73,10 @@ function inTerms(text, { terms, origins }) {
     if (path === undefined) return whole;
     return part === undefined ? path : `${path}.content[${parts?.[part] ?? part}]`;
   });
-  return Object.entries(terms).reduce((said, [name, own]) => said.replace(new RegExp(`(?<![\\w.])${name}(?!\\w)`, 'g'), own), moved);
+  return Object.entries(terms).reduce(
+    (said, [name, own]) => said.replace(new RegExp(`(?<![\\w.])${name}(?!\\w)`, 'g'), own),
+    moved,
+  );
 }
 
 /** A failure in the words of the request that failed; see errorOf(). */
@@ -74,5 +85,8 @@ export function errorIn(failure, body) {
   const { error, ...rest } = errorOf(failure, translation?.chat ?? body);
   if (!translation) return { error, ...rest };
   const { message, param } = error;
-  return { ...rest, error: { ...error, message: inTerms(message, translation), param: param && inTerms(param, translation) } };
+  return {
+    ...rest,
+    error: { ...error, message: inTerms(message, translation), param: param && inTerms(param, translation) },
+  };
 }

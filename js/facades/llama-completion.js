@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// llama-server's own POST /completion over a Model: a prompt (a text or ids) that is gone on with, and how long that took.
+// llama-server's own POST /completion over a Model: a prompt (a text or ids) that is gone on with, and how long that
+// took.
 
 import { badParam } from '../shared/errors.js';
 import { asked, renamed, same } from './dialect.js';
@@ -9,17 +10,42 @@ import { timingsOf } from './timings.js';
 import { Turn } from './turn.js';
 
 const FIELDS = {
-  ...same('prompt', 'stream', 'stop', 'temperature', 'top_k', 'top_p', 'min_p', 'seed', 'repeat_penalty', 'presence_penalty', 'frequency_penalty',
-    'ignore_eos', 'grammar', 'json_schema', 'priority'),
-  n_predict: 'max_tokens', n_probs: 'logprobs',
+  ...same(
+    'prompt',
+    'stream',
+    'stop',
+    'temperature',
+    'top_k',
+    'top_p',
+    'min_p',
+    'seed',
+    'repeat_penalty',
+    'presence_penalty',
+    'frequency_penalty',
+    'ignore_eos',
+    'grammar',
+    'json_schema',
+    'priority',
+  ),
+  n_predict: 'max_tokens',
+  n_probs: 'logprobs',
 };
 
 const off = (...values) => (value) => values.includes(value);
 
 /** What would change an answer and is not built: whether a value asks for nothing. */
 const UNSUPPORTED = {
-  image_data: isNothing, mirostat: off(0), typical_p: off(1), xtc_probability: off(0), dry_multiplier: off(0), dynatemp_range: off(0),
-  top_n_sigma: off(-1), lora: isNothing, input_prefix: isNothing, input_suffix: isNothing, input_extra: isNothing,
+  image_data: isNothing,
+  mirostat: off(0),
+  typical_p: off(1),
+  xtc_probability: off(0),
+  dry_multiplier: off(0),
+  dynatemp_range: off(0),
+  top_n_sigma: off(-1),
+  lora: isNothing,
+  input_prefix: isNothing,
+  input_suffix: isNothing,
+  input_extra: isNothing,
 };
 
 /** A completion's words by what they are here. */
@@ -35,7 +61,8 @@ function biasesOf({ logit_bias: biases }) {
 
 function translate(body) {
   const { prompt } = body;
-  const isPrompt = typeof prompt === 'string' || (Array.isArray(prompt) && prompt.every((id) => typeof id === 'number'));
+  const isPrompt =
+    typeof prompt === 'string' || (Array.isArray(prompt) && prompt.every((id) => typeof id === 'number'));
   if (!isPrompt) throw badParam('prompt', 'must be a text, or an array of token ids');
   const completion = { ...renamed(body, FIELDS), ...biasesOf(body) };
   return completion.logprobs === 0 ? { ...completion, logprobs: null } : completion;
@@ -46,7 +73,9 @@ const STOPS = { length: 'limit', context: 'limit', aborted: 'none' };
 /** Tokens with their probabilities, by their ids. */
 function probabilitiesOf(logprobs) {
   const named = ({ id, ...one }) => ({ id, ...wordOf(one) });
-  return logprobs ? { completion_probabilities: logprobs.map((one) => ({ ...named(one), top_logprobs: one.top.map(named) })) } : {};
+  return logprobs
+    ? { completion_probabilities: logprobs.map((one) => ({ ...named(one), top_logprobs: one.top.map(named) })) }
+    : {};
 }
 
 /** A completion as it grows; see turn.js. */
@@ -65,7 +94,13 @@ class Answer {
 
   * event({ type, text, logprobs }) {
     if (type !== 'text') return;
-    yield { ...this.#head, content: text, stop: false, tokens_evaluated: this.#known.promptTokens, ...probabilitiesOf(logprobs) };
+    yield {
+      ...this.#head,
+      content: text,
+      stop: false,
+      tokens_evaluated: this.#known.promptTokens,
+      ...probabilitiesOf(logprobs),
+    };
   }
 
   * end(result) {
@@ -73,14 +108,24 @@ class Answer {
     yield { ...this.#head, content: '', ...this.#last() };
   }
 
-  whole() { return { ...this.#head, content: this.#result.text, ...this.#last(), ...probabilitiesOf(this.#result.logprobs) }; }
+  whole() {
+    return { ...this.#head, content: this.#result.text, ...this.#last(), ...probabilitiesOf(this.#result.logprobs) };
+  }
 
   #last() {
     const { text, finishReason, stopText, usage } = this.#result;
     return {
-      stop: true, stop_type: STOPS[finishReason] ?? (stopText ? 'word' : 'eos'), stopping_word: stopText ?? '', truncated: false,
-      tokens_predicted: usage.completionTokens, tokens_evaluated: usage.promptTokens, tokens_cached: usage.promptTokens + usage.completionTokens,
-      has_new_line: text.includes('\n'), prompt: this.#prompt, generation_settings: {}, timings: timingsOf(this.#result),
+      stop: true,
+      stop_type: STOPS[finishReason] ?? (stopText ? 'word' : 'eos'),
+      stopping_word: stopText ?? '',
+      truncated: false,
+      tokens_predicted: usage.completionTokens,
+      tokens_evaluated: usage.promptTokens,
+      tokens_cached: usage.promptTokens + usage.completionTokens,
+      has_new_line: text.includes('\n'),
+      prompt: this.#prompt,
+      generation_settings: {},
+      timings: timingsOf(this.#result),
     };
   }
 }
@@ -92,8 +137,12 @@ class Answer {
  * @param {{name: string}} identity
  */
 export function completion(model, body, { name }) {
-  const { prompts: [prompt], options, stream } = asked(body, { unsupported: UNSUPPORTED, terms: TERMS, translate, info: model.info });
-  const isEndless = body.n_predict == null || body.n_predict < 0;      // -1 and -2: until the context is full
+  const {
+    prompts: [prompt],
+    options,
+    stream,
+  } = asked(body, { unsupported: UNSUPPORTED, terms: TERMS, translate, info: model.info });
+  const isEndless = body.n_predict == null || body.n_predict < 0; // -1 and -2: until the context is full
   const begin = (begun) => model.complete(prompt, { ...options, ...(isEndless && { maxTokens: undefined }), ...begun });
   return new Turn(begin, new Answer(name, typeof prompt === 'string' ? prompt : ''), stream);
 }

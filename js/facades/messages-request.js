@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a request of Anthropic's POST /messages asks for: a chat's. Its messages consist of blocks; those of a tool's results are messages of their
-// own in a chat.
+// What a request of Anthropic's POST /messages asks for: a chat's. Its messages consist of blocks; those of a tool's
+// results are messages of their own in a chat.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -9,7 +9,18 @@ import { isNothing } from './openai-request.js';
 import { unsupported } from './openai-refused.js';
 
 const FIELDS = {
-  ...same('max_tokens', 'temperature', 'top_p', 'top_k', 'min_p', 'seed', 'repeat_penalty', 'presence_penalty', 'frequency_penalty', 'stream'),
+  ...same(
+    'max_tokens',
+    'temperature',
+    'top_p',
+    'top_k',
+    'min_p',
+    'seed',
+    'repeat_penalty',
+    'presence_penalty',
+    'frequency_penalty',
+    'stream',
+  ),
   stop_sequences: 'stop',
 };
 
@@ -17,9 +28,15 @@ const UNSUPPORTED = { mcp_servers: isNothing, container: () => false, context_ma
 
 /** A chat's words by what they are here. */
 const TERMS = {
-  stop: 'stop_sequences', 'chat_template_kwargs.enable_thinking': 'thinking', 'tools\\[(\\d+)\\]\\.function\\.parameters': 'tools[$1].input_schema',
-  'tools\\[(\\d+)\\]\\.function': 'tools[$1]', 'tool_choice\\.function': 'tool_choice', parallel_tool_calls: 'tool_choice.disable_parallel_tool_use',
-  'response_format\\.json_schema': 'output_config.format', response_format: 'output_config.format', image_url: 'source',
+  stop: 'stop_sequences',
+  'chat_template_kwargs.enable_thinking': 'thinking',
+  'tools\\[(\\d+)\\]\\.function\\.parameters': 'tools[$1].input_schema',
+  'tools\\[(\\d+)\\]\\.function': 'tools[$1]',
+  'tool_choice\\.function': 'tool_choice',
+  parallel_tool_calls: 'tool_choice.disable_parallel_tool_use',
+  'response_format\\.json_schema': 'output_config.format',
+  response_format: 'output_config.format',
+  image_url: 'source',
 };
 
 const textBlock = ({ text }) => ({ type: 'text', text });
@@ -29,7 +46,8 @@ function imageBlock({ source }, path) {
   if (!isRecord(source)) throw badParam(`${path}.source`, 'must be an object');
   const { type, media_type: media, data } = source;
   if (type !== 'base64') throw unsupported(`${path}.source.type`, otherType(type, 'base64'));
-  if (typeof media !== 'string' || typeof data !== 'string') throw badParam(`${path}.source`, 'must have media_type and data');
+  if (typeof media !== 'string' || typeof data !== 'string')
+    throw badParam(`${path}.source`, 'must have media_type and data');
   return { type: 'image_url', image_url: { url: `data:${media};base64,${data}` } };
 }
 
@@ -52,7 +70,10 @@ function contentOf(content, path, kinds = PARTS) {
 /** A tool's result; one that failed says so to the model. */
 function resultOf({ tool_use_id: id, content, is_error: failed }, path) {
   const said = contentOf(content ?? '', `${path}.content`);
-  const parts = failed === true ? [{ type: 'text', text: 'Error: ' }, ...Array.isArray(said) ? said : [{ type: 'text', text: said }]] : said;
+  const parts =
+    failed === true
+      ? [{ type: 'text', text: 'Error: ' }, ...(Array.isArray(said) ? said : [{ type: 'text', text: said }])]
+      : said;
   return { role: 'tool', tool_call_id: id, content: parts };
 }
 
@@ -61,7 +82,9 @@ function userMessages({ content }, path) {
   if (!Array.isArray(content)) return [{ message: { role: 'user', content }, path }];
   const isResult = (block) => isRecord(block) && block.type === 'tool_result';
   const at = (i) => `${path}.content[${i}]`;
-  const results = content.flatMap((block, i) => (isResult(block) ? [{ message: resultOf(block, at(i)), path: at(i) }] : []));
+  const results = content.flatMap((block, i) =>
+    isResult(block) ? [{ message: resultOf(block, at(i)), path: at(i) }] : [],
+  );
   const parts = content.flatMap((block, i) => (isResult(block) ? [] : [i]));
   if (parts.length === 0) return results;
   const said = { role: 'user', content: parts.map((i) => madeOf(content[i], at(i), PARTS)) };
@@ -73,7 +96,9 @@ const SAID = {
   text: ({ text }) => ({ content: [{ type: 'text', text }] }),
   thinking: ({ thinking }) => ({ thoughts: [thinking] }),
   redacted_thinking: () => ({}),
-  tool_use: ({ id, name, input }) => ({ calls: [{ id, type: 'function', function: { name, arguments: input ?? {} } }] }),
+  tool_use: ({ id, name, input }) => ({
+    calls: [{ id, type: 'function', function: { name, arguments: input ?? {} } }],
+  }),
 };
 
 function assistantMessage({ content }, path) {
@@ -117,7 +142,12 @@ function toolsOf({ tools }) {
   }) };
 }
 
-const CHOICES = { auto: () => 'auto', any: () => 'required', none: () => 'none', tool: ({ name }) => ({ type: 'function', function: { name } }) };
+const CHOICES = {
+  auto: () => 'auto',
+  any: () => 'required',
+  none: () => 'none',
+  tool: ({ name }) => ({ type: 'function', function: { name } }),
+};
 
 function choiceOf({ tool_choice: choice }) {
   if (choice == null) return {};
@@ -131,7 +161,9 @@ const THINKING = { enabled: () => true, adaptive: () => true, disabled: () => fa
 const thinkingOf = ({ thinking }) => (
   thinking == null ? {} : { chat_template_kwargs: { enable_thinking: madeOf(thinking, 'thinking', THINKING) } });
 
-const FORMATS = { json_schema: ({ schema }) => ({ response_format: { type: 'json_schema', json_schema: { name: 'output', schema } } }) };
+const FORMATS = {
+  json_schema: ({ schema }) => ({ response_format: { type: 'json_schema', json_schema: { name: 'output', schema } } }),
+};
 
 function formatOf({ output_config: config, output_format: older }) {
   const format = config?.format ?? older;
@@ -144,7 +176,13 @@ const goesOn = ({ messages }) => (messages.at(-1)?.role === 'assistant' ? { cont
 function translate(body, origins) {
   const chat = { messages: messagesOf(body, origins) };
   return {
-    ...renamed(body, FIELDS), ...chat, ...goesOn(body), ...toolsOf(body), ...choiceOf(body), ...thinkingOf(body), ...formatOf(body),
+    ...renamed(body, FIELDS),
+    ...chat,
+    ...goesOn(body),
+    ...toolsOf(body),
+    ...choiceOf(body),
+    ...thinkingOf(body),
+    ...formatOf(body),
   };
 }
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Anthropic's POST /messages over a Model: a message of blocks (thinking, text, uses of tools), and the events that tell of each.
+// Anthropic's POST /messages over a Model: a message of blocks (thinking, text, uses of tools), and the events that
+// tell of each.
 
 import { messagesRequest } from './messages-request.js';
 import { Turn } from './turn.js';
 import { randomId } from '../shared/random-id.js';
 
-const REASONS = { 'tool-calls': 'tool_use', length: 'max_tokens', context: 'model_context_window_exceeded', aborted: 'max_tokens' };
+const REASONS = {
+  'tool-calls': 'tool_use',
+  length: 'max_tokens',
+  context: 'model_context_window_exceeded',
+  aborted: 'max_tokens',
+};
 
 /** Clients send thinking back only where it is signed; nobody checks it here. */
 const SIGNATURE = 'quern';
@@ -17,24 +23,35 @@ const BLOCKS = {
     take: (block, { text }) => { block.text += text; },
   },
   thinking: {
-    begin: () => ({ type: 'thinking', thinking: '', signature: '' }), delta: ({ text }) => ({ type: 'thinking_delta', thinking: text }),
-    take: (block, { text }) => { block.thinking += text; }, last: { type: 'signature_delta', signature: SIGNATURE },
+    begin: () => ({ type: 'thinking', thinking: '', signature: '' }),
+    delta: ({ text }) => ({ type: 'thinking_delta', thinking: text }),
+    take: (block, { text }) => {
+      block.thinking += text;
+    },
+    last: { type: 'signature_delta', signature: SIGNATURE },
     end: (block) => ({ ...block, signature: SIGNATURE }),
   },
   call: {
-    begin: ({ id, name }) => ({ type: 'tool_use', id, name, input: {} }), delta: ({ delta }) => ({ type: 'input_json_delta', partial_json: delta }),
+    begin: ({ id, name }) => ({ type: 'tool_use', id, name, input: {} }),
+    delta: ({ delta }) => ({ type: 'input_json_delta', partial_json: delta }),
     take: () => {},
   },
 };
 
 /** What an event does: a piece of a block, or the beginning or the end of one. */
 const EVENTS = {
-  text: { kind: 'text' }, thinking: { kind: 'thinking' },
-  'tool-call-start': { kind: 'call', isFirst: true }, 'tool-call-delta': { kind: 'call' }, 'tool-call': { kind: 'call', isLast: true },
+  text: { kind: 'text' },
+  thinking: { kind: 'thinking' },
+  'tool-call-start': { kind: 'call', isFirst: true },
+  'tool-call-delta': { kind: 'call' },
+  'tool-call': { kind: 'call', isLast: true },
 };
 
 const usageOf = ({ promptTokens, cachedTokens, completionTokens = 0 }) => ({
-  input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0, cache_read_input_tokens: cachedTokens, output_tokens: completionTokens,
+  input_tokens: promptTokens - cachedTokens,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: cachedTokens,
+  output_tokens: completionTokens,
 });
 
 /** A message as it grows; see turn.js. */
@@ -72,7 +89,11 @@ class Message {
     yield* this.#close();
     const reason = REASONS[finishReason] ?? (stopText ? 'stop_sequence' : 'end_turn');
     Object.assign(this.#now, { stop_reason: reason, stop_sequence: stopText ?? null, usage: usageOf(usage) });
-    yield { type: 'message_delta', delta: { stop_reason: reason, stop_sequence: stopText ?? null }, usage: this.#now.usage };
+    yield {
+      type: 'message_delta',
+      delta: { stop_reason: reason, stop_sequence: stopText ?? null },
+      usage: this.#now.usage,
+    };
     yield { type: 'message_stop' };
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What requests of Ollama's POST /api/chat and /api/generate ask for: a chat's. Their limits stand in `options`, a table of which what concerns the
-// machine alone means nothing here.
+// What requests of Ollama's POST /api/chat and /api/generate ask for: a chat's. Their limits stand in `options`, a
+// table of which what concerns the machine alone means nothing here.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -10,7 +10,8 @@ import { unsupported } from './openai-refused.js';
 
 /** Options by the fields of a chat. */
 const OPTIONS = {
-  ...same('temperature', 'top_p', 'top_k', 'min_p', 'seed', 'stop', 'repeat_penalty', 'presence_penalty', 'frequency_penalty'),
+  ...same('temperature', 'top_p', 'top_k', 'min_p', 'seed', 'stop'),
+  ...same('repeat_penalty', 'presence_penalty', 'frequency_penalty'),
   num_predict: 'max_tokens',
 };
 
@@ -23,7 +24,8 @@ const UNSUPPORTED = { template: isNothing, suffix: isNothing, context: isNothing
 /** A chat's words by what they are here. */
 const TERMS = {
   ...Object.fromEntries(Object.entries(OPTIONS).map(([option, field]) => [field, `options.${option}`])),
-  'chat_template_kwargs.enable_thinking': 'think', reasoning_effort: 'think', 'response_format.json_schema.schema': 'format',
+  'chat_template_kwargs.enable_thinking': 'think',
+  reasoning_effort: 'think', 'response_format.json_schema.schema': 'format',
   response_format: 'format',
 };
 
@@ -116,16 +118,25 @@ function messagesOf({ messages }, origins) {
     const { role, content, images, thinking, tool_calls: made } = message;
     return {
       role, content: contentOf(content ?? '', images, `${path}.`), ...(thinking && { reasoning_content: thinking }),
-      ...(made?.length > 0 && { tool_calls: calls.of(made, path) }), ...(role === 'tool' && { tool_call_id: calls.answered(message) }),
+      ...(made?.length > 0 && { tool_calls: calls.of(made, path) }),
+      ...(role === 'tool' && { tool_call_id: calls.answered(message) }),
     };
   });
 }
 
 /** What both have: streams unless they say no. */
-const common = (body) => ({ stream: true, ...renamed(body, FIELDS), ...optionsOf(body), ...formatOf(body), ...thinkingOf(body) });
+const common = (body) => ({
+  stream: true,
+  ...renamed(body, FIELDS),
+  ...optionsOf(body),
+  ...formatOf(body),
+  ...thinkingOf(body),
+});
 
 const of = (messagesIn) => (body) => asked(body, {
-  unsupported: UNSUPPORTED, terms: TERMS, translate: (given, origins) => ({ ...common(given), messages: messagesIn(given, origins) }),
+  unsupported: UNSUPPORTED,
+  terms: TERMS,
+  translate: (given, origins) => ({ ...common(given), messages: messagesIn(given, origins) }),
 });
 
 /** @type {(body: any) => import('./openai-request.js').Request} of POST /api/chat */
@@ -138,7 +149,10 @@ export const ollamaGenerate = of(({ system, prompt, images }, origins) => {
   return [...first, { role: 'user', content: contentOf(prompt, images, '') }];
 });
 
-/** Of POST /api/generate with `raw`: the prompt is the text that the model goes on with. @param {{endTokens: readonly number[]}} info */
+/**
+ * Of POST /api/generate with `raw`: the prompt is the text that the model goes on with.
+ * @param {{endTokens: readonly number[]}} info
+ */
 export function ollamaRaw(body, info) {
   const translate = (given) => ({ ...common(given), prompt: given.prompt });
   const request = asked(body, { unsupported: UNSUPPORTED, terms: TERMS, translate, info });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ollama's API over a Model: POST /api/chat, /api/generate, /api/embed and /api/embeddings. Answers come in lines of JSON unless a request says no,
-// the last of which says how long it took.
+// Ollama's API over a Model: POST /api/chat, /api/generate, /api/embed and /api/embeddings. Answers come in lines of
+// JSON unless a request says no, the last of which says how long it took.
 
 import { QuernError } from '../shared/errors.js';
 import { checkBody, noted } from './dialect.js';
@@ -46,7 +46,9 @@ class Answer {
 
   #head() { return { model: this.#model, created_at: new Date().toISOString() }; }
 
-  #last() { return { done: true, done_reason: REASONS[this.#result.finishReason] ?? 'stop', ...durationsOf(this.#result) }; }
+  #last() {
+    return { done: true, done_reason: REASONS[this.#result.finishReason] ?? 'stop', ...durationsOf(this.#result) };
+  }
 
   * begin() {}
 
@@ -60,7 +62,9 @@ class Answer {
     yield { ...this.#head(), ...this.#says({}), ...this.#last() };
   }
 
-  whole() { return { ...this.#head(), ...this.#says(this.#result), ...this.#last(), ...logprobsOf(this.#result.logprobs) }; }
+  whole() {
+    return { ...this.#head(), ...this.#says(this.#result), ...this.#last(), ...logprobsOf(this.#result.logprobs) };
+  }
 }
 
 /** The answer to who only wants a model to be there: it is. */
@@ -81,7 +85,12 @@ class Loaded {
 
 const streams = (body) => body.stream == null || flag(body, 'stream');
 
-/** A request of POST /api/chat. @param {Pick<import('../index.d.ts').Model, 'chat'>} model @param {any} body @param {{name: string}} identity */
+/**
+ * A request of POST /api/chat.
+ * @param {Pick<import('../index.d.ts').Model, 'chat'>} model
+ * @param {any} body
+ * @param {{name: string}} identity
+ */
 export function chat(model, body, { name }) {
   checkBody(body);
   if (body.messages == null || body.messages.length === 0) return new Loaded(name, SAYS.chat, streams(body));
@@ -95,7 +104,8 @@ export function generate(model, body, { name }) {
   if (body.prompt == null || body.prompt === '') return new Loaded(name, SAYS.generate, streams(body));
   const isRaw = flag(body, 'raw');
   const { messages, prompts, options, stream } = isRaw ? ollamaRaw(body, model.info) : ollamaGenerate(body);
-  const begin = (begun) => (isRaw ? model.complete(prompts[0], { ...options, ...begun }) : model.chat(messages, { ...options, ...begun }));
+  const begin = (begun) =>
+    isRaw ? model.complete(prompts[0], { ...options, ...begun }) : model.chat(messages, { ...options, ...begun });
   return new Turn(begin, new Answer(name, SAYS.generate), stream);
 }
 
@@ -120,7 +130,10 @@ export function embed(model, body, identity) {
       throw new QuernError('use/context', message, { detail: { param: 'input' } });
     }
     return {
-      model: identity.name, embeddings: data.map(({ embedding: vector }) => vector), total_duration: 0, load_duration: 0,
+      model: identity.name,
+      embeddings: data.map(({ embedding: vector }) => vector),
+      total_duration: 0,
+      load_duration: 0,
       prompt_eval_count: usage?.prompt_tokens ?? 0,
     };
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API's paths over a Model: what asks and answers JSON, for a server (cli/serve-routes.js), for a fetch that never leaves the page, and
-// for the client's own calls (openai-client.js).
+// The OpenAI API's paths over a Model: what asks and answers JSON, for a server (cli/serve-routes.js), for a fetch that
+// never leaves the page, and for the client's own calls (openai-client.js).
 
 import { chatCompletion, textCompletion } from './openai.js';
 import { embedding, reranking } from './openai-vectors.js';
@@ -10,15 +10,20 @@ import { WIRES } from './sse.js';
 /**
  * A path that makes something of a request's body.
  * @typedef {object} Making
- * @property {(model: any, body: any, identity: {name: string, fingerprint: string}, shelf: import('./responses-store.js').Shelf) => any} begin work
- * @property {typeof WIRES.openai} [wire] how its pieces are sent; there is none where it makes a list, which comes whole
+ * @property {(model: any, body: any, identity: {name: string, fingerprint: string}, shelf:
+ *   import('./responses-store.js').Shelf) => any} begin work
+ * @property {typeof WIRES.openai} [wire] how its pieces are sent; there is none where it makes a list, which comes
+ *   whole
  * @property {boolean} [unlessNo] whether it comes in pieces unless a request says no; else where a request says so
  */
 
 /** By path. @type {Record<string, Making>} */
 export const CREATE = {
-  '/chat/completions': { begin: chatCompletion, wire: WIRES.openai }, '/completions': { begin: textCompletion, wire: WIRES.openai },
-  '/embeddings': { begin: embedding }, '/rerank': { begin: reranking }, '/reranking': { begin: reranking },
+  '/chat/completions': { begin: chatCompletion, wire: WIRES.openai },
+  '/completions': { begin: textCompletion, wire: WIRES.openai },
+  '/embeddings': { begin: embedding },
+  '/rerank': { begin: reranking },
+  '/reranking': { begin: reranking },
   '/responses': { begin: response, wire: WIRES.named },
 };
 
@@ -29,14 +34,23 @@ export const CREATE = {
  * @param {number} created seconds since 1970
  */
 export function modelObject({ contextSize, contextLength, vocabSize, dim, parameters, fileBytes }, name, created) {
-  const meta = { n_ctx: contextSize, n_ctx_train: contextLength, n_vocab: vocabSize, n_embd: dim, n_params: parameters, size: fileBytes };
+  const meta = {
+    n_ctx: contextSize,
+    n_ctx_train: contextLength,
+    n_vocab: vocabSize,
+    n_embd: dim,
+    n_params: parameters,
+    size: fileBytes,
+  };
   return { id: name, object: 'model', created, owned_by: 'quern', max_model_len: contextSize, meta };
 }
 
 export const listObject = (data) => ({ object: 'list', data });
 
 /** What can be asked of a response that is kept, by path and method. @type {typeof KEPT} */
-export const RESPONSES = Object.fromEntries(Object.entries(KEPT).map(([rest, methods]) => [`/responses/{id}${rest}`, methods]));
+export const RESPONSES = Object.fromEntries(
+  Object.entries(KEPT).map(([rest, methods]) => [`/responses/{id}${rest}`, methods]),
+);
 
 /** Paths with a name in them. */
 const NAMED = [/(?<start>\/models)\/(?<id>.+)$/, /(?<start>\/responses)\/(?<id>[^/]+)(?<rest>\/[a-z_]+)?$/];
@@ -50,7 +64,10 @@ function nameIn(path) {
   }
 }
 
-/** A path with a name: as tables have it, the name, where it begins; null: it has none. @returns {{key: string, id: string, at: number} | null} */
+/**
+ * A path with a name: as tables have it, the name, where it begins; null: it has none.
+ * @returns {{key: string, id: string, at: number} | null}
+ */
 export function named(path) {
   for (const pattern of NAMED) {
     const found = pattern.exec(path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API of a Model for who calls it in the same program: as the official client's methods, and as a fetch for that client and everything
-// built on it. Nothing leaves the page. What is asked and answered is what `quern serve` takes and gives (openai-api.js).
+// The OpenAI API of a Model for who calls it in the same program: as the official client's methods, and as a fetch for
+// that client and everything built on it. Nothing leaves the page. What is asked and answered is what `quern serve`
+// takes and gives (openai-api.js).
 
 import { bytesOf } from '../page/reply.js';
 import { abortable, reasonOf } from '../shared/clock.js';
@@ -16,7 +17,10 @@ import { toPieces } from './sse.js';
 export class APIError extends Error {
   name = 'APIError';
 
-  /** @param {{status: number, error: {message: string, type: string, param: string | null, code: string}}} failure @param {unknown} cause */
+  /**
+   * @param {{status: number, error: {message: string, type: string, param: string | null, code: string}}} failure
+   * @param {unknown} cause
+   */
   constructor({ status, error }, cause) {
     super(`${status} ${error.message}`, { cause });
     const { type, param, code } = error;
@@ -47,13 +51,20 @@ class Stream {
   }
 
   /** Each as a line of JSON. @returns {ReadableStream<Uint8Array>} */
-  toReadableStream() { return bytesOf(this, { stop: () => this.#work.stop(), textOf: (chunk) => `${JSON.stringify(chunk)}\n` }); }
+  toReadableStream() {
+    return bytesOf(this, { stop: () => this.#work.stop(), textOf: (chunk) => `${JSON.stringify(chunk)}\n` });
+  }
 }
 
 /** What a face answers for. @param {any} model @param {{name?: string} | null} [options] */
 function faceOf(model, options) {
   const identity = { name: options?.name ?? (model.info.name || 'quern'), fingerprint: 'quern' };
-  return { model, identity, shelf: new Shelf(), described: modelObject(model.info, identity.name, Math.floor(Date.now() / 1000)) };
+  return {
+    model,
+    identity,
+    shelf: new Shelf(),
+    described: modelObject(model.info, identity.name, Math.floor(Date.now() / 1000)),
+  };
 }
 
 /** Work that the caller's signal ends. @returns {Promise<any>} what is taken of it once it is there */
@@ -78,7 +89,12 @@ async function created({ model, identity, shelf }, path, body, signal) {
 
 const MISSING = {
   status: 404,
-  error: { message: 'This response is not kept here, or no longer.', type: 'invalid_request_error', param: 'response_id', code: 'not_found' },
+  error: {
+    message: 'This response is not kept here, or no longer.',
+    type: 'invalid_request_error',
+    param: 'response_id',
+    code: 'not_found',
+  },
 };
 
 /** The client's methods for responses that are kept. */
@@ -93,7 +109,12 @@ function keptMethods({ shelf }) {
     if (!found) throw new APIError(MISSING, undefined);
     return found;
   };
-  return { retrieve: ask('GET', ''), delete: ask('DELETE', ''), cancel: ask('POST', '/cancel'), inputItems: { list: ask('GET', '/input_items') } };
+  return {
+    retrieve: ask('GET', ''),
+    delete: ask('DELETE', ''),
+    cancel: ask('POST', '/cancel'),
+    inputItems: { list: ask('GET', '/input_items') },
+  };
 }
 
 /** Documented in openai.d.ts. */
@@ -120,7 +141,8 @@ export function openai(model, options) {
 const json = (status, value, headers = {}) => (
   new Response(JSON.stringify(value), { status, headers: { ...headers, 'Content-Type': 'application/json' } }));
 
-const refused = (status, message, code) => json(status, { error: { message, type: 'invalid_request_error', param: null, code } });
+const refused = (status, message, code) =>
+  json(status, { error: { message, type: 'invalid_request_error', param: null, code } });
 
 const notTaken = (method) => refused(405, `The method ${method} is not taken here.`, 'method_not_allowed');
 
@@ -185,10 +207,15 @@ function answerer(face) {
     if (path && method !== 'POST') return notTaken(method);
     if (path) {
       const body = await sentBody(input, init).catch(() => undefined);
-      return body === undefined ? refused(400, 'The body is no JSON.', 'invalid_request') : answered(face, path, signal, body);
+      return body === undefined
+        ? refused(400, 'The body is no JSON.', 'invalid_request')
+        : answered(face, path, signal, body);
     }
     if (/\/models$/.test(pathname) && method === 'GET') return json(200, listObject([face.described]));
     const name = named(pathname);
-    return (name && await found(face, name, method, searchParams)) ?? refused(404, 'There is nothing at this path.', 'not_found');
+    return (
+      (name && (await found(face, name, method, searchParams))) ??
+      refused(404, 'There is nothing at this path.', 'not_found')
+    );
   };
 }

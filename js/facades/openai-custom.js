@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tools of the type custom in the OpenAI API: what is called is given a text, not JSON. Here they are tools with one argument, `input`, a string that
-// what the format says limits; in answers it is the text again, also while it is written.
+// Tools of the type custom in the OpenAI API: what is called is given a text, not JSON. Here they are tools with one
+// argument, `input`, a string that what the format says limits; in answers it is the text again, also while it is
+// written.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -11,7 +12,8 @@ function formatOf(format, path) {
   if (format == null || format.type === 'text') return {};
   const { syntax, definition } = format.grammar ?? format;     // chats have it inside, responses flat
   if (format.type !== 'grammar') throw badParam(`${path}.type`, "must be 'text' or 'grammar'");
-  if (syntax !== 'regex') throw unsupported(`${path}.grammar.syntax`, "must be 'regex': no other one is supported by this version");
+  if (syntax !== 'regex')
+    throw unsupported(`${path}.grammar.syntax`, "must be 'regex': no other one is supported by this version");
   if (typeof definition !== 'string') throw badParam(`${path}.grammar.definition`, 'must be a string');
   return { pattern: `^(?:${definition})$` };
 }

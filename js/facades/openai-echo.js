@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What completions have and chats have not: an answer that begins with its prompt (`echo`), with what the model thinks of the prompt's tokens too
-// where `logprobs` are wanted, and the best of several (`best_of`).
+// What completions have and chats have not: an answer that begins with its prompt (`echo`), with what the model thinks
+// of the prompt's tokens too where `logprobs` are wanted, and the best of several (`best_of`).
 
-/** @template T @returns {{promise: Promise<T>, resolve: (value: T) => void, reject: (error: Error) => void}} whose failure nobody has to hear of */
+/**
+ * @template T
+ * @returns {{promise: Promise<T>, resolve: (value: T) => void, reject: (error: Error) => void}} whose failure nobody
+ * has to hear of
+ */
 function deferred() {
   const all = {};
   all.promise = new Promise((resolve, reject) => Object.assign(all, { resolve, reject }));
@@ -68,11 +72,22 @@ function meanOf({ logprobs: { token_logprobs: numbers } }) {
 
 /**
  * Of the choices of each prompt the likeliest, best first.
- * @param {any} answer with logprobs @param {{made: number, wanted: number, showsLogprobs: boolean}} how many a prompt has, and shall have
+ * @param {any} answer with logprobs
+ * @param {{made: number, wanted: number, showsLogprobs: boolean}} how many a prompt has, and shall have
  */
 export function bestOf(answer, { made, wanted, showsLogprobs }) {
-  const prompts = Array.from({ length: answer.choices.length / made }, (_, i) => answer.choices.slice(i * made, (i + 1) * made));
-  const best = prompts.flatMap((choices) => choices.map((choice) => ({ choice, mean: meanOf(choice) }))
-    .sort((a, b) => b.mean - a.mean).slice(0, wanted).map(({ choice }) => choice));
-  return { ...answer, choices: best.map((choice, index) => ({ ...choice, index, ...(!showsLogprobs && { logprobs: null }) })) };
+  const prompts = Array.from({ length: answer.choices.length / made }, (_, i) =>
+    answer.choices.slice(i * made, (i + 1) * made),
+  );
+  const best = prompts.flatMap((choices) =>
+    choices
+      .map((choice) => ({ choice, mean: meanOf(choice) }))
+      .sort((a, b) => b.mean - a.mean)
+      .slice(0, wanted)
+      .map(({ choice }) => choice),
+  );
+  return {
+    ...answer,
+    choices: best.map((choice, index) => ({ ...choice, index, ...(!showsLogprobs && { logprobs: null }) })),
+  };
 }

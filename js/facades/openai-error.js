@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A failure as the OpenAI API words it, with the status that makes its clients throw the right class and repeat what is worth repeating.
+// A failure as the OpenAI API words it, with the status that makes its clients throw the right class and repeat what is
+// worth repeating.
 
 import { asQuernError } from '../shared/errors.js';
 import { CHAT_FIELDS, FIELDS } from './openai-request.js';
@@ -8,8 +9,8 @@ import { inOlderTerms } from './openai-legacy.js';
 import { inTerms as callsInTerms } from './openai-tools.js';
 
 /**
- * By code, or by the part before the slash: status, type, code. Where none is named the failure is the server's own. `retry` false tells
- * clients not to send it again; a number, after how many seconds.
+ * By code, or by the part before the slash: status, type, code. Where none is named the failure is the server's own.
+ * `retry` false tells clients not to send it again; a number, after how many seconds.
  */
 const ROWS = {
   'use/param': { status: 400, type: 'invalid_request_error', code: 'invalid_value' },
@@ -23,7 +24,10 @@ const ROWS = {
   mem: { status: 500, type: 'server_error', code: 'out_of_memory' },
   model: { status: 500, type: 'server_error', code: 'model_failed', retry: false },
 };
-/** What is asked of a model that is none for it: the request's fault, though the next one may be fine. By `error.detail.rule`. */
+/**
+ * What is asked of a model that is none for it: the request's fault, though the next one may be fine. By
+ * `error.detail.rule`.
+ */
 const UNFIT = { status: 400, type: 'invalid_request_error', code: 'unsupported_model' };
 const UNFIT_RULES = ['rank', 'pooling', 'head'];
 
@@ -31,7 +35,10 @@ const OTHER = { status: 500, type: 'server_error', code: 'internal_error' };
 
 const NAMES = { ...FIELDS, ...CHAT_FIELDS };
 
-/** The request's name for what the model calls `options.topP`; a message may quote others. @param {object} [body] tells which of two fields it was */
+/**
+ * The request's name for what the model calls `options.topP`; a message may quote others.
+ * @param {object} [body] tells which of two fields it was
+ */
 function fieldOf(option, body) {
   const fields = Object.hasOwn(NAMES, option) ? NAMES[option] : [option];
   return fields.findLast((field) => body?.[field] != null) ?? fields[0];
@@ -40,7 +47,8 @@ function fieldOf(option, body) {
 /**
  * @param {unknown} failure
  * @param {any} [body] of the request that failed
- * @returns {{status: number, retry?: number | false, error: {message: string, type: string, param: string | null, code: string}}}
+ * @returns {{status: number, retry?: number | false, error: {message: string, type: string, param: string | null, code:
+ *   string}}}
  */
 export function errorOf(failure, body) {
   /** @type {{code: string, message: string, detail: any}} */
@@ -48,15 +56,24 @@ export function errorOf(failure, body) {
   const isUnfit = code === 'model/unsupported' && UNFIT_RULES.includes(detail.rule);
   const { status, type, code: name, retry } = isUnfit ? UNFIT : ROWS[code] ?? ROWS[code.split('/')[0]] ?? OTHER;
   const inOwnForm = (text) => (body?.functions ? inOlderTerms(text) : inCustomTerms(text, body));
-  const inTerms = (text) => inOwnForm(callsInTerms(text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body))));
-  const error = { message: inTerms(message), type, param: detail.param ? inTerms(detail.param) : null, code: detail.reason ?? name };
+  const inTerms = (text) =>
+    inOwnForm(callsInTerms(text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body))));
+  const error = {
+    message: inTerms(message),
+    type,
+    param: detail.param ? inTerms(detail.param) : null,
+    code: detail.reason ?? name,
+  };
   const { found, limit } = detail;
   const prompt = ['prompt', 'input', 'query'].find((name) => body?.[name] !== undefined) ?? 'messages';
   if (code === 'use/context') Object.assign(error, { param: prompt, n_prompt_tokens: found, n_ctx: limit });
   return { status, retry, error };
 }
 
-/** Headers by which clients know whether, and after how many seconds, to ask again. @param {number | false} [retry] as errorOf() says */
+/**
+ * Headers by which clients know whether, and after how many seconds, to ask again.
+ * @param {number | false} [retry] as errorOf() says
+ */
 export function retryHeaders(retry) {
   if (retry === false) return { 'x-should-retry': 'false' };
   return typeof retry === 'number' ? { 'Retry-After': String(retry) } : {};

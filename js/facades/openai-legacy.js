@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API's older form of tools, `functions` and `function_call`, as the newer one: a reply has one call, whose id nobody names. How answers
-// say it is in openai-tools.js (CallShape).
+// The OpenAI API's older form of tools, `functions` and `function_call`, as the newer one: a reply has one call, whose
+// id nobody names. How answers say it is in openai-tools.js (CallShape).
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -37,4 +37,5 @@ export function modern({ functions, function_call: choice, ...body }) {
 }
 
 /** What a failure calls a tool, in the older form. */
-export const inOlderTerms = (text) => text.replace(/\btools\[(\d+)\](?:\.function)?/g, 'functions[$1]').replace(/\btool_choice\b/g, 'function_call');
+export const inOlderTerms = (text) =>
+  text.replace(/\btools\[(\d+)\](?:\.function)?/g, 'functions[$1]').replace(/\btool_choice\b/g, 'function_call');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a request in the OpenAI API's form limits an answer to (response_format, llama.cpp's own fields, vLLM's), and the probabilities that it asks
-// for and gets.
+// What a request in the OpenAI API's form limits an answer to (response_format, llama.cpp's own fields, vLLM's), and
+// the probabilities that it asks for and gets.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -18,7 +18,8 @@ const FORMATS = {
   text: () => ({}),
   json_object: ({ schema }) => ({ schema: schema ?? OBJECT }),
   json_schema: ({ json_schema: described }) => {
-    if (!isRecord(described) || described.schema == null) throw badParam('response_format.json_schema.schema', 'is missing');
+    if (!isRecord(described) || described.schema == null)
+      throw badParam('response_format.json_schema.schema', 'is missing');
     return { schema: described.schema };
   },
 };
@@ -44,9 +45,14 @@ function schemaIn(value, path) {
 
 /** vLLM's: what a reply is held to, by the names in `structured_outputs`. */
 const GUIDES = {
-  json: (value, path) => ({ schema: schemaIn(value, path) }), json_object: (value) => (value === true ? FORMATS.json_object({}) : {}),
-  regex: (regex) => ({ regex }), choice: (choices) => ({ choices }), grammar: (grammar) => ({ grammar }),
-  structural_tag: (_, path) => { throw unsupported(path); },
+  json: (value, path) => ({ schema: schemaIn(value, path) }),
+  json_object: (value) => (value === true ? FORMATS.json_object({}) : {}),
+  regex: (regex) => ({ regex }),
+  choice: (choices) => ({ choices }),
+  grammar: (grammar) => ({ grammar }),
+  structural_tag: (_, path) => {
+    throw unsupported(path);
+  },
 };
 
 /** As `structured_outputs`, and as it was before: `guided_json` and its like. */
@@ -61,7 +67,9 @@ function guidesOf({ structured_outputs: outputs, ...body }) {
 /** Options by which a reply is limited. */
 export function limitsOf({ response_format: format, grammar, json_schema: schema, ...body }) {
   return {
-    ...(format != null && formatOf(format)), ...(grammar != null && grammar !== '' && { grammar }), ...(schema != null && { schema }),
+    ...(format != null && formatOf(format)),
+    ...(grammar != null && grammar !== '' && { grammar }),
+    ...(schema != null && { schema }),
     ...guidesOf(body),
   };
 }
@@ -70,7 +78,8 @@ export function limitsOf({ response_format: format, grammar, json_schema: schema
 export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
   const most = kind === 'chat' ? top : logprobs;
   const isAsked = kind === 'chat' ? logprobs === true : logprobs != null && logprobs !== false;
-  if (kind === 'chat' && logprobs != null && typeof logprobs !== 'boolean') throw badParam('logprobs', 'must be true or false');
+  if (kind === 'chat' && logprobs != null && typeof logprobs !== 'boolean')
+    throw badParam('logprobs', 'must be true or false');
   const name = kind === 'chat' ? 'top_logprobs' : 'logprobs';
   if (most != null && most !== false && !(Number.isInteger(most) && most >= 0 && most <= MOST)) {
     throw badParam(name, `must be a whole number from 0 to ${MOST}`);
@@ -84,22 +93,36 @@ export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
 const encoder = new TextEncoder();
 
 /** A part of a character has bytes that its text does not tell. */
-export const wordOf = ({ text, logprob }) => ({ token: text, logprob, bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)] });
+export const wordOf = ({ text, logprob }) => ({
+  token: text,
+  logprob,
+  bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)],
+});
 
 /** As chats have them; null where none were asked for. @param {import('../index.d.ts').Logprob[]} [logprobs] */
 export function chatLogprobs(logprobs) {
-  return logprobs ? { content: logprobs.map((one) => ({ ...wordOf(one), top_logprobs: one.top.map(wordOf) })), refusal: null } : null;
+  return logprobs
+    ? { content: logprobs.map((one) => ({ ...wordOf(one), top_logprobs: one.top.map(wordOf) })), refusal: null }
+    : null;
 }
 
-/** The likeliest and the token itself, by their texts: of parts of characters, which share one, the likeliest. null: a prompt's first. */
+/**
+ * The likeliest and the token itself, by their texts: of parts of characters, which share one, the likeliest. null: a
+ * prompt's first.
+ */
 function topOf({ text, logprob, top }) {
   if (logprob === null) return null;
   const all = new Map();
-  for (const one of [...top, { text, logprob }].sort((a, b) => b.logprob - a.logprob)) if (!all.has(one.text)) all.set(one.text, one.logprob);
+  for (const one of [...top, { text, logprob }].sort((a, b) => b.logprob - a.logprob))
+    if (!all.has(one.text)) all.set(one.text, one.logprob);
   return Object.fromEntries(all);
 }
 
-/** As completions have them. @param {import('../index.d.ts').Logprob[]} [logprobs] @param {number} [offset] letters before the first */
+/**
+ * As completions have them.
+ * @param {import('../index.d.ts').Logprob[]} [logprobs]
+ * @param {number} [offset] letters before the first
+ */
 export function textLogprobs(logprobs, offset = 0) {
   if (!logprobs) return null;
   let at = offset;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arguments whose end is missing: a call that max_tokens has cut off comes back in the next request, and templates want an object.
+// Arguments whose end is missing: a call that max_tokens has cut off comes back in the next request, and templates want
+// an object.
 
 import { isRecord } from '../shared/kinds.js';
 import { parsed } from '../shared/raw-json.js';
@@ -7,7 +8,10 @@ import { parsed } from '../shared/raw-json.js';
 /** Letters at an end that may have to go: of an escape in a string, of a number, of a word. */
 const TAIL = 6;
 
-/** @returns {{ends: string, safe: number}} what closes all that is open at a text's end; up to where it goes without its last member */
+/**
+ * @returns {{ends: string, safe: number}} what closes all that is open at a text's end; up to where it goes without its
+ * last member
+ */
 function openIn(text) {
   const open = [];
   let isText = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a request in the OpenAI API's form asks of a Model: messages or prompts, options, how many choices, whether as a stream. Fields that
-// would change the answer and cannot be honoured are refused by name; fields nobody here knows are ignored, as other servers do. Values are
-// checked by the model itself (options.js), whose words openai-error.js puts into the request's terms.
+// What a request in the OpenAI API's form asks of a Model: messages or prompts, options, how many choices, whether as a
+// stream. Fields that would change the answer and cannot be honoured are refused by name; fields nobody here knows are
+// ignored, as other servers do. Values are checked by the model itself (options.js), whose words openai-error.js puts
+// into the request's terms.
 
 import { THOUGHTS } from '../page/messages.js';
 import { QuernError, badParam } from '../shared/errors.js';
@@ -19,9 +20,18 @@ const COMPLETION_TOKENS = 16;
 
 /** The field of a request for each option. Where there are two, the last one given counts. */
 export const FIELDS = {
-  maxTokens: ['max_tokens', 'max_completion_tokens'], temperature: ['temperature'], topP: ['top_p'], topK: ['top_k'], minP: ['min_p'],
-  stop: ['stop'], seed: ['seed'], presencePenalty: ['presence_penalty'], frequencyPenalty: ['frequency_penalty'],
-  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'], openObjects: ['open_objects'],
+  maxTokens: ['max_tokens', 'max_completion_tokens'],
+  temperature: ['temperature'],
+  topP: ['top_p'],
+  topK: ['top_k'],
+  minP: ['min_p'],
+  stop: ['stop'],
+  seed: ['seed'],
+  presencePenalty: ['presence_penalty'],
+  frequencyPenalty: ['frequency_penalty'],
+  repeatPenalty: ['repeat_penalty'],
+  logitBias: ['logit_bias'],
+  openObjects: ['open_objects'],
   priority: ['priority'],
 };
 
@@ -33,9 +43,13 @@ export const CHAT_FIELDS = {
   grammar: ['grammar', 'guided_grammar', 'structured_outputs'],
 };
 
-export const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
+export const isNothing = (value) =>
+  value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
 
-/** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */
+/**
+ * What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or
+ * [].
+ */
 const UNSUPPORTED = {
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: () => false,
   suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
@@ -61,7 +75,10 @@ function choicesOf({ n }) {
 
 // --- options ---
 
-/** Values that mean something else here than as options: the seed -1 is "any", and no limit is -1, which llama.cpp's clients send. */
+/**
+ * Values that mean something else here than as options: the seed -1 is "any", and no limit is -1, which llama.cpp's
+ * clients send.
+ */
 const MEANINGS = { topP: [0, 1e-6], topK: [-1, 0], seed: [-1, undefined], maxTokens: [-1, undefined] };
 
 /** The API's own limits of the temperature, with its codes. */
@@ -71,7 +88,9 @@ function checkTemperature({ temperature }) {
   const { least, most, below, above } = WARM;
   if (typeof temperature !== 'number' || (temperature >= least && temperature <= most)) return;
   const detail = { param: 'temperature', reason: temperature < least ? below : above };
-  throw new QuernError('use/param', `temperature must be a number from ${least} to ${most}, but is ${temperature}.`, { detail });
+  throw new QuernError('use/param', `temperature must be a number from ${least} to ${most}, but is ${temperature}.`, {
+    detail,
+  });
 }
 
 function thinkingOf({ reasoning_effort: effort, chat_template_kwargs: kwargs }) {
@@ -88,7 +107,8 @@ function optionsOf(body) {
     const [special, meaning] = MEANINGS[option] ?? [];
     if (value != null) options[option] = value === special ? meaning : value;
   }
-  if (Number.isInteger(options.priority)) options.priority = options.priority > 0 ? 'background' : 'normal';     // vLLM's: small numbers first
+  // vLLM's: small numbers first
+  if (Number.isInteger(options.priority)) options.priority = options.priority > 0 ? 'background' : 'normal';
   if (isRecord(options.logitBias) && Object.keys(options.logitBias).length > MOST.biases) {
     throw badParam('logit_bias', `has more than ${MOST.biases} tokens`);
   }
@@ -100,7 +120,8 @@ function common(body, kind) {
   if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
   refuseUnsupported(body);
   checkTemperature(body);
-  if (body.stream_options != null && !isRecord(body.stream_options)) throw badParam('stream_options', 'must be an object');
+  if (body.stream_options != null && !isRecord(body.stream_options))
+    throw badParam('stream_options', 'must be an object');
   const options = { ...optionsOf(body), ...limitsOf(body), ...logprobsOf(body, kind) };
   const told = { includeUsage: body.stream_options?.include_usage === true, timings: flag(body, 'timings_per_token') };
   return { n: choicesOf(body), stream: flag(body, 'stream'), ...told, options };
@@ -117,10 +138,17 @@ const DETAILS = { low: 'low', auto: 'auto', high: 'high', original: 'high' };
 function imageOf({ image_url: image }, path) {
   const { url, detail } = isRecord(image) ? image : { url: image };
   if (typeof url !== 'string' || !/^data:image\//i.test(url)) {
-    throw unsupported(`${path}.image_url`, 'must be an image itself, in a data: address; nothing is fetched for requests');
+    throw unsupported(
+      `${path}.image_url`,
+      'must be an image itself, in a data: address; nothing is fetched for requests',
+    );
   }
   if (detail != null && typeof detail !== 'string') throw badParam(`${path}.image_url.detail`, 'must be a string');
-  return { type: 'image', image: url, ...(detail != null && { detail: Object.hasOwn(DETAILS, detail) ? DETAILS[detail] : 'auto' }) };
+  return {
+    type: 'image',
+    image: url,
+    ...(detail != null && { detail: Object.hasOwn(DETAILS, detail) ? DETAILS[detail] : 'auto' }),
+  };
 }
 
 /** @returns {{type: string, text?: string, image?: string}} */
@@ -147,7 +175,9 @@ function contentOf({ content, role, refusal }, path) {
 function messageOf(message, path, written) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
   const { role } = message;
-  const thoughts = Object.fromEntries(THOUGHTS.filter((name) => message[name] != null).map((name) => [name, message[name]]));
+  const thoughts = Object.fromEntries(
+    THOUGHTS.filter((name) => message[name] != null).map((name) => [name, message[name]]),
+  );
   const known = typeof role === 'string' && Object.hasOwn(ROLES, role) ? ROLES[role] : role;
   return { role: known, content: contentOf(message, path), ...thoughts, ...toolFields(message, path, written) };
 }
@@ -175,7 +205,8 @@ function messagesOf({ messages }) {
 /** @returns {Request} of POST /chat/completions */
 export function chatRequest(given) {
   const { options, ...request } = common(given, 'chat');
-  if (Array.isArray(given.messages) && given.messages.length > MOST.messages) throw badParam('messages', `are more than ${MOST.messages}`);
+  if (Array.isArray(given.messages) && given.messages.length > MOST.messages)
+    throw badParam('messages', `are more than ${MOST.messages}`);
   const body = modern(given);
   const asked = { ...options, ...toolOptions(body), thinking: thinkingOf(body), continue: body.continue_final_message };
   return { ...request, messages: messagesOf(body), options: asked, shape: callShape(given) };
@@ -197,7 +228,8 @@ function moreOf(body, { n, stream }, { logprobs }) {
   if (suffix && echo) throw badParam('echo', 'and suffix exclude each other');
   const filled = suffix ? { options: { suffix } } : {};
   if (made == null || made === n) return { echo, ...filled };
-  if (!Number.isInteger(made) || made < n || made > MOST.n) throw badParam('best_of', `must be a whole number from n (${n}) to ${MOST.n}`);
+  if (!Number.isInteger(made) || made < n || made > MOST.n)
+    throw badParam('best_of', `must be a whole number from n (${n}) to ${MOST.n}`);
   if (stream) throw badParam('best_of', 'must be n for a stream, since the best is not known before the end');
   if (echo) throw badParam('echo', 'and best_of exclude each other');
   const best = { made, wanted: n, showsLogprobs: logprobs !== undefined };
@@ -206,7 +238,10 @@ function moreOf(body, { n, stream }, { logprobs }) {
 
 /** @param {{endTokens: readonly number[]}} info @returns {Request} of POST /completions */
 export function completionRequest(body, info) {
-  const { options, ...request } = common(isRecord(body) ? { ...body, echo: null, best_of: null, suffix: null } : body, 'text');
+  const { options, ...request } = common(
+    isRecord(body) ? { ...body, echo: null, best_of: null, suffix: null } : body,
+    'text',
+  );
   const prompts = promptsOf(body);
   const more = moreOf(body, request, options);
   const all = prompts.length * (more.n ?? request.n);

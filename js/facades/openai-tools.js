@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tools and calls in the OpenAI API's form and in ours, in both directions. There arguments are JSON as text, here objects; what is wrong within them
-// the model itself says (reply/tools.js). Tools of the type custom are a matter of openai-custom.js, the older `functions` of openai-legacy.js.
+// Tools and calls in the OpenAI API's form and in ours, in both directions. There arguments are JSON as text, here
+// objects; what is wrong within them the model itself says (reply/tools.js). Tools of the type custom are a matter of
+// openai-custom.js, the older `functions` of openai-legacy.js.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -31,26 +32,33 @@ function listOf(value, path) {
 
 function functionOf(value, path) {
   if (!isRecord(value)) throw badParam(path, 'must be an object with type and function');
-  if (value.type !== 'function') throw unsupported(`${path}.type`, "must be 'function' or 'custom'; nothing else is supported by this version");
+  if (value.type !== 'function')
+    throw unsupported(`${path}.type`, "must be 'function' or 'custom'; nothing else is supported by this version");
   if (!isRecord(value.function)) throw badParam(`${path}.function`, 'must be an object');
   return value.function;
 }
 
 /** What a tool, a call or a choice of either type says. */
-const partOf = (value, path) => (isRecord(value) && value.type === 'custom' && isRecord(value.custom) ? value.custom : functionOf(value, path));
+const partOf = (value, path) =>
+  isRecord(value) && value.type === 'custom' && isRecord(value.custom) ? value.custom : functionOf(value, path);
 
 /** Tools of which some may be called: as chats have it, or flat. */
 function allowedOf({ allowed_tools: inner, ...flat }) {
   const { mode = 'auto', tools } = inner ?? flat;
-  if (mode !== 'auto' && mode !== 'required') throw badParam('tool_choice.allowed_tools.mode', "must be 'auto' or 'required'");
-  const names = listOf(tools, 'tool_choice.allowed_tools.tools').map((tool) => tool?.name ?? tool?.function?.name ?? tool?.custom?.name);
-  if (!names.every((name) => typeof name === 'string')) throw badParam('tool_choice.allowed_tools.tools', 'must name tools');
+  if (mode !== 'auto' && mode !== 'required')
+    throw badParam('tool_choice.allowed_tools.mode', "must be 'auto' or 'required'");
+  const names = listOf(tools, 'tool_choice.allowed_tools.tools').map(
+    (tool) => tool?.name ?? tool?.function?.name ?? tool?.custom?.name,
+  );
+  if (!names.every((name) => typeof name === 'string'))
+    throw badParam('tool_choice.allowed_tools.tools', 'must name tools');
   return { names, required: mode === 'required' };
 }
 
 function choiceOf(choice) {
   if (['auto', 'none', 'required'].includes(choice)) return choice;
-  if (!isRecord(choice)) throw badParam('tool_choice', "must be 'none', 'auto', 'required', or an object that names tools");
+  if (!isRecord(choice))
+    throw badParam('tool_choice', "must be 'none', 'auto', 'required', or an object that names tools");
   return choice.type === 'allowed_tools' ? allowedOf(choice) : { name: partOf(choice, 'tool_choice').name };
 }
 
@@ -66,7 +74,10 @@ export function bodyOf(text) {
   return body;
 }
 
-/** A tool as templates are to see it: as the client wrote it, with what else it has. Nothing where that says no more than our own form of it. */
+/**
+ * A tool as templates are to see it: as the client wrote it, with what else it has. Nothing where that says no more
+ * than our own form of it.
+ */
 function writtenTool(tools, i, { name, description, parameters }) {
   const text = texts.get(tools[i]) ?? read(tools, i, `tools[${i}]`, asJson);
   const own = { type: 'function', function: { name, description, parameters } };
@@ -119,17 +130,23 @@ export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path
   const toolCalls = calls?.length === 0 ? null : calls;
   return {
     ...(toolCalls != null && {
-      toolCalls: listOf(toolCalls, `${path}.tool_calls`).map((call, i) => callOf(call, `${path}.tool_calls[${i}]`, written)),
+      toolCalls: listOf(toolCalls, `${path}.tool_calls`).map((call, i) =>
+        callOf(call, `${path}.tool_calls[${i}]`, written),
+      ),
     }),
     ...(toolCallId != null && { toolCallId }),
   };
 }
 
 /** A path of ours as the API has it. */
-export const inTerms = (text) => text.replace(/\btoolCalls\b/g, 'tool_calls').replace(/\btoolCallId\b/g, 'tool_call_id')
-  .replace(/\b(tools|tool_calls)\[(\d+)\]\.(name|description|parameters|arguments)/g, '$1[$2].function.$3')
-  .replace(/\btools\[(\d+)\]\.json\b/g, 'tools[$1]')
-  .replace(/\btool_choice\.name\b/g, 'tool_choice.function.name').replace(/\btool_choice\.names\b/g, 'tool_choice.allowed_tools.tools');
+export const inTerms = (text) =>
+  text
+    .replace(/\btoolCalls\b/g, 'tool_calls')
+    .replace(/\btoolCallId\b/g, 'tool_call_id')
+    .replace(/\b(tools|tool_calls)\[(\d+)\]\.(name|description|parameters|arguments)/g, '$1[$2].function.$3')
+    .replace(/\btools\[(\d+)\]\.json\b/g, 'tools[$1]')
+    .replace(/\btool_choice\.name\b/g, 'tool_choice.function.name')
+    .replace(/\btool_choice\.names\b/g, 'tool_choice.allowed_tools.tools');
 
 // --- of answers ---
 
@@ -156,16 +173,23 @@ export const callsOf = (toolCalls, texts) => toolCalls.map(({ id, name, argument
 
 /**
  * How a request wants its calls told.
- * @typedef {{customs: Set<string>, isLegacy: boolean}} CallShape customs: names of tools of that type; isLegacy: as a message's function_call
+ * @typedef {{customs: Set<string>, isLegacy: boolean}} CallShape customs: names of tools of that type; isLegacy: as a
+ *   message's function_call
  *
  * @param {any} body of a request @returns {CallShape}
  */
 export function callShape({ tools, functions }) {
-  const customs = (Array.isArray(tools) ? tools : []).filter((tool) => tool?.type === 'custom').map(({ custom }) => custom?.name);
+  const customs = (Array.isArray(tools) ? tools : [])
+    .filter((tool) => tool?.type === 'custom')
+    .map(({ custom }) => custom?.name);
   return { customs: new Set(customs), isLegacy: Array.isArray(functions) && functions.length > 0 };
 }
 
-/** Fields of a reply's message: its calls, also one that its end has cut off. @param {any} result @param {CallShape} shape */
+/**
+ * Fields of a reply's message: its calls, also one that its end has cut off.
+ * @param {any} result
+ * @param {CallShape} shape
+ */
 export function answeredCalls({ toolCalls = [], unfinishedCall }, texts, { customs, isLegacy }) {
   const cut = unfinishedCall?.name ? [{ ...unfinishedCall, arguments: unfinishedCall.text }] : [];
   const all = callsOf([...toolCalls, ...cut], texts);
@@ -174,7 +198,11 @@ export function answeredCalls({ toolCalls = [], unfinishedCall }, texts, { custo
   return { tool_calls: all.map((call) => (customs.has(call.function.name) ? customCall(call) : call)) };
 }
 
-const customCall = ({ id, function: { name, arguments: given } }) => ({ id, type: 'custom', custom: { name, input: new InputText().take(given) } });
+const customCall = ({ id, function: { name, arguments: given } }) => ({
+  id,
+  type: 'custom',
+  custom: { name, input: new InputText().take(given) },
+});
 
 /** The deltas of one reply's calls. */
 export class CallDeltas {
@@ -191,7 +219,8 @@ export class CallDeltas {
     const { customs, isLegacy } = this.#shape;
     if (type === 'tool-call-start') {
       if (isLegacy) return { function_call: { name, arguments: '' } };
-      if (!customs.has(name)) return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
+      if (!customs.has(name))
+        return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
       this.#inputs.set(index, new InputText());
       return { tool_calls: [{ index, id, type: 'custom', custom: { name, input: '' } }] };
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Vectors and ranks as the OpenAI API and its neighbours word them, over a Model and without any HTTP: POST /embeddings, and POST /rerank as Jina,
-// vLLM and llama-server have it. An answer is one object, made by a piece of work that can be stopped, as openai.js's completions are.
+// Vectors and ranks as the OpenAI API and its neighbours word them, over a Model and without any HTTP: POST
+// /embeddings, and POST /rerank as Jina, vLLM and llama-server have it. An answer is one object, made by a piece of
+// work that can be stopped, as openai.js's completions are.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -13,7 +14,8 @@ export function toBase64(vector) {
   const view = new DataView(new ArrayBuffer(4 * vector.length));
   vector.forEach((value, i) => view.setFloat32(4 * i, value, true));
   let letters = '';
-  for (let at = 0; at < view.byteLength; at += 4096) letters += String.fromCharCode(...new Uint8Array(view.buffer).subarray(at, at + 4096));
+  for (let at = 0; at < view.byteLength; at += 4096)
+    letters += String.fromCharCode(...new Uint8Array(view.buffer).subarray(at, at + 4096));
   return btoa(letters);
 }
 
@@ -83,12 +85,20 @@ async function inTerms(work, from, to) {
 export function embedding(model, body, { name }) {
   checkBody(body);
   const { encoding_format: format, dimensions, instruction } = body;
-  if (format != null && format !== 'float' && format !== 'base64') throw badParam('encoding_format', "must be 'float' or 'base64'");
+  if (format != null && format !== 'float' && format !== 'base64')
+    throw badParam('encoding_format', "must be 'float' or 'base64'");
   const inputs = inputsOf(body);
   return new Answer(async (signal) => {
-    const { vectors, tokens, truncated } = await inTerms(model.embed(inputs, { dimensions, instruction, signal }), 'texts', 'input');
-    const data = vectors.map((vector, index) => (
-      { object: 'embedding', index, embedding: format === 'base64' ? toBase64(vector) : Array.from(vector) }));
+    const { vectors, tokens, truncated } = await inTerms(
+      model.embed(inputs, { dimensions, instruction, signal }),
+      'texts',
+      'input',
+    );
+    const data = vectors.map((vector, index) => ({
+      object: 'embedding',
+      index,
+      embedding: format === 'base64' ? toBase64(vector) : Array.from(vector),
+    }));
     const usage = { prompt_tokens: tokens, total_tokens: tokens };
     return { object: 'list', data, model: name, usage, ...(truncated.length > 0 && { truncated }) };
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API over a Model, without any HTTP: a request begins replies, and a Completion tells them as one object or as chunks. Chunks are
-// made as pieces come, those of several choices in the order in which they are ready.
+// The OpenAI API over a Model, without any HTTP: a request begins replies, and a Completion tells them as one object or
+// as chunks. Chunks are made as pieces come, those of several choices in the order in which they are ready.
 
 import { Echo, bestOf } from './openai-echo.js';
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
@@ -27,12 +27,21 @@ const CHAT = {
     const { text, thinking } = result;
     const calls = answeredCalls(result, written, shape);
     const content = text || (Object.keys(calls).length ? null : '');
-    return { message: { role: 'assistant', content, ...(thinking && { reasoning_content: thinking }), ...calls, refusal: null } };
+    return {
+      message: {
+        role: 'assistant',
+        content,
+        ...(thinking && { reasoning_content: thinking }),
+        ...calls,
+        refusal: null,
+      },
+    };
   },
   first: { delta: { role: 'assistant', content: '' } },
   piece: (event, calls) => {
     const { type, text } = event;
-    const delta = type === 'text' ? { content: text } : type === 'thinking' ? { reasoning_content: text } : calls.take(event);
+    const delta =
+      type === 'text' ? { content: text } : type === 'thinking' ? { reasoning_content: text } : calls.take(event);
     return delta && { delta };
   },
   last: { delta: {} },
@@ -40,8 +49,14 @@ const CHAT = {
 };
 
 const TEXT = {
-  prefix: 'cmpl-', object: 'text_completion', chunk: 'text_completion',
-  whole: ({ text }) => ({ text }), first: null, piece: ({ text }) => ({ text }), last: { text: '' }, logprobs: textLogprobs,
+  prefix: 'cmpl-',
+  object: 'text_completion',
+  chunk: 'text_completion',
+  whole: ({ text }) => ({ text }),
+  first: null,
+  piece: ({ text }) => ({ text }),
+  last: { text: '' },
+  logprobs: textLogprobs,
 };
 
 /** Values of several iterators, each as soon as it is there. */
@@ -94,10 +109,18 @@ export class Completion extends Work {
    * @param {((options: object) => import('../index.d.ts').Reply)[]} begin one for each prompt
    */
   constructor(kind, request, { name, fingerprint }, begin) {
-    super(begin.flatMap((start) => choicesOf(request).map((options) => (begun) => start({ ...options, ...begun }))), request.stream);
+    super(
+      begin.flatMap((start) => choicesOf(request).map((options) => (begun) => start({ ...options, ...begun }))),
+      request.stream,
+    );
     this.#kind = kind;
     this.#request = request;
-    this.#head = { id: kind.prefix + randomId(), created: Math.floor(Date.now() / 1000), model: name, system_fingerprint: fingerprint };
+    this.#head = {
+      id: kind.prefix + randomId(),
+      created: Math.floor(Date.now() / 1000),
+      model: name,
+      system_fingerprint: fingerprint,
+    };
   }
 
   /** The whole answer. @returns {Promise<object>} */
@@ -105,7 +128,9 @@ export class Completion extends Work {
     const results = await this.results();
     const written = await Promise.all(this.replies.map(({ events }) => writtenCalls(events)));
     const choices = results.map((result, index) => ({
-      index, ...this.#kind.whole(result, written[index], this.#request.shape), logprobs: this.#kind.logprobs(result.logprobs),
+      index,
+      ...this.#kind.whole(result, written[index], this.#request.shape),
+      logprobs: this.#kind.logprobs(result.logprobs),
       finish_reason: this.#reason(result),
     }));
     const timings = this.#request.timings && { timings: timingsOf(results[0]) };
@@ -119,7 +144,8 @@ export class Completion extends Work {
     const usage = includeUsage ? { usage: null } : {};
     try {
       const choices = this.replies.map((reply, index) => this.#choice(reply, index));
-      for await (const choice of merged(choices)) yield { ...head, choices: [choice], ...usage, ...await this.#timingsAt(choice) };
+      for await (const choice of merged(choices))
+        yield { ...head, choices: [choice], ...usage, ...(await this.#timingsAt(choice)) };
       if (includeUsage) yield { ...head, choices: [], usage: usageOf(await this.results(), n) };
     } finally {
       this.stop();
@@ -150,7 +176,8 @@ export class Completion extends Work {
     }
     const result = await reply.result;
     const { logprobs = [] } = result;
-    const rest = logprobs.length > told ? this.#kind.logprobs(logprobs.slice(told), letters) : null;     // of what ended it
+    // of what ended it
+    const rest = logprobs.length > told ? this.#kind.logprobs(logprobs.slice(told), letters) : null;
     yield choice(last, this.#reason(result), rest);
   }
 }

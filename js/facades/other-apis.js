@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Paths of other APIs than OpenAI's over a Model: Anthropic's, Ollama's and llama-server's own, as a server has them beside openai-api.js's.
+// Paths of other APIs than OpenAI's over a Model: Anthropic's, Ollama's and llama-server's own, as a server has them
+// beside openai-api.js's.
 
 import { completion } from './llama-completion.js';
 import { message } from './messages.js';
@@ -8,7 +9,10 @@ import { WIRES } from './sse.js';
 
 /** By path. @type {Record<string, import('./openai-api.js').Making>} */
 export const CREATE_OTHER = {
-  '/messages': { begin: message, wire: WIRES.named }, '/completion': { begin: completion, wire: WIRES.data },
-  '/api/chat': { begin: chat, wire: WIRES.lines, unlessNo: true }, '/api/generate': { begin: generate, wire: WIRES.lines, unlessNo: true },
-  '/api/embed': { begin: embed }, '/api/embeddings': { begin: embeddings },
+  '/messages': { begin: message, wire: WIRES.named },
+  '/completion': { begin: completion, wire: WIRES.data },
+  '/api/chat': { begin: chat, wire: WIRES.lines, unlessNo: true },
+  '/api/generate': { begin: generate, wire: WIRES.lines, unlessNo: true },
+  '/api/embed': { begin: embed },
+  '/api/embeddings': { begin: embeddings },
 };

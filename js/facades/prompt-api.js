@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The browser's Prompt API over a model: a class LanguageModel whose sessions keep their conversation here and ask the model for each reply anew,
-// which remembers what it has read. Replies of a session follow each other; those of several run side by side.
+// The browser's Prompt API over a model: a class LanguageModel whose sessions keep their conversation here and ask the
+// model for each reply anew, which remembers what it has read. Replies of a session follow each other; those of several
+// run side by side.
 
 import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
@@ -44,7 +45,10 @@ class Session extends EventTarget {
     this.#setup = setup;
     this.#turns = turns;
     this.#usage = usage;
-    setup.signal?.addEventListener('abort', () => this.#over.abort(setup.signal.reason), { once: true, signal: this.#over.signal });
+    setup.signal?.addEventListener('abort', () => this.#over.abort(setup.signal.reason), {
+      once: true,
+      signal: this.#over.signal,
+    });
   }
 
   get contextWindow() { return this.#model.info.contextSize; }
@@ -80,7 +84,8 @@ class Session extends EventTarget {
       start: (controller) => {
         const given = { ...options, signal: anyOf(left.signal, options?.signal) };
         const done = this.#ask(input, given, (piece) => controller.enqueue(piece));
-        done.then(() => controller.close()).catch((error) => controller.error(error));   // closing fails where it was cancelled
+        // closing fails where it was cancelled
+        done.then(() => controller.close()).catch((error) => controller.error(error));
       },
       cancel: (reason) => left.abort(reason),
     });
@@ -94,7 +99,8 @@ class Session extends EventTarget {
     await this.#inTurn(signal, async (both) => {
       this.#checkFirst(messages);
       const turns = await this.#fit([...this.#turns, ...messages], '', this.#turns.length, 0);
-      const { usage } = await this.#model.chat([...this.#setup.initial, ...turns], { maxTokens: 0, signal: both }).result;
+      const { usage } = await this.#model.chat([...this.#setup.initial, ...turns], { maxTokens: 0, signal: both })
+        .result;
       [this.#turns, this.#usage] = [turns, usage.promptTokens];
     });
   }
@@ -135,7 +141,8 @@ class Session extends EventTarget {
 
   /** What the system says comes before everything else. */
   #checkFirst(messages) {
-    if (messages[0].role === 'system' && this.#all.length) throw new TypeError('A message of the system must be the first of all.');
+    if (messages[0].role === 'system' && this.#all.length)
+      throw new TypeError('A message of the system must be the first of all.');
   }
 
   async #count(messages, signal) {
@@ -159,7 +166,10 @@ class Session extends EventTarget {
     return mine;
   }
 
-  /** Leaves out the oldest turns, questions with their answers, until there is room. @returns {Promise<any[]>} what stays */
+  /**
+   * Leaves out the oldest turns, questions with their answers, until there is room.
+   * @returns {Promise<any[]>} what stays
+   */
   async #fit(turns, words, known, room = ROOM) {
     const quota = this.contextWindow;
     const system = turns.slice(0, turns[0].role === 'system' ? 1 : 0);
@@ -193,8 +203,11 @@ class Session extends EventTarget {
       const { made, usage, finishReason } = await this.#reply(asked, given, push);
       signal.throwIfAborted();
       const tokens = usage.promptTokens + usage.completionTokens;
-      if (finishReason === 'context' && Object.keys(limits).length) throw quotaExceeded(tokens, this.contextWindow, CUT);
-      this.#turns = goesOn ? turns.with(-1, { ...turns.at(-1), content: turns.at(-1).content + made[0].content }) : [...turns, ...made];
+      if (finishReason === 'context' && Object.keys(limits).length)
+        throw quotaExceeded(tokens, this.contextWindow, CUT);
+      this.#turns = goesOn
+        ? turns.with(-1, { ...turns.at(-1), content: turns.at(-1).content + made[0].content })
+        : [...turns, ...made];
       this.#usage = tokens;
     });
   }
@@ -210,7 +223,8 @@ class Session extends EventTarget {
 
 /** Documented in prompt-api.d.ts. */
 export function languageModel(model) {
-  if (typeof model?.chat !== 'function' || typeof model.countTokens !== 'function') throw badParam('model', 'must be a model, which has chat()');
+  if (typeof model?.chat !== 'function' || typeof model.countTokens !== 'function')
+    throw badParam('model', 'must be a model, which has chat()');
 
   return class LanguageModel extends Session {
     static async availability(options) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// When sessions of the Prompt API tell something. What is asked for is never there in the same task: whoever calls can still abort it, as in a
-// browser.
+// When sessions of the Prompt API tell something. What is asked for is never there in the same task: whoever calls can
+// still abort it, as in a browser.
 
 import { reasonOf } from '../shared/clock.js';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What callers of the Prompt API pass, as messages and options of chat(); and failures as the exceptions that it has. Values are taken as Web IDL
-// takes them: what is no object is a text, and an object that can be iterated a list.
+// What callers of the Prompt API pass, as messages and options of chat(); and failures as the exceptions that it has.
+// Values are taken as Web IDL takes them: what is no object is a text, and an object that can be iterated a list.
 
 import { QuernError } from '../shared/errors.js';
 import { isObject } from '../shared/kinds.js';
@@ -8,20 +8,29 @@ import { isObject } from '../shared/kinds.js';
 const ROLES = ['system', 'user', 'assistant'];
 
 /** @param {unknown} [cause] */
-export const exception = (name, message, cause) => Object.assign(new DOMException(message, name), cause !== undefined && { cause });
+export const exception = (name, message, cause) =>
+  Object.assign(new DOMException(message, name), cause !== undefined && { cause });
 
 /** Of an input that the context has no room for. Newer browsers have a class of its own for it. */
-export function quotaExceeded(requested, quota, message = `The input has ${requested} tokens, but the context has ${quota} positions.`) {
+export function quotaExceeded(
+  requested,
+  quota,
+  message = `The input has ${requested} tokens, but the context has ${quota} positions.`,
+) {
   const { QuotaExceededError: Own } = /** @type {any} */ (globalThis);
   if (typeof Own === 'function') return new Own(message, { requested: Math.max(requested, quota), quota });
   const error = exception('QuotaExceededError', message);
-  for (const [name, value] of Object.entries({ requested, quota })) Object.defineProperty(error, name, { value, configurable: true });
+  for (const [name, value] of Object.entries({ requested, quota }))
+    Object.defineProperty(error, name, { value, configurable: true });
   return error;
 }
 
 /** What cannot be honoured, what is not there any more, and a file that is no image. Others are OperationErrors. */
 const NAMES = {
-  'use/schema': 'NotSupportedError', 'use/param': 'NotSupportedError', 'engine/disposed': 'InvalidStateError', 'image/decode': 'InvalidStateError',
+  'use/schema': 'NotSupportedError',
+  'use/param': 'NotSupportedError',
+  'engine/disposed': 'InvalidStateError',
+  'image/decode': 'InvalidStateError',
 };
 
 /** By the codes of errors.md. What is none of ours is passed on as it is: the reason of a signal, what a tool threw. */
@@ -51,8 +60,10 @@ function partOf(part, role, types) {
     return { type, text: value };
   }
   if (!MEDIA.includes(type)) throw new TypeError(`The type of content must be 'text' or one of ${MEDIA.join(', ')}.`);
-  if (type.startsWith('tool-')) throw exception('NotSupportedError', 'Calls and results are written by sessions: give tools a function execute.');
-  if (!types.has(type)) throw exception('NotSupportedError', `This session takes no ${type}: it is not among its expectedInputs.`);
+  if (type.startsWith('tool-'))
+    throw exception('NotSupportedError', 'Calls and results are written by sessions: give tools a function execute.');
+  if (!types.has(type))
+    throw exception('NotSupportedError', `This session takes no ${type}: it is not among its expectedInputs.`);
   if (role === 'assistant') throw exception('NotSupportedError', 'A message of the assistant has texts alone.');
   if (!isObject(value)) throw new TypeError('The value of an image must be one.');
   return { type: 'image', image: bytesOf(value) };
@@ -76,11 +87,16 @@ function messageOf(given, session, at) {
  */
 export function messagesOf(input, session) {
   const given = listOrText(input);
-  const list = typeof given === 'string' || (!given.length && !session.isInitial) ? [{ role: 'user', content: given }] : given;
+  const list =
+    typeof given === 'string' || (!given.length && !session.isInitial) ? [{ role: 'user', content: given }] : given;
   const read = list.map((one, at) => messageOf(one, session, at));
   for (const [at, { message, prefix }] of read.entries()) {
     const isRight = !prefix || (session.mayGoOn && message.role === 'assistant' && at === read.length - 1);
-    if (!isRight) throw exception('SyntaxError', 'Only the last message of a prompt may be a prefix, and it must be the assistant\'s.');
+    if (!isRight)
+      throw exception(
+        'SyntaxError',
+        "Only the last message of a prompt may be a prefix, and it must be the assistant's.",
+      );
   }
   return { messages: read.map(({ message }) => message), goesOn: Boolean(read.at(-1)?.prefix) };
 }
@@ -107,7 +123,10 @@ export function constraintOf({ responseConstraint: constraint, omitResponseConst
     return { limits: {}, words: '' };
   }
   if (constraint instanceof RegExp) {
-    return { limits: { regex: constraint }, words: isQuiet ? '' : told('a text that matches this regular expression', constraint.source) };
+    return {
+      limits: { regex: constraint },
+      words: isQuiet ? '' : told('a text that matches this regular expression', constraint.source),
+    };
   }
   if (typeof constraint !== 'object') throw new TypeError('The responseConstraint must be a JSON Schema or a RegExp.');
   const json = jsonOf(constraint);

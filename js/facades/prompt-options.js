@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What sessions of the Prompt API are made with, checked in the order in which browsers check it: kinds of content, languages, sampling, tools.
+// What sessions of the Prompt API are made with, checked in the order in which browsers check it: kinds of content,
+// languages, sampling, tools.
 
 import { exception } from './prompt-input.js';
 import { isObject } from '../shared/kinds.js';
@@ -8,7 +9,10 @@ import { isObject } from '../shared/kinds.js';
 const TYPES = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
 const WRITTEN = ['text', 'tool-call'];
 
-/** Kinds and languages that options ask for. A type that is none is a TypeError, a tag that is none a RangeError; every language is read. */
+/**
+ * Kinds and languages that options ask for. A type that is none is a TypeError, a tag that is none a RangeError; every
+ * language is read.
+ */
 function typesOf(expected) {
   return Array.from(expected ?? [], ({ type, languages }) => {
     if (!TYPES.includes(type)) throw new TypeError(`There is no type ${String(type).slice(0, 64)} of content.`);
@@ -20,7 +24,8 @@ function typesOf(expected) {
 /** Why a model cannot do what options ask for; empty: it can. */
 function missing(model, inputs, outputs) {
   if (inputs.includes('audio')) return 'no model of quern hears';
-  if (inputs.includes('image') && !model.info.vision) return 'this model has no vision: load it with its projector (`vision`)';
+  if (inputs.includes('image') && !model.info.vision)
+    return 'this model has no vision: load it with its projector (`vision`)';
   return outputs.every((type) => WRITTEN.includes(type)) ? '' : 'models of quern write texts alone';
 }
 
@@ -28,7 +33,9 @@ function missing(model, inputs, outputs) {
 
 /** Options of chat() by name; `balanced` is what the model's own card or file advises. */
 const MODES = {
-  'most-predictable': { temperature: 0 }, predictable: { temperature: 0.3 }, 'slightly-predictable': { temperature: 0.5 },
+  'most-predictable': { temperature: 0 },
+  predictable: { temperature: 0.3 },
+  'slightly-predictable': { temperature: 0.5 },
   balanced: {},
   'slightly-creative': { temperature: 0.9, topP: 0.9 }, creative: { temperature: 1, topP: 0.95, topK: 40 },
   'most-creative': { temperature: 1.3, topP: 1, topK: 100 },
@@ -51,7 +58,8 @@ const isGiven = (value) => value !== undefined && value !== null;
 function modeOf({ samplingMode, temperature, topK }) {
   const hasNumbers = isGiven(temperature) || isGiven(topK);
   if (samplingMode === undefined) return hasNumbers ? null : 'balanced';
-  if (!Object.hasOwn(MODES, samplingMode)) throw new TypeError(`The samplingMode must be one of ${Object.keys(MODES).join(', ')}.`);
+  if (!Object.hasOwn(MODES, samplingMode))
+    throw new TypeError(`The samplingMode must be one of ${Object.keys(MODES).join(', ')}.`);
   if (hasNumbers) throw new TypeError('A samplingMode and numbers (temperature, topK) exclude each other.');
   return samplingMode;
 }
@@ -93,10 +101,14 @@ function toolOf(tool) {
   const { name, description, inputSchema, execute } = tool ?? {};
   if (typeof name !== 'string' || !name) throw new TypeError('A tool must have a name.');
   const shown = name.slice(0, 64);
-  if (typeof description !== 'string' || !description) throw new TypeError(`The tool ${shown} must have a description.`);
+  if (typeof description !== 'string' || !description)
+    throw new TypeError(`The tool ${shown} must have a description.`);
   const parameters = schemaOf(shown, inputSchema);
   if (typeof execute !== 'function') throw new TypeError(`The tool ${shown} must have a function execute.`);
-  return [name, { description, parameters, execute: async (args) => givenBack(await Reflect.apply(execute, tool, [args])) }];
+  return [
+    name,
+    { description, parameters, execute: async (args) => givenBack(await Reflect.apply(execute, tool, [args])) },
+  ];
 }
 
 /** Tools as run() has them, or null. */

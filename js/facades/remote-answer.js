@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a remote server is asked, and what its failures are here: the API's statuses and codes as ours, and an end for every wait.
+// How a remote server is asked, and what its failures are here: the API's statuses and codes as ours, and an end for
+// every wait.
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -11,9 +12,11 @@ const MOST_WORDS = 300;
 /** @param {number} status @param {{error?: {message?: string, code?: string, param?: string}}} [body] */
 export function failureOf(status, body) {
   const { message, code, param } = body?.error ?? {};
-  const words = typeof message === 'string' ? message.slice(0, MOST_WORDS) : `The server answered with status ${status}.`;
+  const words =
+    typeof message === 'string' ? message.slice(0, MOST_WORDS) : `The server answered with status ${status}.`;
   if (code === 'context_length_exceeded') return new QuernError('use/context', words);
-  if (status === 400 || status === 422) return new QuernError('use/param', words, { detail: { param: param ?? undefined } });
+  if (status === 400 || status === 422)
+    return new QuernError('use/param', words, { detail: { param: param ?? undefined } });
   if (status === 429) return new QuernError('use/busy', words, { retryable: true });
   return new QuernError('net/http', words, { detail: { status }, retryable: status >= 500 });
 }
@@ -48,7 +51,13 @@ export async function reach(server, path, request) {
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
   let response;
   try {
-    response = await fetch(url + path, { ...post, headers: { ...type, ...headers }, signal: either, redirect: 'error', credentials: 'omit' });
+    response = await fetch(url + path, {
+      ...post,
+      headers: { ...type, ...headers },
+      signal: either,
+      redirect: 'error',
+      credentials: 'omit',
+    });
   } catch (error) {
     throw either.aborted ? reasonOf(either) : unreachable(url, error);
   } finally {
@@ -78,17 +87,23 @@ export async function* bytesOf(response, { silenceMs }, signal) {
     }
   } catch (error) {
     if (signal?.aborted) throw reasonOf(signal);
-    throw error instanceof QuernError ? error : new QuernError('net/truncated', 'The connection broke off within the reply.', { cause: error });
+    throw error instanceof QuernError
+      ? error
+      : new QuernError('net/truncated', 'The connection broke off within the reply.', { cause: error });
   } finally {
     reader.cancel().catch(() => {});
   }
 }
 
-const unusable = (why) => new QuernError('net/truncated', `The server has sent something that are no vectors (${why}).`);
+const unusable = (why) =>
+  new QuernError('net/truncated', `The server has sent something that are no vectors (${why}).`);
 
 /**
  * A whole answer.
- * @param {Response} response @param {{silenceMs: number}} limits @param {AbortSignal} [signal] @param {number} [most] bytes
+ * @param {Response} response
+ * @param {{silenceMs: number}} limits
+ * @param {AbortSignal} [signal]
+ * @param {number} [most] bytes
  */
 export async function jsonOf(response, limits, signal, most = MOST_JSON) {
   const pieces = [];
@@ -124,5 +139,9 @@ export function vectorsIn(answer, { length }) {
   }
   const missing = vectors.findIndex((vector) => !vector?.length);
   if (missing >= 0) throw unusable(`there is none for text ${missing}`);
-  return { vectors, tokens: answer.usage?.prompt_tokens ?? 0, truncated: Array.isArray(answer.truncated) ? answer.truncated : [] };
+  return {
+    vectors,
+    tokens: answer.usage?.prompt_tokens ?? 0,
+    truncated: Array.isArray(answer.truncated) ? answer.truncated : [],
+  };
 }

@@ -37,7 +37,8 @@ export class Gathered {
     if (choice?.finish_reason) {
       this.#endCalls(push, choice.finish_reason === 'length');
       const reason = Object.hasOwn(REASONS, choice.finish_reason) ? REASONS[choice.finish_reason] : 'stop';
-      this.result.finishReason = reason === 'stop' && this.result.toolCalls.length ? 'tool-calls' : reason;   // as some servers do not say
+      // as some servers do not say
+      this.result.finishReason = reason === 'stop' && this.result.toolCalls.length ? 'tool-calls' : reason;
       this.whole = true;
     }
     if (!usage) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A call of chat() or complete() as a request to a server of the OpenAI API. Options that this API has no name for go by those that vLLM and
-// llama.cpp's server know, and only where they were given: others refuse fields that they do not know.
+// A call of chat() or complete() as a request to a server of the OpenAI API. Options that this API has no name for go
+// by those that vLLM and llama.cpp's server know, and only where they were given: others refuse fields that they do not
+// know.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -17,15 +18,22 @@ const NEVER = -100;
 function fieldsOf({ cacheScope, ...options }) {
   const fields = {};
   for (const [option, [field]] of Object.entries(FIELDS)) {
-    if (options[option] !== undefined) for (const name of [field, ...ALSO[option] ?? []]) fields[name] = options[option];
+    if (options[option] !== undefined)
+      for (const name of [field, ...(ALSO[option] ?? [])]) fields[name] = options[option];
   }
-  if (fields.logit_bias) fields.logit_bias = Object.fromEntries(Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]));
-  if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
-  if (cacheScope) fields.cache_salt = String(cacheScope);      // vLLM's name for what its prefixes are kept apart by
+  if (fields.logit_bias)
+    fields.logit_bias = Object.fromEntries(
+      Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]),
+    );
+  if (fields.priority) fields.priority = Number(fields.priority === 'background'); // as vLLM has it
+  if (cacheScope) fields.cache_salt = String(cacheScope); // vLLM's name for what its prefixes are kept apart by
   return { ...fields, stream: true, stream_options: { include_usage: true } };
 }
 
-/** The form of a text, by the names that all servers know; to keep it is their promise. @param {{schema?: string, json?: boolean}} options */
+/**
+ * The form of a text, by the names that all servers know; to keep it is their promise.
+ * @param {{schema?: string, json?: boolean}} options
+ */
 function formatOf({ schema: written, json }) {
   if (written === undefined) return json ? { response_format: { type: 'json_object' } } : {};
   const schema = JSON.parse(written);
@@ -44,15 +52,24 @@ async function dataUrl(blob) {
 async function imageOf({ type, image, detail, maxPixels }) {
   const isAddress = (typeof image === 'string' || image instanceof URL) && /^(?:https?|data):/i.test(String(image));
   if (type !== 'image' || maxPixels !== undefined || !(isAddress || image instanceof Blob)) {
-    throw badParam('messages', 'have what a remote model cannot be sent: images can, as Blobs or http: and data: addresses, without maxPixels');
+    throw badParam(
+      'messages',
+      'have what a remote model cannot be sent: images can, as Blobs or http: and data: addresses, without maxPixels',
+    );
   }
-  return { type: 'image_url', image_url: { url: image instanceof Blob ? await dataUrl(image) : String(image), ...(detail && { detail }) } };
+  return {
+    type: 'image_url',
+    image_url: { url: image instanceof Blob ? await dataUrl(image) : String(image), ...(detail && { detail }) },
+  };
 }
 
 const contentOf = async (content) => (typeof content === 'string' ? content
   : Promise.all(content.map((part) => (part.type === 'text' ? part : imageOf(part)))));
 
-/** @param {{role: string, content: string | any[], thinking?: string, toolCalls?: any, toolCallId?: any}[]} messages checked */
+/**
+ * @param {{role: string, content: string | any[], thinking?: string, toolCalls?: any, toolCallId?: any}[]} messages
+ * checked
+ */
 export async function chatBody(model, messages, { thinking, continue: goesOn, ...options }) {
   const asked = {
     model, ...fieldsOf(options), ...toolRequest(options), ...formatOf(options),
@@ -73,7 +90,8 @@ const queryOf = (instruction) => (text) => {
 /** A text, or the ids of its tokens. */
 function inputOf(given) {
   if (typeof given === 'string') return given;
-  if (!Array.isArray(given) && !ArrayBuffer.isView(given)) throw badParam('texts', 'must be texts, or arrays of token ids');
+  if (!Array.isArray(given) && !ArrayBuffer.isView(given))
+    throw badParam('texts', 'must be texts, or arrays of token ids');
   return Array.from(/** @type {any} */ (given));
 }
 

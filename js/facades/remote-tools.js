@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tools and calls of a remote model: what its server is asked, and the calls that come in its chunks, which servers number in ways of their own.
+// Tools and calls of a remote model: what its server is asked, and the calls that come in its chunks, which servers
+// number in ways of their own.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -65,7 +66,10 @@ export class GatheredCalls {
     }
   }
 
-  /** The one that a delta goes on with. A name with another id begins another one, whatever its number; so does one without, behind a whole call. */
+  /**
+   * The one that a delta goes on with. A name with another id begins another one, whatever its number; so does one
+   * without, behind a whole call.
+   */
   #callOf(number, id, name) {
     const call = this.#latest.get(number);
     const isOther = call && name && (id ? id !== call.given : isWhole(call));
@@ -83,7 +87,8 @@ export class GatheredCalls {
   }
 
   /**
-   * Those whose arguments are an object. Of the others the last one is unfinished where the reply is cut off; what else there is is text.
+   * Those whose arguments are an object. Of the others the last one is unfinished where the reply is cut off; what else
+   * there is is text.
    * @param {(event: object) => void} push @param {boolean} isCut
    * @returns {{toolCalls: object[], text: string, unfinishedCall?: {id: string, name: string, text: string}}}
    */

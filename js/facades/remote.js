@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model behind a server of the OpenAI API, with the interface of one that is loaded: who outgrows a machine changes one line. It never hides
-// behind load(), whose promise is that nothing leaves the page.
+// A model behind a server of the OpenAI API, with the interface of one that is loaded: who outgrows a machine changes
+// one line. It never hides behind load(), whose promise is that nothing leaves the page.
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
@@ -54,8 +54,12 @@ class RemoteModel {
     const { signal, ...choices } = options ?? {};
     if (this.#disposed) throw this.#disposed;
     const { texts, body } = embedBody(this.#model, given, choices);
-    return this.#within(checkOptions('call', { signal }).signal, async (one) => (
-      vectorsIn(await jsonOf(await reach(this.#server, '/embeddings', { body, signal: one }), this.#server, one), texts)));
+    return this.#within(checkOptions('call', { signal }).signal, async (one) =>
+      vectorsIn(
+        await jsonOf(await reach(this.#server, '/embeddings', { body, signal: one }), this.#server, one),
+        texts,
+      ),
+    );
   }
 
   async rank() { throw onlyHere('rank()'); }
@@ -86,7 +90,11 @@ class RemoteModel {
         refuseOnlyHere(checked, kind);
         const body = await bodyOf(checked);
         signal?.throwIfAborted();
-        return this.#within(signal, (one) => this.#read(path, body, one, { push, checked, isStopped: () => stopped }), controller);
+        return this.#within(
+          signal,
+          (one) => this.#read(path, body, one, { push, checked, isStopped: () => stopped }),
+          controller,
+        );
       };
       return { promise: work(), stop() { stopped = true; controller.abort(); } };
     });
@@ -120,7 +128,9 @@ class RemoteModel {
       if (isStopped()) return gathered.end();
       if (signal.aborted || error instanceof QuernError) throw error;
       const why = String(error?.message).slice(0, 100);
-      throw new QuernError('net/truncated', `The server has sent something that is no reply (${why}).`, { cause: error });
+      throw new QuernError('net/truncated', `The server has sent something that is no reply (${why}).`, {
+        cause: error,
+      });
     }
     if (!gathered.whole) throw new QuernError('net/truncated', 'The server has ended the reply before its end.');
     return gathered.end();
@@ -130,7 +140,18 @@ class RemoteModel {
 const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
 
 /** Options whose promises a server does not make, or makes by another name if at all. */
-const ONLY_HERE = ['keep', 'numberImages', 'overflow', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs', 'promptLogprobs', 'suffix'];
+const ONLY_HERE = [
+  'keep',
+  'numberImages',
+  'overflow',
+  'choices',
+  'regex',
+  'grammar',
+  'whitespace',
+  'logprobs',
+  'promptLogprobs',
+  'suffix',
+];
 const ONLY_IN_CHATS = ['schema', 'json'];
 
 function refuseOnlyHere(checked, kind) {
@@ -148,7 +169,8 @@ function addressOf(url) {
 
 /** What goes with every request. What a header holds is never repeated. */
 function headersOf({ apiKey, headers }) {
-  if (apiKey != null && !/^[\x21-\x7e]+$/.test(apiKey)) throw badParam('options.apiKey', 'must be visible ASCII letters without spaces');
+  if (apiKey != null && !/^[\x21-\x7e]+$/.test(apiKey))
+    throw badParam('options.apiKey', 'must be visible ASCII letters without spaces');
   try {
     return Object.fromEntries(new Headers({ ...(apiKey && { Authorization: `Bearer ${apiKey}` }), ...headers }));
   } catch {
@@ -165,12 +187,25 @@ export async function remote(url, options) {
   if (problem) throw badParam('options.silenceMs', `${problem}, or Infinity`);
   const server = { url: addressOf(url), headers: headersOf(options ?? {}), silenceMs };
   const response = await reach(server, '/models', { signal });
-  const answer = await jsonOf(response, server, signal).catch((error) => { if (signal?.aborted || error.code === 'net/stalled') throw error; });
+  const answer = await jsonOf(response, server, signal).catch((error) => {
+    if (signal?.aborted || error.code === 'net/stalled') throw error;
+  });
   const list = Array.isArray(answer?.data) ? answer.data.filter((one) => typeof one?.id === 'string') : [];
   if (list.length === 0) {
     throw new QuernError('net/http', `There are no models at ${server.url}/models.`, { detail: { status: 200 } });
   }
   const found = model == null ? list[0] : list.find(({ id }) => id === model);
-  if (!found) throw badParam('options.model', `is none of the server's: ${list.slice(0, 8).map(({ id }) => id).join(', ')}`);
-  return new RemoteModel(server, found.id, { ...found, name: found.id, contextSize: found.max_model_len ?? found.meta?.n_ctx ?? 0 });
+  if (!found)
+    throw badParam(
+      'options.model',
+      `is none of the server's: ${list
+        .slice(0, 8)
+        .map(({ id }) => id)
+        .join(', ')}`,
+    );
+  return new RemoteModel(server, found.id, {
+    ...found,
+    name: found.id,
+    contextSize: found.max_model_len ?? found.meta?.n_ctx ?? 0,
+  });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Items of POST /responses as a chat's messages: what one reply consists of there (reasoning, a text, calls) is one message of the assistant's here.
-// What no model here could make anything of is refused by its type.
+// Items of POST /responses as a chat's messages: what one reply consists of there (reasoning, a text, calls) is one
+// message of the assistant's here. What no model here could make anything of is refused by its type.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -30,8 +30,8 @@ function contentOf(content, path) {
 }
 
 /**
- * A thought for a client that keeps conversations by itself, and sends back what it does not understand. Nothing is secret in it: the same text
- * stands beside it.
+ * A thought for a client that keeps conversations by itself, and sends back what it does not understand. Nothing is
+ * secret in it: the same text stands beside it.
  */
 export function sealed(text) {
   let letters = '';
@@ -80,7 +80,10 @@ class Thread {
     this.origins[this.messages.length - 1] = { path };
   }
 
-  /** The assistant's message that an item belongs to: the last one, where it has calls, whose results must follow it, or is only begun. */
+  /**
+   * The assistant's message that an item belongs to: the last one, where it has calls, whose results must follow it, or
+   * is only begun.
+   */
   said(path, isBegun) {
     const last = this.messages.at(-1);
     if (last?.role === 'assistant' && (last.tool_calls || isBegun(last))) return last;

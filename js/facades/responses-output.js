@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The output of a response as it grows: its items (reasoning, a message, a call), and the events that tell of each, in the order which clients
-// count on: an item is added, its parts come and end, it is done.
+// The output of a response as it grows: its items (reasoning, a message, a call), and the events that tell of each, in
+// the order which clients count on: an item is added, its parts come and end, it is done.
 
 import { InputText } from './openai-custom.js';
 import { wordOf } from './openai-limits.js';
@@ -55,7 +55,13 @@ class Reasoning {
   item(status, isNew) {
     const parts = isNew ? [] : [this.#part()];
     const said = this.#isSummary ? { summary: parts } : { summary: [], content: parts };
-    return { id: this.id, type: 'reasoning', status, ...said, encrypted_content: this.#isSealed && !isNew ? sealed(this.#text) : null };
+    return {
+      id: this.id,
+      type: 'reasoning',
+      status,
+      ...said,
+      encrypted_content: this.#isSealed && !isNew ? sealed(this.#text) : null,
+    };
   }
 
   begin() {
@@ -126,8 +132,11 @@ const KINDS = { text: Message, thinking: Reasoning, call: Call };
 
 /** What each event of a reply belongs to, and whether it begins or ends that in any case. */
 const EVENTS = {
-  text: { kind: 'text' }, thinking: { kind: 'thinking' },
-  'tool-call-start': { kind: 'call', isFirst: true }, 'tool-call-delta': { kind: 'call' }, 'tool-call': { kind: 'call', isLast: true },
+  text: { kind: 'text' },
+  thinking: { kind: 'thinking' },
+  'tool-call-start': { kind: 'call', isFirst: true },
+  'tool-call-delta': { kind: 'call' },
+  'tool-call': { kind: 'call', isLast: true },
 };
 
 export class Output {
@@ -137,8 +146,8 @@ export class Output {
   #done = [];
 
   /**
-   * @param {{summary: boolean, sealed: boolean, customs: Set<string>}} how whether thinking is told as its summary, and whether also in letters that
-   *   come back; names of tools of the type custom
+   * @param {{summary: boolean, sealed: boolean, customs: Set<string>}} how whether thinking is told as its summary, and
+   *   whether also in letters that come back; names of tools of the type custom
    */
   constructor(how) {
     this.#how = how;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a request of POST /responses asks for: a chat's, with a conversation that may go on from one that is kept. Tools, formats and choices are a
-// chat's with other words around them.
+// What a request of POST /responses asks for: a chat's, with a conversation that may go on from one that is kept.
+// Tools, formats and choices are a chat's with other words around them.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -12,18 +12,43 @@ import { randomId } from '../shared/random-id.js';
 
 /** Fields of a chat, and those that other servers have for chats, by the names they have here. */
 const FIELDS = {
-  ...same('temperature', 'top_p', 'top_k', 'min_p', 'stop', 'seed', 'presence_penalty', 'frequency_penalty', 'repeat_penalty', 'logit_bias',
-    'priority', 'grammar', 'chat_template_kwargs', 'parallel_tool_calls', 'stream'),
+  ...same(
+    'temperature',
+    'top_p',
+    'top_k',
+    'min_p',
+    'stop',
+    'seed',
+    'presence_penalty',
+    'frequency_penalty',
+    'repeat_penalty',
+    'logit_bias',
+    'priority',
+    'grammar',
+    'chat_template_kwargs',
+    'parallel_tool_calls',
+    'stream',
+  ),
   max_output_tokens: 'max_tokens',
 };
 
 /** What is not built: a field, and whether its value asks for nothing. */
-const UNSUPPORTED = { conversation: isNothing, prompt: () => false, context_management: isNothing, moderation: () => false };
+const UNSUPPORTED = {
+  conversation: isNothing,
+  prompt: () => false,
+  context_management: isNothing,
+  moderation: () => false,
+};
 
 /** A chat's words by what they are here. */
 const TERMS = {
-  max_tokens: 'max_output_tokens', messages: 'input', reasoning_effort: 'reasoning.effort', 'tools\\[(\\d+)\\]\\.(?:function|custom)': 'tools[$1]',
-  'tool_choice\\.(?:function|custom|allowed_tools)': 'tool_choice', 'response_format\\.json_schema': 'text.format', response_format: 'text.format',
+  max_tokens: 'max_output_tokens',
+  messages: 'input',
+  reasoning_effort: 'reasoning.effort',
+  'tools\\[(\\d+)\\]\\.(?:function|custom)': 'tools[$1]',
+  'tool_choice\\.(?:function|custom|allowed_tools)': 'tool_choice',
+  'response_format\\.json_schema': 'text.format',
+  response_format: 'text.format',
   tool_call_id: 'call_id',
 };
 
@@ -36,21 +61,28 @@ function checkMetadata({ metadata }) {
   const entries = isRecord(metadata) ? Object.entries(metadata) : null;
   const fits = ([name, value]) => name.length <= nameLimit && typeof value === 'string' && value.length <= limit;
   if (entries && entries.length <= pairs && entries.every(fits)) return;
-  throw badParam('metadata', `must be an object of at most ${pairs} texts of at most ${limit} letters, with names of at most ${nameLimit}`);
+  throw badParam(
+    'metadata',
+    `must be an object of at most ${pairs} texts of at most ${limit} letters, with names of at most ${nameLimit}`,
+  );
 }
 
 /** Tools as a chat has them. */
 function toolsOf({ tools }) {
   if (tools == null) return {};
   if (!Array.isArray(tools)) throw badParam('tools', 'must be an array');
-  return { tools: tools.map((tool, i) => {
-    if (!isRecord(tool)) throw badParam(`tools[${i}]`, 'must be an object with a type');
-    const { type, name, description, parameters, format } = tool;
-    if (type !== 'function' && type !== 'custom') throw unsupported(`tools[${i}].type`, otherType(type, 'function and custom'));
-    const described = { name, ...(description != null && { description }) };
-    return type === 'custom' ? { type, custom: { ...described, format } }
-      : { type, function: { ...described, ...(parameters != null && { parameters }) } };
-  }) };
+  return {
+    tools: tools.map((tool, i) => {
+      if (!isRecord(tool)) throw badParam(`tools[${i}]`, 'must be an object with a type');
+      const { type, name, description, parameters, format } = tool;
+      if (type !== 'function' && type !== 'custom')
+        throw unsupported(`tools[${i}].type`, otherType(type, 'function and custom'));
+      const described = { name, ...(description != null && { description }) };
+      return type === 'custom'
+        ? { type, custom: { ...described, format } }
+        : { type, function: { ...described, ...(parameters != null && { parameters }) } };
+    }),
+  };
 }
 
 /** One that names a tool. */
@@ -63,7 +95,12 @@ function choiceOf({ tool_choice: choice }) {
   if (choice == null) return {};
   if (choice?.type !== 'allowed_tools') return { tool_choice: named(choice) };
   const { mode, tools } = choice;
-  return { tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools: Array.isArray(tools) ? tools.map(named) : tools } } };
+  return {
+    tool_choice: {
+      type: 'allowed_tools',
+      allowed_tools: { mode, tools: Array.isArray(tools) ? tools.map(named) : tools },
+    },
+  };
 }
 
 function formatOf({ text }) {
@@ -87,7 +124,9 @@ function logprobsOf({ include, top_logprobs: top }) {
   return isAsked ? { logprobs: true, ...(top != null && { top_logprobs: top }) } : {};
 }
 
-/** The items of a request, each with an id, and as errors name it; those that it names by their ids are what they were. */
+/**
+ * The items of a request, each with an id, and as errors name it; those that it names by their ids are what they were.
+ */
 function itemsOf({ input }, reader) {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input ?? [];
   if (!Array.isArray(items)) throw badParam('input', 'must be a text or an array of items');
@@ -95,7 +134,8 @@ function itemsOf({ input }, reader) {
   const id = randomId();
   return items.map((item, i) => {
     const path = `input[${i}]`;
-    const isReference = isRecord(item) && (item.type === 'item_reference' || (item.type == null && item.id != null && item.role == null));
+    const isReference =
+      isRecord(item) && (item.type === 'item_reference' || (item.type == null && item.id != null && item.role == null));
     if (isReference) return { item: reader.item(item.id, path), path };
     return { item: isRecord(item) ? { id: `in_${id}_${i}`, ...item, type: item.type ?? 'message' } : item, path };
   });
@@ -105,7 +145,11 @@ function itemsOf({ input }, reader) {
 function listed({ item }) {
   const { type, role, content } = item;
   if (type !== 'message' || typeof content !== 'string') return item;
-  return { ...item, status: 'completed', content: [{ type: role === 'assistant' ? 'output_text' : 'input_text', text: content }] };
+  return {
+    ...item,
+    status: 'completed',
+    content: [{ type: role === 'assistant' ? 'output_text' : 'input_text', text: content }],
+  };
 }
 
 /**
@@ -120,16 +164,28 @@ export function responsesRequest(body, reader) {
     const { instructions, previous_response_id: previous, input } = given;
     if (instructions != null && typeof instructions !== 'string') throw badParam('instructions', 'must be a text');
     own = itemsOf(given, reader);
-    const earlier = previous == null ? [] : reader.before(previous).map((item) => ({ item, path: 'previous_response_id' }));
+    const earlier =
+      previous == null ? [] : reader.before(previous).map((item) => ({ item, path: 'previous_response_id' }));
     if (input == null && earlier.length === 0) throw badParam('input', 'is missing');
     const before = instructions ? [{ role: 'system', content: instructions }] : [];
     return {
-      ...renamed(given, FIELDS), messages: messagesOf([...earlier, ...own], origins, before), ...toolsOf(given), ...choiceOf(given),
-      ...formatOf(given), ...reasoningOf(given), ...logprobsOf(given),
+      ...renamed(given, FIELDS),
+      messages: messagesOf([...earlier, ...own], origins, before),
+      ...toolsOf(given),
+      ...choiceOf(given),
+      ...formatOf(given),
+      ...reasoningOf(given),
+      ...logprobsOf(given),
     };
   };
   const { options, ...request } = asked(body, { unsupported: UNSUPPORTED, terms: TERMS, translate });
   const { truncation, previous_response_id: previous = null } = body;
-  if (truncation != null && truncation !== 'auto' && truncation !== 'disabled') throw badParam('truncation', "must be 'auto' or 'disabled'");
-  return { ...request, options: truncation === 'auto' ? { ...options, overflow: 'drop' } : options, input: own.map(listed), previous };
+  if (truncation != null && truncation !== 'auto' && truncation !== 'disabled')
+    throw badParam('truncation', "must be 'auto' or 'disabled'");
+  return {
+    ...request,
+    options: truncation === 'auto' ? { ...options, overflow: 'drop' } : options,
+    input: own.map(listed),
+    previous,
+  };
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Responses that are kept for whoever asked for them: as texts of JSON, so that nothing changes them and their size is known, so many and so long for
-// each key, the ones that nobody has asked for longest going first. What is still being made stays until it is.
+// Responses that are kept for whoever asked for them: as texts of JSON, so that nothing changes them and their size is
+// known, so many and so long for each key, the ones that nobody has asked for longest going first. What is still being
+// made stays until it is.
 
 import { QuernError, badParam } from '../shared/errors.js';
 
-/** For each key: responses, letters of them all, those being made in the background, and letters of one conversation. */
+/**
+ * For each key: responses, letters of them all, those being made in the background, and letters of one conversation.
+ */
 const MOST = { responses: 1000, letters: 2 ** 24, live: 32, conversation: 2 ** 22 };
 
 const missing = (param, message, reason) => new QuernError('use/param', message, { detail: { param, reason } });
@@ -12,7 +15,8 @@ const missing = (param, message, reason) => new QuernError('use/param', message,
 /**
  * One response.
  * @typedef {object} Kept
- * @property {string} text JSON of `{response, input, previous}`: what it is, its input's items, and the response before it; '' while it is being made
+ * @property {string} text JSON of `{response, input, previous}`: what it is, its input's items, and the response before
+ *   it; '' while it is being made
  * @property {{snapshot: () => any, cancel: () => Promise<void>} | null} live while it is being made
  * @property {string[]} items ids in its input and output
  */
@@ -35,7 +39,8 @@ export class Shelf {
   /** Refuses one more in the background where there are too many. */
   checkLive() {
     const count = [...this.#kept.values()].filter(({ live }) => live).length;
-    if (count >= MOST.live) throw new QuernError('use/busy', `${MOST.live} responses are being made in the background, which is the most.`);
+    if (count >= MOST.live)
+      throw new QuernError('use/busy', `${MOST.live} responses are being made in the background, which is the most.`);
   }
 
   /** One that is being made in the background. */
@@ -73,7 +78,10 @@ export class Shelf {
 
   live(id) { return this.#kept.get(id)?.live ?? null; }
 
-  /** @returns {{response: any, input: any[], previous: string | null, letters: number} | null} null: it is not there, or not whole */
+  /**
+   * @returns {{response: any, input: any[], previous: string | null, letters: number} | null} null: it is not there, or
+   * not whole
+   */
   read(id) {
     const kept = this.#touch(id);
     return kept?.text ? { ...JSON.parse(kept.text), letters: kept.text.length } : null;
@@ -116,7 +124,10 @@ export class Reader {
     return this.#items.get(place).get(id);
   }
 
-  /** All items up to the end of a response, or up to its own input. @returns {any[] | null} null: not all of them are there any more */
+  /**
+   * All items up to the end of a response, or up to its own input.
+   * @returns {any[] | null} null: not all of them are there any more
+   */
   conversation(id, withOutput = true) {
     const parts = [];
     for (let at = id; at;) {
@@ -134,13 +145,18 @@ export class Reader {
     if (typeof id !== 'string') throw badParam('previous_response_id', 'must be a text');
     const found = this.conversation(id);
     if (found) return found;
-    throw missing('previous_response_id', `The response '${id.slice(0, 64)}' is not kept here, or no longer.`, 'previous_response_not_found');
+    throw missing(
+      'previous_response_id',
+      `The response '${id.slice(0, 64)}' is not kept here, or no longer.`,
+      'previous_response_not_found',
+    );
   }
 
   /** An item that a request names by its id. */
   item(id, path) {
     const found = this.#item(id);
-    if (!found) throw missing(`${path}.id`, `${path}.id is of an item that is not kept here, or no longer.`, 'item_not_found');
+    if (!found)
+      throw missing(`${path}.id`, `${path}.id is of an item that is not kept here, or no longer.`, 'item_not_found');
     this.#take(JSON.stringify(found).length, path);
     return found;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// POST /responses over a Model: the response object, the events that tell of it, and what is kept of it for requests that name it later.
+// POST /responses over a Model: the response object, the events that tell of it, and what is kept of it for requests
+// that name it later.
 
 import { badParam } from '../shared/errors.js';
 import { errorIn } from './dialect.js';
@@ -28,12 +29,25 @@ function usageOf({ promptTokens, cachedTokens, completionTokens, thinkingTokens 
 function echoOf(body, previous) {
   const { reasoning, text, tools } = body;
   return {
-    background: body.background ?? false, instructions: body.instructions ?? null, max_output_tokens: body.max_output_tokens ?? null,
-    max_tool_calls: null, metadata: body.metadata ?? {}, parallel_tool_calls: body.parallel_tool_calls ?? true, previous_response_id: previous,
-    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null }, service_tier: 'default', store: body.store ?? true,
-    temperature: body.temperature ?? null, text: { ...text, format: text?.format ?? { type: 'text' } }, tool_choice: body.tool_choice ?? 'auto',
-    tools: (tools ?? []).map((tool) => ({ strict: false, ...tool })), top_logprobs: body.top_logprobs ?? 0, top_p: body.top_p ?? null,
-    truncation: body.truncation ?? 'disabled', user: body.user ?? null, prompt_cache_key: body.prompt_cache_key ?? null,
+    background: body.background ?? false,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: null,
+    metadata: body.metadata ?? {},
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: previous,
+    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
+    service_tier: 'default',
+    store: body.store ?? true,
+    temperature: body.temperature ?? null,
+    text: { ...text, format: text?.format ?? { type: 'text' } },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: (tools ?? []).map((tool) => ({ strict: false, ...tool })),
+    top_logprobs: body.top_logprobs ?? 0,
+    top_p: body.top_p ?? null,
+    truncation: body.truncation ?? 'disabled',
+    user: body.user ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
     safety_identifier: body.safety_identifier ?? null,
   };
 }
@@ -48,7 +62,11 @@ class Response {
 
   isCancelled = false;
 
-  /** @param {object} head what it is from its beginning @param {Output} output @param {(response: object) => void} onEnd */
+  /**
+   * @param {object} head what it is from its beginning
+   * @param {Output} output
+   * @param {(response: object) => void} onEnd
+   */
   constructor(head, output, onEnd) {
     this.#head = head;
     this.#output = output;
@@ -58,7 +76,17 @@ class Response {
   snapshot() {
     const { id, object, created_at: created, model, ...echo } = this.#head;
     const { status, completed_at: completed, ...now } = this.#now;
-    return { id, object, created_at: created, completed_at: completed, status, ...now, model, output: [...this.#output.items], ...echo };
+    return {
+      id,
+      object,
+      created_at: created,
+      completed_at: completed,
+      status,
+      ...now,
+      model,
+      output: [...this.#output.items],
+      ...echo,
+    };
   }
 
   #event(event) { return { ...event, sequence_number: this.#number++ }; }
@@ -84,7 +112,10 @@ class Response {
   * failed({ error }) {
     const { code, message, param } = error;
     for (const told of this.#output.close('incomplete')) yield this.#event(told);
-    this.#settle({ status: 'failed', error: { code: error.type === 'rate_limit_error' ? 'rate_limit_exceeded' : 'server_error', message } });
+    this.#settle({
+      status: 'failed',
+      error: { code: error.type === 'rate_limit_error' ? 'rate_limit_exceeded' : 'server_error', message },
+    });
     yield this.#event({ type: 'error', code, message, param });
     yield this.#told('failed');
   }
@@ -97,7 +128,9 @@ class Response {
   whole() { return this.snapshot(); }
 }
 
-/** A turn that goes on by itself: who has asked is told at once that it does, and asks again for what has become of it. */
+/**
+ * A turn that goes on by itself: who has asked is told at once that it does, and asks again for what has become of it.
+ */
 class Background {
   stream = false;
   accepted = Promise.resolve();
@@ -146,7 +179,13 @@ function keepingOf(body, stream) {
 export function response(model, body, { name }, shelf) {
   const { messages, options, input, previous, stream, shape } = responsesRequest(body, new Reader(shelf));
   const { isKept, isBackground } = keepingOf(body, stream);
-  const head = { id: `resp_${randomId()}`, object: 'response', created_at: seconds(), model: name, ...echoOf(body, previous) };
+  const head = {
+    id: `resp_${randomId()}`,
+    object: 'response',
+    created_at: seconds(),
+    model: name,
+    ...echoOf(body, previous),
+  };
   const sealed = body.include?.includes('reasoning.encrypted_content') ?? false;
   const output = new Output({ summary: body.reasoning?.summary != null, sealed, customs: shape?.customs ?? new Set() });
   const made = new Response(head, output, (whole) => { if (isKept) shelf.keep({ response: whole, input, previous }); });
@@ -165,22 +204,32 @@ const PAGE = { usual: 20, most: 100 };
 
 function pageOf(items, query) {
   const limit = Number(query.get('limit') ?? PAGE.usual);
-  if (!Number.isInteger(limit) || limit < 1 || limit > PAGE.most) throw badParam('limit', `must be a whole number from 1 to ${PAGE.most}`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > PAGE.most)
+    throw badParam('limit', `must be a whole number from 1 to ${PAGE.most}`);
   const ordered = query.get('order') === 'asc' ? items : items.toReversed();
   const after = query.get('after');
   const rest = after ? ordered.slice(ordered.findIndex(({ id }) => id === after) + 1) : ordered;
   const data = rest.slice(0, limit);
-  return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: rest.length > limit };
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: rest.length > limit,
+  };
 }
 
 /**
- * By what follows `/responses/{id}` and by method: what is answered about one that is kept; null: there is none of that id, or no longer.
- * @type {Record<string, Record<string, (shelf: import('./responses-store.js').Shelf, id: string, query: URLSearchParams) => any>>}
+ * By what follows `/responses/{id}` and by method: what is answered about one that is kept; null: there is none of that
+ * id, or no longer.
+ * @type {Record<string, Record<string, (shelf: import('./responses-store.js').Shelf, id: string, query:
+ *   URLSearchParams) => any>>}
  */
 export const KEPT = {
   '': {
     GET: (shelf, id, query) => {
-      if (query.get('stream') === 'true') throw unsupported('stream', 'of a response that is kept is not supported by this version');
+      if (query.get('stream') === 'true')
+        throw unsupported('stream', 'of a response that is kept is not supported by this version');
       return shelf.response(id);
     },
     DELETE: async (shelf, id) => {
@@ -188,14 +237,19 @@ export const KEPT = {
       return shelf.remove(id) ? { id, object: 'response', deleted: true } : null;
     },
   },
-  '/cancel': { POST: async (shelf, id) => {
-    await shelf.live(id)?.cancel();
-    const found = shelf.response(id);
-    if (found && !found.background) throw badParam('background', 'must have been true of a response that is to be cancelled');
-    return found;
-  } },
-  '/input_items': { GET: (shelf, id, query) => {
-    const items = new Reader(shelf).conversation(id, false);
-    return items && pageOf(items, query);
-  } },
+  '/cancel': {
+    POST: async (shelf, id) => {
+      await shelf.live(id)?.cancel();
+      const found = shelf.response(id);
+      if (found && !found.background)
+        throw badParam('background', 'must have been true of a response that is to be cancelled');
+      return found;
+    },
+  },
+  '/input_items': {
+    GET: (shelf, id, query) => {
+      const items = new Reader(shelf).conversation(id, false);
+      return items && pageOf(items, query);
+    },
+  },
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A conversation in which the model's calls are carried out: each reply that calls tools is followed by their results and by the next reply, all of
-// them one Reply to whoever reads. Outside of the engine, over whatever has chat().
+// A conversation in which the model's calls are carried out: each reply that calls tools is followed by their results
+// and by the next reply, all of them one Reply to whoever reads. Outside of the engine, over whatever has chat().
 
 import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
@@ -47,14 +47,18 @@ function toolOf(tool, name) {
   if (!isRecord(tool)) throw badParam(path, 'must be an object with execute');
   const { execute, ...said } = fieldsOf(tool, path, ['description', 'parameters', 'inputSchema', 'execute']);
   if (typeof execute !== 'function') throw badParam(`${path}.execute`, 'must be a function');
-  const work = async (given, call) => Reflect.apply(execute, tool, [await argumentsOf(said.parameters ?? said.inputSchema, given), call]);
+  const work = async (given, call) =>
+    Reflect.apply(execute, tool, [await argumentsOf(said.parameters ?? said.inputSchema, given), call]);
   return { said: { ...said, name }, execute: work };
 }
 
 function toolsOf(tools) {
   const isList = isRecord(tools) && !(Symbol.iterator in tools);
-  if (!isList) throw badParam('options.tools', 'must be an object of { description, parameters, execute } by their names');
-  return new Map(Object.keys(tools).map((name) => [name, toolOf(read(tools, name, `options.tools.${name.slice(0, 64)}`), name)]));
+  if (!isList)
+    throw badParam('options.tools', 'must be an object of { description, parameters, execute } by their names');
+  return new Map(
+    Object.keys(tools).map((name) => [name, toolOf(read(tools, name, `options.tools.${name.slice(0, 64)}`), name)]),
+  );
 }
 
 /** @returns {any} a copy of the options, of which the signal is looked at here as well */
@@ -63,7 +67,8 @@ function optionsOf(given) {
   const options = fieldsOf(given ?? {}, 'options');
   const isSignal = (signal) => typeof signal.addEventListener === 'function' && typeof signal.aborted === 'boolean';
   if (options.signal && !isSignal(options.signal)) throw badParam('options.signal', 'must be an AbortSignal');
-  if (options.continue) throw badParam('options.continue', 'is not there for run(), which begins with a reply of its own');
+  if (options.continue)
+    throw badParam('options.continue', 'is not there for run(), which begins with a reply of its own');
   const problem = options.maxSteps === undefined ? null : integer(1, MOST_STEPS)(options.maxSteps);
   if (problem) throw badParam('options.maxSteps', problem);
   return options;
@@ -98,7 +103,12 @@ class Steps {
     const { tools, maxSteps = STEPS, signal, ...options } = optionsOf(given);
     this.#model = model;
     this.#push = push;
-    this.#messages = typeof messages === 'string' ? [{ role: 'user', content: messages }] : Array.isArray(messages) ? [...messages] : messages;
+    this.#messages =
+      typeof messages === 'string'
+        ? [{ role: 'user', content: messages }]
+        : Array.isArray(messages)
+          ? [...messages]
+          : messages;
     this.#tools = toolsOf(tools);
     this.#options = options;
     this.#most = maxSteps;
@@ -131,12 +141,23 @@ class Steps {
     const { toolChoice: first, ...options } = this.#options;
     const toolChoice = step === 1 ? first : laterChoice(first);
     const messages = Array.isArray(this.#messages) ? [...this.#messages, ...this.#made] : this.#messages;
-    this.#reply = this.#model.chat(messages, { ...options, ...(toolChoice != null && { toolChoice }), tools, signal: this.#signal });
+    this.#reply = this.#model.chat(messages, {
+      ...options,
+      ...(toolChoice != null && { toolChoice }),
+      tools,
+      signal: this.#signal,
+    });
     if (this.#stopped) this.#reply.stop();
-    for await (const event of this.#reply.events) this.#push('index' in event ? { ...event, index: event.index + this.#calls } : event);
+    for await (const event of this.#reply.events)
+      this.#push('index' in event ? { ...event, index: event.index + this.#calls } : event);
     const result = await this.#reply.result;
     const { text: content, thinking, toolCalls } = result;
-    this.#made.push({ role: 'assistant', content, ...(thinking && { thinking }), ...(toolCalls?.length && { toolCalls }) });
+    this.#made.push({
+      role: 'assistant',
+      content,
+      ...(thinking && { thinking }),
+      ...(toolCalls?.length && { toolCalls }),
+    });
     this.#usage = added(this.#usage, result.usage);
     return result;
   }
@@ -175,7 +196,13 @@ class Steps {
   #result(last, steps) {
     const { finishReason } = last;
     const stopped = this.#stopped && finishReason === 'tool-calls';
-    return { ...last, finishReason: stopped ? 'aborted' : finishReason, totalUsage: this.#usage, steps, messages: this.#made };
+    return {
+      ...last,
+      finishReason: stopped ? 'aborted' : finishReason,
+      totalUsage: this.#usage,
+      steps,
+      messages: this.#made,
+    };
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Server-sent events as servers of the OpenAI API send them: the data of each event, whatever pieces the bytes come in; and an answer as such
-// events, or as lines.
+// Server-sent events as servers of the OpenAI API send them: the data of each event, whatever pieces the bytes come in;
+// and an answer as such events, or as lines.
 
 /** The longest event that is taken, in letters: a server could send one without an end. */
 const MOST = 2 ** 22;
@@ -42,9 +42,10 @@ const EVENTS = 'text/event-stream; charset=utf-8';
 const asEvent = (value) => `data: ${JSON.stringify(value)}\n\n`;
 
 /**
- * How pieces are sent: their type, the text of one, what says that there are no more, and what keeps a connection alive that waits (clients skip it);
- * `failure`: the piece that tells an error, where the work has no word for it.
- * `openai`: events, and one more at the end; `data`: events; `named`: events by the type of a piece; `lines`: a line of JSON each.
+ * How pieces are sent: their type, the text of one, what says that there are no more, and what keeps a connection alive
+ * that waits (clients skip it); `failure`: the piece that tells an error, where the work has no word for it. `openai`:
+ * events, and one more at the end; `data`: events; `named`: events by the type of a piece; `lines`: a line of JSON
+ * each.
  */
 export const WIRES = {
   openai: { type: EVENTS, piece: asEvent, end: 'data: [DONE]\n\n', idle: (why) => `: ${why}\n\n` },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a fake model refuses because a real one's worker does, and what its script may not say because no real model could: a test that passes with
-// either would else hide a fault. Schemas are looked at by the engine alone, so of what they say there is no more here than that a text is JSON.
+// What a fake model refuses because a real one's worker does, and what its script may not say because no real model
+// could: a test that passes with either would else hide a fault. Schemas are looked at by the engine alone, so of what
+// they say there is no more here than that a text is JSON.
 
 import { QuernError } from '../shared/errors.js';
 import { grammarOf } from '../reply/constraint.js';
@@ -45,9 +46,12 @@ export function checkAnswer({ text = '', toolCalls = [] }, options) {
   const wrong = (what) => new TypeError(`The script of fakeModel() says what no model could: ${what}.`);
   const { tools = [], toolChoice, parallelToolCalls = true } = options;
   for (const { name } of toolCalls) {
-    if (!tools.some((tool) => tool.name === name)) throw wrong(`it calls ${name}, which is none of the tools that were given`);
-    if (toolChoice?.name && toolChoice.name !== name) throw wrong(`it calls ${name}, but toolChoice is ${toolChoice.name}`);
-    if (toolChoice?.names && !toolChoice.names.includes(name)) throw wrong(`it calls ${name}, which toolChoice does not name`);
+    if (!tools.some((tool) => tool.name === name))
+      throw wrong(`it calls ${name}, which is none of the tools that were given`);
+    if (toolChoice?.name && toolChoice.name !== name)
+      throw wrong(`it calls ${name}, but toolChoice is ${toolChoice.name}`);
+    if (toolChoice?.names && !toolChoice.names.includes(name))
+      throw wrong(`it calls ${name}, which toolChoice does not name`);
   }
   if (toolChoice === 'none' && toolCalls.length > 0) throw wrong('it calls, but toolChoice is \'none\'');
   const wantsCall = toolChoice === 'required' || toolChoice?.name || toolChoice?.required;
@@ -55,6 +59,7 @@ export function checkAnswer({ text = '', toolCalls = [] }, options) {
   if (toolCalls.length > 1 && !parallelToolCalls) throw wrong('it has several calls where parallelToolCalls is false');
   if (toolCalls.length > 0) return;
   for (const [name, [what, holds]] of Object.entries(LIMITS)) {
-    if (options[name] && !holds(text, JSON.parse(options[name]))) throw wrong(`options.${name} is there, but ${shorten(text)} is not ${what}`);
+    if (options[name] && !holds(text, JSON.parse(options[name])))
+      throw wrong(`options.${name} is there, but ${shorten(text)} is not ${what}`);
   }
 }

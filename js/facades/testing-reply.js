@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A reply as a script has it, written word by word with the limits that were asked for: maxTokens, stop texts, stop(); and what a result has beside
-// its text.
+// A reply as a script has it, written word by word with the limits that were asked for: maxTokens, stop texts, stop();
+// and what a result has beside its text.
 
 const NO_TIME = Object.freeze({ waitMs: 0, prefillMs: 0, decodeMs: 0, tokensPerSecond: 0 });
 
@@ -36,8 +36,8 @@ export class Writing {
 
   /**
    * @param {import('../testing.d.ts').FakeAnswer} answer
-   * @param {{options: any, words: string[], push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
-   *   wordsOf: (text: string) => string[]}} how words: the prompt's
+   * @param {{options: any, words: string[], push: (event: object) => void, stopped: AbortSignal, idOf: (word: string)
+   *   => number, wordsOf: (text: string) => string[]}} how words: the prompt's
    */
   constructor(answer, { options, words, push, stopped, idOf, wordsOf }) {
     this.#answer = answer;
@@ -51,7 +51,13 @@ export class Writing {
 
   /** @returns {Promise<object>} Result of index.d.ts */
   async result() {
-    const { thinking = '', text = '', toolCalls = [], error, finishReason = toolCalls.length ? 'tool-calls' : 'stop' } = this.#answer;
+    const {
+      thinking = '',
+      text = '',
+      toolCalls = [],
+      error,
+      finishReason = toolCalls.length ? 'tool-calls' : 'stop',
+    } = this.#answer;
     const promptLogprobs = this.#thoughtsOfPrompt();
     const reason = await this.#write(thinking, text, toolCalls).then(() => finishReason, (end) => {
       if (end instanceof End) return end.reason;
@@ -60,11 +66,20 @@ export class Writing {
     if (error && reason !== 'aborted') throw error;
     const isWhole = reason === 'stop' && this.#text === text;
     return {
-      text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
-      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(promptLogprobs && { promptLogprobs }),
-      ...(this.#stopText && { stopText: this.#stopText }), finishReason: reason,
+      text: this.#text,
+      ...(isWhole && valueIn(text, this.#options)),
+      thinking: this.#thinking,
+      toolCalls: this.#toolCalls,
+      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }),
+      ...(promptLogprobs && { promptLogprobs }),
+      ...(this.#stopText && { stopText: this.#stopText }),
+      finishReason: reason,
       usage: {
-        promptTokens: this.#words.length, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens, thinkingTokens: this.#thoughts,
+        promptTokens: this.#words.length,
+        imageTokens: 0,
+        cachedTokens: 0,
+        completionTokens: this.#tokens,
+        thinkingTokens: this.#thoughts,
       },
       timings: { ...NO_TIME },
     };
@@ -116,7 +131,9 @@ export class Writing {
     const { promptLogprobs: n } = this.#options;
     if (n === undefined) return null;
     const ones = this.#words.map((text) => ({ id: this.#idOf(text), text, logprob: 0 }));
-    const logprobs = ones.map((one, i) => (i === 0 ? { ...one, logprob: null, top: [] } : { ...one, top: n ? [one] : [] }));
+    const logprobs = ones.map((one, i) =>
+      i === 0 ? { ...one, logprob: null, top: [] } : { ...one, top: n ? [one] : [] },
+    );
     this.#push({ type: 'prompt', logprobs });
     return logprobs;
   }

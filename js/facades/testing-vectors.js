@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors and ranks without a model: texts that share words are near each other, and a document answers a query by the words that it has of it.
+// Vectors and ranks without a model: texts that share words are near each other, and a document answers a query by the
+// words that it has of it.
 
 const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A model that answers what a script says, for tests of whatever is built on one: no wasm, no file, no download. It checks what it is asked as the
-// real one does, and its replies have the same events in the same order. A token is a word with the space before it.
+// A model that answers what a script says, for tests of whatever is built on one: no wasm, no file, no download. It
+// checks what it is asked as the real one does, and its replies have the same events in the same order. A token is a
+// word with the space before it.
 
 import { abortable } from '../shared/clock.js';
 import { callable } from '../shared/called.js';
@@ -42,7 +43,9 @@ function answerOf(given) {
   if (given instanceof Error) return { error: given };
   const strange = isRecord(given) ? Object.keys(given).find((key) => !ANSWER.includes(key)) : '';
   if (strange === undefined) return given;
-  throw new TypeError(`An answer of fakeModel() must be a text, an error, or an object of ${ANSWER.join(', ')}${strange && `, not ${strange}`}.`);
+  throw new TypeError(
+    `An answer of fakeModel() must be a text, an error, or an object of ${ANSWER.join(', ')}${strange && `, not ${strange}`}.`,
+  );
 }
 
 class FakeModel {
@@ -61,17 +64,23 @@ class FakeModel {
   }
 
   chat(messages, options) {
-    return this.#reply('chat', options, (checked) => checkMessages(messages, checked.continue, this.info.vision ? checkPart : undefined));
+    return this.#reply('chat', options, (checked) =>
+      checkMessages(messages, checked.continue, this.info.vision ? checkPart : undefined),
+    );
   }
 
   complete(prompt, options) {
     const { tokens } = this.info;
-    return this.#reply('complete', options, () => (typeof prompt === 'string' ? prompt : this.#textOf(checkTokens(prompt, tokens, 'prompt'))));
+    return this.#reply('complete', options, () =>
+      typeof prompt === 'string' ? prompt : this.#textOf(checkTokens(prompt, tokens, 'prompt')),
+    );
   }
 
   async tokenize(input, options) {
     const checked = checkOptions('tokens', options);
-    const given = Array.isArray(input) ? checkMessages(input, false, this.info.vision ? checkPart : undefined) : checkText(input);
+    const given = Array.isArray(input)
+      ? checkMessages(input, false, this.info.vision ? checkPart : undefined)
+      : checkText(input);
     this.#check(checked);
     if (Array.isArray(given)) await checkAsked(given, checked, this.info);
     const text = written(given);
@@ -89,19 +98,32 @@ class FakeModel {
 
   /** All alike: whoever needs scores needs a model. */
   async logits(input, options) {
-    const n = Array.isArray(input) && isRecord(input[0]) ? await this.countTokens(input, options) : checkTokens(input, this.info.tokens).length;
+    const n =
+      Array.isArray(input) && isRecord(input[0])
+        ? await this.countTokens(input, options)
+        : checkTokens(input, this.info.tokens).length;
     return new Float32Array(n * this.info.vocabSize);
   }
 
   embed(texts, options) {
-    return embed(this.info, async ({ texts: list, options: { dimensions = this.info.dim, normalize = true, instruction } }, { signal, onEvent }) => {
-      this.#check({ signal });
-      const all = list.map((text) => (typeof text === 'string' ? text : this.#textOf(text)));
-      this.calls.push({ kind: 'embed', input: all, options: { instruction, dimensions, normalize } });
-      onEvent?.({ done: all.length, total: all.length });
-      const values = Float32Array.from(all.flatMap((text) => [...vectorOf(text, this.info.dim, dimensions, normalize)]));
-      return { values, tokens: all.reduce((sum, text) => sum + wordsOf(text).length + 1, 0), truncated: [] };
-    }, texts, options);
+    return embed(
+      this.info,
+      async (
+        { texts: list, options: { dimensions = this.info.dim, normalize = true, instruction } },
+        { signal, onEvent },
+      ) => {
+        this.#check({ signal });
+        const all = list.map((text) => (typeof text === 'string' ? text : this.#textOf(text)));
+        this.calls.push({ kind: 'embed', input: all, options: { instruction, dimensions, normalize } });
+        onEvent?.({ done: all.length, total: all.length });
+        const values = Float32Array.from(
+          all.flatMap((text) => [...vectorOf(text, this.info.dim, dimensions, normalize)]),
+        );
+        return { values, tokens: all.reduce((sum, text) => sum + wordsOf(text).length + 1, 0), truncated: [] };
+      },
+      texts,
+      options,
+    );
   }
 
   rank(query, documents, options) {
@@ -135,7 +157,8 @@ class FakeModel {
   }
 
   async dispose() {
-    if (!this.#over.signal.aborted) this.#over.abort(new QuernError('engine/disposed', 'The model has been disposed of.'));
+    if (!this.#over.signal.aborted)
+      this.#over.abort(new QuernError('engine/disposed', 'The model has been disposed of.'));
   }
 
   [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() { return this.dispose(); }
@@ -163,7 +186,10 @@ class FakeModel {
         this.#check(checked);
         const call = { kind, input, options: checked };
         this.calls.push(call);
-        await checkAsked(input, checked, this.info).catch((error) => { this.calls.splice(this.calls.indexOf(call), 1); throw error; });
+        await checkAsked(input, checked, this.info).catch((error) => {
+          this.calls.splice(this.calls.indexOf(call), 1);
+          throw error;
+        });
         const signals = [this.#over.signal, checked.signal].filter(Boolean);
         const result = await abortable(this.#answer(call, push, stopped.signal), AbortSignal.any(signals));
         const { value, ...rest } = result;
@@ -198,7 +224,18 @@ class FakeModel {
   }
 }
 
-callable(FakeModel.prototype, ['kept', 'forget', 'tokenize', 'detokenize', 'countTokens', 'logits', 'look', 'embed', 'rank', 'profile']);
+callable(FakeModel.prototype, [
+  'kept',
+  'forget',
+  'tokenize',
+  'detokenize',
+  'countTokens',
+  'logits',
+  'look',
+  'embed',
+  'rank',
+  'profile',
+]);
 
 /** Documented in testing.d.ts. */
 export function fakeModel(script = 'Hello!', info = {}) {

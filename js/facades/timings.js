@@ -11,8 +11,14 @@ export function timingsOf({ usage, timings }) {
   const read = promptTokens - cachedTokens;
   return {
     cache_n: cachedTokens,
-    prompt_n: read, prompt_ms: prefillMs, prompt_per_token_ms: each(prefillMs, read), prompt_per_second: speed(read, prefillMs),
-    predicted_n: written, predicted_ms: decodeMs, predicted_per_token_ms: each(decodeMs, written), predicted_per_second: speed(written, decodeMs),
+    prompt_n: read,
+    prompt_ms: prefillMs,
+    prompt_per_token_ms: each(prefillMs, read),
+    prompt_per_second: speed(read, prefillMs),
+    predicted_n: written,
+    predicted_ms: decodeMs,
+    predicted_per_token_ms: each(decodeMs, written),
+    predicted_per_second: speed(written, decodeMs),
   };
 }
 

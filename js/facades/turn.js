@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// One reply as an API words it: a teller makes that API's pieces of the reply's events, which are the same whatever the API, and its whole answer of
-// what it has told so far. So an answer says the same whole and in pieces.
+// One reply as an API words it: a teller makes that API's pieces of the reply's events, which are the same whatever the
+// API, and its whole answer of what it has told so far. So an answer says the same whole and in pieces.
 
 import { Work } from './work.js';
 
 /**
  * @typedef {object} Teller
- * @property {(usage: {promptTokens: number, cachedTokens: number}) => Iterable<object>} begin pieces before the first event; what is known by then
+ * @property {(usage: {promptTokens: number, cachedTokens: number}) => Iterable<object>} begin pieces before the first
+ *   event; what is known by then
  * @property {(event: any) => Iterable<object>} event
  * @property {(result: any) => Iterable<object>} end
  * @property {() => object} whole the answer, after its end
@@ -24,10 +25,19 @@ export class Turn extends Work {
    */
   constructor(begin, teller, stream) {
     const known = { promptTokens: 0, cachedTokens: 0 };
-    super([({ onPrefill }) => begin({ onPrefill: (progress) => {
-      if (progress?.phase !== 'vision') Object.assign(known, { promptTokens: progress?.total ?? 0, cachedTokens: progress?.cached ?? 0 });
-      onPrefill(progress);
-    } })], stream);
+    super(
+      [
+        ({ onPrefill }) =>
+          begin({
+            onPrefill: (progress) => {
+              if (progress?.phase !== 'vision')
+                Object.assign(known, { promptTokens: progress?.total ?? 0, cachedTokens: progress?.cached ?? 0 });
+              onPrefill(progress);
+            },
+          }),
+      ],
+      stream,
+    );
     this.#known = known;
     this.#teller = teller;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The work that a request asks for: its replies, when the model has begun with them, when they have ended, and how they are stopped. What their
-// answer looks like, and how it is told in pieces, is its heirs' (openai.js, turn.js).
+// The work that a request asks for: its replies, when the model has begun with them, when they have ended, and how they
+// are stopped. What their answer looks like, and how it is told in pieces, is its heirs' (openai.js, turn.js).
 
 export class Work {
   #replies;
@@ -9,7 +9,8 @@ export class Work {
   accepted;
 
   /**
-   * @param {((begun: {onPrefill: (progress: object) => void}) => import('../index.d.ts').Reply)[]} begin one for each reply
+   * @param {((begun: {onPrefill: (progress: object) => void}) => import('../index.d.ts').Reply)[]} begin one for each
+   *   reply
    * @param {boolean} stream whether the request asked for pieces
    */
   constructor(begin, stream) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// BMP files in Node, those that are not compressed: 1 to 8 bits through a palette, 16 and 32 by masks, 24. As other decoders do, a fourth byte counts
-// as alpha only where a mask says so.
+// BMP files in Node, those that are not compressed: 1 to 8 bits through a palette, 16 and 32 by masks, 24. As other
+// decoders do, a fourth byte counts as alpha only where a mask says so.
 
 import { undecoded } from './limits.js';
 
-const [CORE, INFO, WITH_MASKS] = [12, 40, 56];      // sizes of headers; of those after the first, fields stand at the same places
+// sizes of headers; of those after the first, fields stand at the same places
+const [CORE, INFO, WITH_MASKS] = [12, 40, 56];
 const AT = 14;                      // where that header begins
 
 const PLAIN = 0;
@@ -24,13 +25,27 @@ function headOf(view) {
   const [packing, colors] = [30, 46].map((at) => view.getUint32(at, true));
   const bits = view.getUint16(28, true);
   const hasAlpha = size >= WITH_MASKS && bits === 32 && view.getUint32(66, true) !== 0;
-  return { start, size, width, height: Math.abs(height), isDown: height < 0, bits, packing, entry: 4, colors, hasAlpha };
+  return {
+    start,
+    size,
+    width,
+    height: Math.abs(height),
+    isDown: height < 0,
+    bits,
+    packing,
+    entry: 4,
+    colors,
+    hasAlpha,
+  };
 }
 
 /** Numbers from which a table is cheaper than dividing. */
 const MOST_KNOWN = 2 ** 16;
 
-/** @typedef {(values: Uint32Array, out: Uint8Array, to: number) => void} Writer of a row's pixels, which are numbers, from `to` on */
+/**
+ * @typedef {(values: Uint32Array, out: Uint8Array, to: number) => void} Writer of a row's pixels, which are numbers,
+ * from `to` on
+ */
 
 /**
  * One colour of each pixel, cut out by a mask and made a byte.
@@ -79,16 +94,24 @@ function byPalette(view, { start, size, bits, packing, entry, colors }) {
 
 /** Reads the numbers of a row's pixels. @returns {(row: number, values: Uint32Array) => void} */
 function readerOf(view, bits) {
-  if (bits === 32) return (row, values) => { for (let i = 0; i < values.length; i++) values[i] = view.getUint32(row + 4 * i, true); };
+  if (bits === 32)
+    return (row, values) => {
+      for (let i = 0; i < values.length; i++) values[i] = view.getUint32(row + 4 * i, true);
+    };
   if (bits === 24) {
     return (row, values) => {
-      for (let i = 0, at = row; i < values.length; i++, at += 3) values[i] = view.getUint16(at, true) | view.getUint8(at + 2) << 16;
+      for (let i = 0, at = row; i < values.length; i++, at += 3)
+        values[i] = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);
     };
   }
-  if (bits === 16) return (row, values) => { for (let i = 0; i < values.length; i++) values[i] = view.getUint16(row + 2 * i, true); };
+  if (bits === 16)
+    return (row, values) => {
+      for (let i = 0; i < values.length; i++) values[i] = view.getUint16(row + 2 * i, true);
+    };
   const mask = (1 << bits) - 1;
   return (row, values) => {
-    for (let i = 0, bit = 0; i < values.length; i++, bit += bits) values[i] = (view.getUint8(row + (bit >> 3)) >> (8 - bits - (bit & 7))) & mask;
+    for (let i = 0, bit = 0; i < values.length; i++, bit += bits)
+      values[i] = (view.getUint8(row + (bit >> 3)) >> (8 - bits - (bit & 7))) & mask;
   };
 }
 
@@ -104,11 +127,15 @@ export async function readBmp(bytes, slice) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const head = headOf(view);
   const { start, width, height, bits, packing } = head;
-  if (packing !== PLAIN && !(MASKED.includes(packing) && bits >= 16)) throw undecoded('Compressed BMP files are not read in Node: save it as PNG.');
-  const stride = Math.ceil(width * bits / 32) * 4;
+  if (packing !== PLAIN && !(MASKED.includes(packing) && bits >= 16))
+    throw undecoded('Compressed BMP files are not read in Node: save it as PNG.');
+  const stride = Math.ceil((width * bits) / 32) * 4;
   if (start + stride * height > bytes.length) throw undecoded('The BMP file ends too early.');
   const channels = head.hasAlpha ? 4 : 3;
-  const write = bits < 16 ? byPalette(view, head) : byMasks(view, bits === 24 ? { ...head, bits: 32, packing: PLAIN } : head, channels);
+  const write =
+    bits < 16
+      ? byPalette(view, head)
+      : byMasks(view, bits === 24 ? { ...head, bits: 32, packing: PLAIN } : head, channels);
   const [read, values] = [readerOf(view, bits), new Uint32Array(width)];
   const data = new Uint8Array(channels * width * height);
   const rows = Math.ceil(PART / width);

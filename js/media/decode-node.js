@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Decoding images' files in Node, which has no decoders. PNG and BMP files are read here (png-node.js, bmp-node.js); for others there are packages
-// that the caller may have installed: sharp, which reads all of them, or jpeg-js, which is small and reads JPEG. Colour profiles are ignored.
+// Decoding images' files in Node, which has no decoders. PNG and BMP files are read here (png-node.js, bmp-node.js);
+// for others there are packages that the caller may have installed: sharp, which reads all of them, or jpeg-js, which
+// is small and reads JPEG. Colour profiles are ignored.
 //
-// It runs beside the engine (worker/aside.js), since it takes seconds for large images. What is read here goes on in slices of a millisecond or two;
-// sharp works in threads of its own, with an end; jpeg-js can be ended with its worker only, and is given fewer pixels.
+// It runs beside the engine (worker/aside.js), since it takes seconds for large images. What is read here goes on in
+// slices of a millisecond or two; sharp works in threads of its own, with an end; jpeg-js can be ended with its worker
+// only, and is given fewer pixels.
 
 import { readBmp } from './bmp-node.js';
 import { QuernError } from '../shared/errors.js';
@@ -11,10 +13,16 @@ import { PATIENCE_MS, PIXELS_MOST, reducedSize, undecoded } from './limits.js';
 import { readPng } from './png-node.js';
 import { turned } from './turn.js';
 
-/** What jpeg-js can be trusted with: it takes a second for 12 megapixels, in which nothing else goes on, and has no end for files that lie. */
+/**
+ * What jpeg-js can be trusted with: it takes a second for 12 megapixels, in which nothing else goes on, and has no end
+ * for files that lie.
+ */
 export const JPEG = { mostPixels: 40_000_000, mostMegabytes: 1024 };
 
-/** A package that need not be there. Its name comes as an argument, so that no bundler misses it. @returns {Promise<any>} null: it is not */
+/**
+ * A package that need not be there. Its name comes as an argument, so that no bundler misses it.
+ * @returns {Promise<any>} null: it is not
+ */
 async function installed(name) {
   try {
     return (await import(name)).default;
@@ -51,15 +59,22 @@ async function bySharp(sharp, bytes, found, { target, slice }) {
   work = hasInks ? work.pipelineColourspace('cmyk').toColourspace('cmyk') : work.toColourspace('srgb');
   const { data, info: { width, height } } = await work.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
   const from = reduced && { reduced: { width: found.width, height: found.height } };
-  return { data: hasInks ? await fromInks(data, slice) : new Uint8Array(data), width, height, ...from };    // a copy can be handed over
+  // a copy can be handed over
+  return { data: hasInks ? await fromInks(data, slice) : new Uint8Array(data), width, height, ...from };
 }
 
 async function byJpegJs(jpeg, bytes, { width: w, height: h, orientation }, slice) {
   if (w * h > JPEG.mostPixels) {
-    throw new QuernError('image/size', `A JPEG file of ${w} x ${h} is too large for jpeg-js: install sharp.`, { detail: { width: w, height: h } });
+    throw new QuernError('image/size', `A JPEG file of ${w} x ${h} is too large for jpeg-js: install sharp.`, {
+      detail: { width: w, height: h },
+    });
   }
   const { data, width, height } = jpeg.decode(bytes, {
-    useTArray: true, formatAsRGBA: false, tolerantDecoding: false, maxResolutionInMP: PIXELS_MOST / 1e6, maxMemoryUsageInMB: JPEG.mostMegabytes,
+    useTArray: true,
+    formatAsRGBA: false,
+    tolerantDecoding: false,
+    maxResolutionInMP: PIXELS_MOST / 1e6,
+    maxMemoryUsageInMB: JPEG.mostMegabytes,
   });
   return turned({ data, width, height }, orientation, slice);
 }
@@ -73,7 +88,8 @@ function isAnimated({ buffer, byteOffset, length }) {
 }
 
 async function byPackage(bytes, found, { find, ...how }) {
-  if (found.kind === 'AVIF' && isAnimated(bytes)) throw undecoded('Animated AVIF files are not read in Node: save its first image as PNG.');
+  if (found.kind === 'AVIF' && isAnimated(bytes))
+    throw undecoded('Animated AVIF files are not read in Node: save its first image as PNG.');
   const sharp = await find('sharp');
   if (sharp) return bySharp(sharp, bytes, found, how);
   if (found.kind !== 'JPEG') throw missing(found.kind, 'sharp');
@@ -91,10 +107,10 @@ async function decodeAny(bytes, found, how) {
 /**
  * @param {Uint8Array} bytes
  * @param {{kind: string, width: number, height: number, orientation: number}} found in its header
- * @param {{target: {width: number, height: number}, slice: import('./limits.js').Slice, find?: (name: string) => Promise<any>}} how target: what
- *   the model will see; find: the package of a name, or null
- * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} RGB, or RGBA with the white still
- *   to be laid behind it; reduced: from what size
+ * @param {{target: {width: number, height: number}, slice: import('./limits.js').Slice, find?: (name: string) =>
+ *   Promise<any>}} how target: what the model will see; find: the package of a name, or null
+ * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} RGB,
+ *   or RGBA with the white still to be laid behind it; reduced: from what size
  */
 export async function decode(bytes, found, { find = installed, ...how }) {
   try {

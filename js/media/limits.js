@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What no image may exceed, wherever it comes from, and how long a decoder may take. Files are looked at by the engine before (src/image).
+// What no image may exceed, wherever it comes from, and how long a decoder may take. Files are looked at by the engine
+// before (src/image).
 
 import { abortable, deadline, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -15,7 +16,10 @@ export const PATIENCE_MS = 30_000;
 
 export const undecoded = (message, cause) => new QuernError('image/decode', message, { cause });
 
-/** @param {{width: number, height: number}} image @returns {{width: number, height: number}} its size, which is possible */
+/**
+ * @param {{width: number, height: number}} image
+ * @returns {{width: number, height: number}} its size, which is possible
+ */
 export function checkedSize({ width, height }) {
   if (!(width >= 1 && height >= 1)) throw undecoded(`The image is ${width} x ${height}: it has no pixels.`);
   if (width > SIDE_MOST || height > SIDE_MOST || width * height > PIXELS_MOST) throw oversized({ width, height });
@@ -39,8 +43,11 @@ export function rawPixels({ data, width, height }) {
   checkedSize({ width, height });
   if (data.length !== 3 * width * height && data.length !== 4 * width * height) {
     const [rgb, rgba] = [3, 4].map((channels) => channels * width * height);
-    throw new QuernError('use/param', `An image of ${width} x ${height} has ${rgb} bytes of RGB or ${rgba} of RGBA, not ${data.length}.`,
-      { detail: { param: 'messages' } });
+    throw new QuernError(
+      'use/param',
+      `An image of ${width} x ${height} has ${rgb} bytes of RGB or ${rgba} of RGBA, not ${data.length}.`,
+      { detail: { param: 'messages' } },
+    );
   }
   return { data, width, height };
 }
@@ -68,7 +75,11 @@ const now = (part) => part();
  */
 export async function withPatience(work, { signal, clock = systemClock, slice = now }) {
   const late = new AbortController();
-  const cancel = deadline(PATIENCE_MS, () => late.abort(undecoded(`The decoder has not answered within ${PATIENCE_MS / 1000} seconds.`)), clock);
+  const cancel = deadline(
+    PATIENCE_MS,
+    () => late.abort(undecoded(`The decoder has not answered within ${PATIENCE_MS / 1000} seconds.`)),
+    clock,
+  );
   const over = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
   try {
     return await abortable(work(async (part) => {

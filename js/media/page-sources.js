@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a page shows, as it is at the call, in a form that the engine's worker can be given. A worker of the page's may call this too: it has
-// canvases, bitmaps and frames, but no elements.
+// What a page shows, as it is at the call, in a form that the engine's worker can be given. A worker of the page's may
+// call this too: it has canvases, bitmaps and frames, but no elements.
 
 import { QuernError } from '../shared/errors.js';
 
-/** Whether the page may read these pixels: those of another origin that does not allow it can be drawn, but not read. */
+/**
+ * Whether the page may read these pixels: those of another origin that does not allow it can be drawn, but not read.
+ */
 function mayBeRead(bitmap) {
   const context = new OffscreenCanvas(1, 1).getContext('2d');
   context.drawImage(bitmap, 0, 0, 1, 1);
@@ -15,7 +17,11 @@ function mayBeRead(bitmap) {
   }
 }
 
-/** A copy of it. @param {any} source an image, a canvas, an ImageBitmap, a VideoFrame @returns {Promise<ImageBitmap>} */
+/**
+ * A copy of it.
+ * @param {any} source an image, a canvas, an ImageBitmap, a VideoFrame
+ * @returns {Promise<ImageBitmap>}
+ */
 export async function capture(source) {
   const isLoading = source?.decode && !(source.complete && source.naturalWidth);    // an <img>
   try {
@@ -26,5 +32,8 @@ export async function capture(source) {
   } catch (error) {
     throw new QuernError('image/decode', `An image of the page cannot be read (${error.message}).`, { cause: error });
   }
-  throw new QuernError('image/decode', 'An image of the page may not be read: it is another site\'s, which does not allow it (CORS, crossorigin).');
+  throw new QuernError(
+    'image/decode',
+    "An image of the page may not be read: it is another site's, which does not allow it (CORS, crossorigin).",
+  );
 }

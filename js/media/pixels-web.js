@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Images' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, turned as EXIF says, that is drawn on white and
-// read back. Runs in the engine's worker; DOM objects come as ImageBitmaps (page-sources.js).
+// Images' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, turned as EXIF says, that
+// is drawn on white and read back. Runs in the engine's worker; DOM objects come as ImageBitmaps (page-sources.js).
 //
-// Some browsers alter what is read back from a canvas, so that nobody can be told by it: a model would see noise. So a known pattern is read back
-// first; where it comes back altered, or there is no canvas, bitmaps are read through WebCodecs' frames, if those tell the truth.
+// Some browsers alter what is read back from a canvas, so that nobody can be told by it: a model would see noise. So a
+// known pattern is read back first; where it comes back altered, or there is no canvas, bitmaps are read through
+// WebCodecs' frames, if those tell the truth.
 
 import { QuernError } from '../shared/errors.js';
 import { LARGE, checkPromise, checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
 import { turned } from './turn.js';
 import { isWhole } from './whole.js';
 
-const MIME = { PNG: 'image/png', JPEG: 'image/jpeg', WebP: 'image/webp', GIF: 'image/gif', BMP: 'image/bmp', AVIF: 'image/avif' };
+const MIME = {
+  PNG: 'image/png',
+  JPEG: 'image/jpeg',
+  WebP: 'image/webp',
+  GIF: 'image/gif',
+  BMP: 'image/bmp',
+  AVIF: 'image/avif',
+};
 
 const isBitmap = (source) => source instanceof ImageBitmap;
 
@@ -21,7 +29,11 @@ const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await
 /** Pixels that are drawn and read back at once: some milliseconds. */
 const STRIP = 2 ** 18;
 
-/** In strips, between which others go on. @param {ImageBitmap} bitmap @returns {Promise<Uint8Array>} RGBA, drawn on white */
+/**
+ * In strips, between which others go on.
+ * @param {ImageBitmap} bitmap
+ * @returns {Promise<Uint8Array>} RGBA, drawn on white
+ */
 async function readCanvas(bitmap, slice) {
   const { width, height } = bitmap;
   const rows = Math.max(1, Math.min(height, Math.floor(STRIP / width)));
@@ -39,7 +51,10 @@ async function readCanvas(bitmap, slice) {
   return data;
 }
 
-/** @param {ImageBitmap} bitmap whose colours are not multiplied by their alpha, or opaque @returns {Promise<Uint8Array>} RGBA */
+/**
+ * @param {ImageBitmap} bitmap whose colours are not multiplied by their alpha, or opaque
+ * @returns {Promise<Uint8Array>} RGBA
+ */
 async function readFrame(bitmap) {
   const frame = new VideoFrame(bitmap, { timestamp: 0 });
   try {
@@ -72,7 +87,10 @@ async function chooseReader() {
     const found = await (async () => read(bitmap, (part) => part()))().catch(() => []);
     if (found.length === drawn.data.length && drawn.data.every((value, i) => value === found[i])) return read;
   }
-  throw new QuernError('env/canvas', 'This browser alters what is read from a canvas, or has none that a worker could draw on.');
+  throw new QuernError(
+    'env/canvas',
+    'This browser alters what is read from a canvas, or has none that a worker could draw on.',
+  );
 }
 
 let reader;     // promise; asked for where time is limited
@@ -86,7 +104,12 @@ async function read(bitmap, from, reduced, slice) {
   try {
     const { width, height } = checkedSize(bitmap);
     reader ??= chooseReader();
-    return { data: await (await reader)(bitmap, slice), width, height, ...reduced && { reduced: { width: from.width, height: from.height } } };
+    return {
+      data: await (await reader)(bitmap, slice),
+      width,
+      height,
+      ...(reduced && { reduced: { width: from.width, height: from.height } }),
+    };
   } finally {
     bitmap.close();
   }
@@ -107,7 +130,8 @@ function withoutChunk(bytes) {
 }
 
 /**
- * A copy in which nobody finds EXIF: some browsers follow it in WebP and PNG, some do not, and bitmaps that are only said to be turned are trouble.
+ * A copy in which nobody finds EXIF: some browsers follow it in WebP and PNG, some do not, and bitmaps that are only
+ * said to be turned are trouble.
  * @returns {Uint8Array | null} null: the file has none
  */
 function withoutExif(bytes, { kind, orientation }) {
@@ -140,8 +164,8 @@ function isOpaquePng(bytes) {
 }
 
 /**
- * What nothing shines through need not be asked for with its colours as they are: taking them out of what is multiplied holds a worker of Chromium
- * for a tenth of a second where an image is large.
+ * What nothing shines through need not be asked for with its colours as they are: taking them out of what is multiplied
+ * holds a worker of Chromium for a tenth of a second where an image is large.
  */
 const alphaOf = (bytes, kind) => (kind === 'JPEG' || (kind === 'PNG' && isOpaquePng(bytes)) ? 'default' : 'none');
 
@@ -150,8 +174,13 @@ async function decodeFile(bytes, found, reduced, slice) {
   const plain = withoutExif(bytes, found);
   const stored = plain && orientation > 4 && reduced ? { width: reduced.height, height: reduced.width } : reduced;
   const options = { imageOrientation: 'from-image', premultiplyAlpha: alphaOf(bytes, kind), ...resized(stored) };
-  const pixels = await read(await createImageBitmap(new Blob([plain ?? bytes], { type: MIME[kind] }), options), found, reduced, slice);
-  return plain ? { ...pixels, ...await turned(pixels, orientation, slice) } : pixels;
+  const pixels = await read(
+    await createImageBitmap(new Blob([plain ?? bytes], { type: MIME[kind] }), options),
+    found,
+    reduced,
+    slice,
+  );
+  return plain ? { ...pixels, ...(await turned(pixels, orientation, slice)) } : pixels;
 }
 
 async function filePixels(bytes, how) {
@@ -178,15 +207,20 @@ async function bitmapPixels(bitmap, how) {
 
 // --- what is asked for ---
 
-/** Bytes of memory for each pixel while a bitmap is decoded, and while it is read; more than that many are made smaller first. */
+/**
+ * Bytes of memory for each pixel while a bitmap is decoded, and while it is read; more than that many are made smaller
+ * first.
+ */
 const [DECODED, READ] = [4, 12];
 
-const costOf = ({ width, height }, length) => length + width * height * DECODED + Math.min(width * height, LARGE) * READ;
+const costOf = ({ width, height }, length) =>
+  length + width * height * DECODED + Math.min(width * height, LARGE) * READ;
 
 /**
  * How large an image is as it is seen, and what decoding it takes; of a file the header is read only.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
- * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the engine's
+ * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the
+ *   engine's
  * @returns {Promise<{width: number, height: number, bytes: number}>}
  */
 export async function sizeOf(source, header) {
@@ -200,9 +234,10 @@ export async function sizeOf(source, header) {
 /**
  * RGB, or RGBA with the white still to be laid behind it.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
- * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any, slice?: import('./limits.js').Slice}} how
- *   target: what the model will see
- * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} reduced: from what size
+ * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any, slice?:
+ *   import('./limits.js').Slice}} how target: what the model will see
+ * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>}
+ *   reduced: from what size
  */
 export async function pixelsOf(source, how) {
   if (isRaw(source)) return rawPixels(source);

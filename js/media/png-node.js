@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// PNG files in Node, every kind of them, over zlib. What is missing, altered or too much is refused, and no more is ever inflated than the header
-// has announced, which was looked at before. What does not concern pixels (colour profiles, gamma, text) is passed over; of an animation the first
-// image counts.
+// PNG files in Node, every kind of them, over zlib. What is missing, altered or too much is refused, and no more is
+// ever inflated than the header has announced, which was looked at before. What does not concern pixels (colour
+// profiles, gamma, text) is passed over; of an animation the first image counts.
 
 import { pipeline } from 'node:stream/promises';
 import { createInflate } from 'node:zlib';
@@ -22,7 +22,8 @@ function chunksOf(bytes) {
     const data = file.subarray(at + 8, at + 8 + size);
     if (type === 'IEND') return found;
     if (['IHDR', 'PLTE', 'tRNS', 'IDAT'].includes(type)) {
-      if (crc32(file.subarray(at + 4, at + 8 + size)) !== file.readUInt32BE(at + 8 + size)) throw broken(`its part ${type} is altered`);
+      if (crc32(file.subarray(at + 4, at + 8 + size)) !== file.readUInt32BE(at + 8 + size))
+        throw broken(`its part ${type} is altered`);
       if (type === 'IDAT') found.IDAT.push(data);
       else found[type] ??= data;
     }
@@ -37,11 +38,19 @@ function chunksOf(bytes) {
  */
 export async function readPng(bytes, slice) {
   const { IHDR, IDAT, ...chunks } = chunksOf(bytes);
-  const head = { width: IHDR.readUInt32BE(0), height: IHDR.readUInt32BE(4), depth: IHDR[8], color: IHDR[9], interlaced: IHDR[12] === 1 };
+  const head = {
+    width: IHDR.readUInt32BE(0),
+    height: IHDR.readUInt32BE(4),
+    depth: IHDR[8],
+    color: IHDR[9],
+    interlaced: IHDR[12] === 1,
+  };
   const rows = new Rows(head, chunks);
   await pipeline(IDAT, createInflate({ chunkSize: PIECE }), async (pieces) => {
     for await (const piece of pieces) await slice(() => rows.take(piece));
-  }).catch((error) => { throw String(error.code).startsWith('Z_') ? broken('its pixels cannot be unpacked', error) : error; });
+  }).catch((error) => {
+    throw String(error.code).startsWith('Z_') ? broken('its pixels cannot be unpacked', error) : error;
+  });
   if (!rows.isWhole) throw broken('it has fewer pixels than it says');
   return { data: rows.pixels, width: head.width, height: head.height };
 }

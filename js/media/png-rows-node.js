@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rows of PNG files as they come out of zlib, a piece after the other: filters are undone, samples made bytes, and those put where they belong.
-// Only the image and two rows are held. Loops are plain and over bytes, since a large image has hundreds of millions of them.
+// Rows of PNG files as they come out of zlib, a piece after the other: filters are undone, samples made bytes, and
+// those put where they belong. Only the image and two rows are held. Loops are plain and over bytes, since a large
+// image has hundreds of millions of them.
 
 import { undecoded } from './limits.js';
 
@@ -45,7 +46,9 @@ const UNFILTER = [
 
 // --- samples ---
 
-/** @typedef {(row: Uint8Array, bytes: Uint8Array) => void} Reader of a row's samples, as many as `bytes` has room for */
+/**
+ * @typedef {(row: Uint8Array, bytes: Uint8Array) => void} Reader of a row's samples, as many as `bytes` has room for
+ */
 
 /** @type {Reader} */
 function read16(row, bytes) {
@@ -56,7 +59,8 @@ function read16(row, bytes) {
 function readSmall(depth, scale) {
   const mask = (1 << depth) - 1;
   return (row, bytes) => {
-    for (let i = 0, bit = 0; i < bytes.length; i++, bit += depth) bytes[i] = ((row[bit >> 3] >> (8 - depth - (bit & 7))) & mask) * scale;
+    for (let i = 0, bit = 0; i < bytes.length; i++, bit += depth)
+      bytes[i] = ((row[bit >> 3] >> (8 - depth - (bit & 7))) & mask) * scale;
   };
 }
 
@@ -68,11 +72,19 @@ function readerOf({ color, depth }) {
 
 // --- colours ---
 
-/** @typedef {(bytes: Uint8Array, out: Uint8Array, to: number, by: number) => void} Writer of a row's pixels from `to` on, `by` apart */
+/**
+ * @typedef {(bytes: Uint8Array, out: Uint8Array, to: number, by: number) => void} Writer of a row's pixels from `to`
+ * on, `by` apart
+ */
 
-/** By the samples of a pixel and the channels that it gets; a colour's fourth is written by whoever knows of it. @type {Record<number, Writer>} */
+/**
+ * By the samples of a pixel and the channels that it gets; a colour's fourth is written by whoever knows of it.
+ * @type {Record<number, Writer>}
+ */
 const WRITERS = {
-  1: (bytes, out, to, by) => { for (let i = 0; i < bytes.length; i++, to += by) out[to] = out[to + 1] = out[to + 2] = bytes[i]; },
+  1: (bytes, out, to, by) => {
+    for (let i = 0; i < bytes.length; i++, to += by) out[to] = out[to + 1] = out[to + 2] = bytes[i];
+  },
   2: (bytes, out, to, by) => {
     for (let i = 0; i < bytes.length; i += 2, to += by) {
       out[to] = out[to + 1] = out[to + 2] = bytes[i];
@@ -98,10 +110,12 @@ const WRITERS = {
 
 /** @returns {Writer} through a palette, with alphas where there are some */
 function writerOfPalette(colors, alphas) {
-  if (!colors?.length || colors.length % 3 || colors.length > 3 * MOST_COLORS) throw broken('its palette is missing or odd');
+  if (!colors?.length || colors.length % 3 || colors.length > 3 * MOST_COLORS)
+    throw broken('its palette is missing or odd');
   const [n, channels] = [colors.length / 3, alphas ? 4 : 3];
   const table = new Uint8Array(channels * n).fill(255);
-  for (let i = 0; i < n; i++) for (let c = 0; c < channels; c++) table[channels * i + c] = c < 3 ? colors[3 * i + c] : alphas[i] ?? 255;
+  for (let i = 0; i < n; i++)
+    for (let c = 0; c < channels; c++) table[channels * i + c] = c < 3 ? colors[3 * i + c] : (alphas[i] ?? 255);
   return (bytes, out, to, by) => {
     for (let i = 0; i < bytes.length; i++, to += by) {
       if (bytes[i] >= n) throw broken('a colour is not in its palette');
@@ -128,7 +142,10 @@ function keyWriter({ color, depth }, key, scale) {
   };
 }
 
-/** @returns {{channels: number, write: (row: Uint8Array, bytes: Uint8Array, out: Uint8Array, to: number, by: number) => void}} */
+/**
+ * @returns {{channels: number, write: (row: Uint8Array, bytes: Uint8Array, out: Uint8Array, to: number, by: number) =>
+ * void}}
+ */
 function colorsOf(head, { PLTE, tRNS }) {
   const { color, depth } = head;
   const channels = color >= 4 || tRNS ? 4 : 3;

@@ -29,7 +29,8 @@ export async function turned(image, orientation, slice) {
   for (let first = 0; first < h; first += rows) {
     await slice(() => {
       for (let y = first, to = channels * first * w; y < Math.min(first + rows, h); y++) {
-        for (let x = 0, from = start + y * dy; x < w; x++, from += dx) for (let c = 0; c < channels; c++) out[to++] = data[from + c];
+        for (let x = 0, from = start + y * dy; x < w; x++, from += dx)
+          for (let c = 0; c < channels; c++) out[to++] = data[from + c];
       }
     });
   }

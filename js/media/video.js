@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Frames of a video, as the page's own player shows them, with their times. Only a page has a player, so this does not run in the worker. The
-// player goes to one time after the other; an element of the page's is taken as it is and put back where it was.
+// Frames of a video, as the page's own player shows them, with their times. Only a page has a player, so this does not
+// run in the worker. The player goes to one time after the other; an element of the page's is taken as it is and put
+// back where it was.
 
 import { sleep, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -16,11 +17,16 @@ const FRAME_LEAST = 2 ** 16;
 
 const SHOWN_MS = 10;
 
-/** A player that is nowhere to be seen may draw nothing and say nothing. In parts: a machine that stops for seconds takes no more than one away. */
+/**
+ * A player that is nowhere to be seen may draw nothing and say nothing. In parts: a machine that stops for seconds
+ * takes no more than one away.
+ */
 const DRAWN_MS = 250;
 const DRAWN_PARTS = 5;
 
-/** Seconds between an image's own time and the one that was asked for, at most: less than between two that are taken. */
+/**
+ * Seconds between an image's own time and the one that was asked for, at most: less than between two that are taken.
+ */
 const NEAR = 0.25;
 const NEVER = new AbortController().signal;
 
@@ -52,7 +58,10 @@ async function shown(player) {
   while (player.readyState < player.HAVE_CURRENT_DATA) await sleep(systemClock, SHOWN_MS, NEVER);
 }
 
-/** When the image of where the player is has been drawn, which may be after it has come there: until then the one before is captured. */
+/**
+ * When the image of where the player is has been drawn, which may be after it has come there: until then the one before
+ * is captured.
+ */
 function drawn(player, signal) {
   return new Promise((done) => {
     if (!player.requestVideoFrameCallback) return done();
@@ -66,8 +75,11 @@ function drawn(player, signal) {
 
 async function drawnInTime(image, signal) {
   let isDrawn = false;
-  const news = image.then(() => { isDrawn = true; });
-  for (let i = 0; i < DRAWN_PARTS && !isDrawn; i++) await Promise.race([news, sleep(systemClock, DRAWN_MS / DRAWN_PARTS, signal)]);
+  const news = image.then(() => {
+    isDrawn = true;
+  });
+  for (let i = 0; i < DRAWN_PARTS && !isDrawn; i++)
+    await Promise.race([news, sleep(systemClock, DRAWN_MS / DRAWN_PARTS, signal)]);
 }
 
 async function goTo(player, seconds, signal) {
@@ -160,7 +172,8 @@ async function takeFrames({ player }, { perSecond, least, most, signal }) {
 
 /**
  * @param {HTMLVideoElement | Blob | string} source an element, a file, or an address that allows to be read (CORS)
- * @param {{perSecond: number, least: number, most: number, signal?: AbortSignal}} how frames a second, and how many at least and at most
+ * @param {{perSecond: number, least: number, most: number, signal?: AbortSignal}} how frames a second, and how many at
+ *   least and at most
  * @returns {Promise<{frames: ImageBitmap[], timestamps: number[]}>} evenly from the first to the last; seconds
  */
 export async function framesOf(source, how) {

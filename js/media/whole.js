@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether an image's file has its end. Some browsers show what there is of one that was cut off, and grey below; a model would describe the
-// grey. Only lengths are followed, so this costs next to nothing beside decoding.
+// Whether an image's file has its end. Some browsers show what there is of one that was cut off, and grey below; a
+// model would describe the grey. Only lengths are followed, so this costs next to nothing beside decoding.
 
 const u16 = (view, at) => view.getUint16(at);
 
@@ -16,7 +16,10 @@ function* png(view) {
   return at + 12;
 }
 
-/** Segments up to the end's mark; pixels follow those of a scan, in which 0xFF stands before 0 or a restart only. @returns {End} */
+/**
+ * Segments up to the end's mark; pixels follow those of a scan, in which 0xFF stands before 0 or a restart only.
+ * @returns {End}
+ */
 function* jpeg(view, bytes) {
   for (let at = 2; ; yield) {
     at = bytes.indexOf(0xFF, at);

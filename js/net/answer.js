@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // One request for a part of a file, and whether the answer is one: status, range, size and version are checked before a
-// byte is used. `bytes=0-` even for a whole file: it costs no CORS preflight, keeps servers from compressing, and tells the size.
+// byte is used. `bytes=0-` even for a whole file: it costs no CORS preflight, keeps servers from compressing, and tells
+// the size.
 //
-// Another site's server shows a page only the headers it names (Access-Control-Expose-Headers): without Content-Range the
-// Content-Length must do, without ETag the Last-Modified date and the size. Repetitions go to the original address, because
-// what it redirects to is often signed and runs out. The browser's own cache is left out: it would hold the file a second time.
+// Another site's server shows a page only the headers it names (Access-Control-Expose-Headers): without Content-Range
+// the Content-Length must do, without ETag the Last-Modified date and the size. Repetitions go to the original address,
+// because what it redirects to is often signed and runs out. The browser's own cache is left out: it would hold the
+// file a second time.
 
 import { QuernError } from '../shared/errors.js';
 import { Watch, abortable, reasonOf } from '../shared/clock.js';
@@ -25,9 +27,10 @@ export const hostOf = (url) => new URL(url).host || 'The address';
 
 /** What a status means to people, after "<host> answered <status>". */
 const STATUSES = {
-  401: 'the file may be downloaded only when signed in. For a gated or private repository pass headers: { Authorization: \'Bearer <token>\' }',
-  403: 'the file is not open to you. For a gated or private repository accept its terms there and pass '
-    + 'headers: { Authorization: \'Bearer <token>\' }',
+  401: "the file may be downloaded only when signed in. For a gated or private repository pass headers: { Authorization: 'Bearer <token>' }",
+  403:
+    'the file is not open to you. For a gated or private repository accept its terms there and pass ' +
+    "headers: { Authorization: 'Bearer <token>' }",
   404: 'there is no such file, or it is in a private repository',
   410: 'the file has been removed',
   429: 'too many requests',
@@ -48,16 +51,21 @@ function statusError(response, host, now) {
   const meaning = STATUSES[status] ?? (status >= 500 ? 'the server is in trouble' : response.statusText?.slice(0, 64));
   const wait = retryAfter ? `; it asks to wait ${Math.ceil(retryAfter / 1000)} s` : '';
   return new QuernError('net/http', `${host} answered ${status}${meaning ? `: ${meaning}` : ''}${wait}.`, {
-    phase: 'load', detail: { host, status, ...(retryAfter !== undefined && { retryAfter }) }, retryable: status === 429 || status >= 500,
+    phase: 'load',
+    detail: { host, status, ...(retryAfter !== undefined && { retryAfter }) },
+    retryable: status === 429 || status >= 500,
   });
 }
 
-const wrongRange = (host, why) => netError('net/range', `${host} sent something else than the part of the file asked for (${why}).`, { host });
+const wrongRange = (host, why) =>
+  netError('net/range', `${host} sent something else than the part of the file asked for (${why}).`, { host });
 
 /** What is wrong with an answer that is compressed; null: it is not. */
 function compressionOf(headers, host) {
   const encoding = headers.get('Content-Encoding');
-  return encoding && encoding !== 'identity' ? wrongRange(host, `compressed, Content-Encoding: ${encoding.slice(0, 32)}`) : null;
+  return encoding && encoding !== 'identity'
+    ? wrongRange(host, `compressed, Content-Encoding: ${encoding.slice(0, 32)}`)
+    : null;
 }
 
 /** null for what is no number of bytes that there can be. */
@@ -114,8 +122,11 @@ export function checkVersion(known, found, host) {
   const version = known.etag !== null && found.etag !== null ? 'etag' : 'lastModified';
   const name = ['size', version].find(differ);
   if (name) {
-    throw netError('net/changed', `The file on ${host} has changed during the download (${name}: ${known[name]} before, ${found[name]} now).`,
-      { host, expected: known[name], found: found[name] });
+    throw netError(
+      'net/changed',
+      `The file on ${host} has changed during the download (${name}: ${known[name]} before, ${found[name]} now).`,
+      { host, expected: known[name], found: found[name] },
+    );
   }
 }
 
@@ -144,7 +155,9 @@ class Answer {
     if (!this.#reader) return null;
     const { signal } = this.#abort;
     const reading = abortable(this.#reader.read(), signal);
-    const { done, value } = await this.#watch.during(reading).catch((error) => { throw netFailure(error, this.#host, signal, this.#pos); });
+    const { done, value } = await this.#watch.during(reading).catch((error) => {
+      throw netFailure(error, this.#host, signal, this.#pos);
+    });
     if (done) return null;
     this.#pos += value.length;
     return value;
@@ -163,8 +176,12 @@ class Answer {
   }
 }
 
-/** The hash of the contents where the server names it. (An ETag that looks like one is none: behind Hugging Face it hashes something else.) */
-const contentHash = ({ headers }) => /^(?:W\/)?"?([0-9a-f]{64})"?$/.exec(headers.get('X-Linked-Etag') ?? '')?.[1] ?? null;
+/**
+ * The hash of the contents where the server names it. (An ETag that looks like one is none: behind Hugging Face it
+ * hashes something else.)
+ */
+const contentHash = ({ headers }) =>
+  /^(?:W\/)?"?([0-9a-f]{64})"?$/.exec(headers.get('X-Linked-Etag') ?? '')?.[1] ?? null;
 
 /** A controller that also follows another signal, until it is told another one or ended. */
 class Follower extends AbortController {
@@ -194,37 +211,63 @@ function netFailure(error, host, signal, received) {
   if (signal.aborted) return reasonOf(signal);
   if (error instanceof QuernError) return error;
   const why = whyOf(error);
-  if (received === undefined) return netError('net/unreachable', `${host} could not be reached (${why}).`, { host }, error);
-  return netError('net/truncated', `The download from ${host} broke off after ${received} bytes (${why}).`, { host, received }, error);
+  if (received === undefined)
+    return netError('net/unreachable', `${host} could not be reached (${why}).`, { host }, error);
+  return netError(
+    'net/truncated',
+    `The download from ${host} broke off after ${received} bytes (${why}).`,
+    { host, received },
+    error,
+  );
 }
 
 /** Milliseconds that a failure may take to be explained. */
 const EXPLAINING_MS = 5000;
 
 /**
- * Chromium refuses a compressed answer to a request for a part as if there were no connection. What the server says of the whole file tells, unless
- * it is another site's that keeps this header to itself.
+ * Chromium refuses a compressed answer to a request for a part as if there were no connection. What the server says of
+ * the whole file tells, unless it is another site's that keeps this header to itself.
  */
 async function explained(failure, { url, headers, forwardHeaders, fetch }, signal) {
-  const isMute = failure.code === 'net/unreachable' && failure.cause instanceof TypeError && failure.cause.cause === undefined;
+  const isMute =
+    failure.code === 'net/unreachable' && failure.cause instanceof TypeError && failure.cause.cause === undefined;
   if (!isMute || signal.aborted) return failure;
-  const options = { method: 'HEAD', cache: 'no-store', signal: AbortSignal.any([signal, AbortSignal.timeout(EXPLAINING_MS)]) };
+  const options = {
+    method: 'HEAD',
+    cache: 'no-store',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(EXPLAINING_MS)]),
+  };
   const whole = await fetchFor(fetch, url, {}, headers, forwardHeaders, options).catch(() => null);
   return (whole?.ok && compressionOf(whole.headers, hostOf(url))) || failure;
 }
 
 const rangeHeader = (from, to) => ({ range: `bytes=${from}-${to === null ? '' : to - 1}` });
 
-/** @param {Server} server @param {number} from @param {number | null} to the end, exclusive; null: that of the file @returns {Promise<Answer>} */
+/**
+ * @param {Server} server
+ * @param {number} from
+ * @param {number | null} to the end, exclusive; null: that of the file
+ * @returns {Promise<Answer>}
+ */
 export async function ask(server, from, to, signal) {
   const { url, headers, forwardHeaders, fetch, clock } = server;
   const host = hostOf(url);
   const abort = new Follower(signal);
-  const watch = new Watch(clock, (ms) => abort.abort(netError('net/stalled', `${host} sent nothing for ${Math.round(ms / 1000)} s.`, { host })));
+  const watch = new Watch(clock, (ms) =>
+    abort.abort(netError('net/stalled', `${host} sent nothing for ${Math.round(ms / 1000)} s.`, { host })),
+  );
   let response;
   try {
-    const asked = fetchFor(fetch, url, rangeHeader(from, to), headers, forwardHeaders, { signal: abort.signal, cache: 'no-store' });
-    asked.then((late) => { if (abort.signal.aborted) late.body?.cancel().catch(() => {}); }, () => {});
+    const asked = fetchFor(fetch, url, rangeHeader(from, to), headers, forwardHeaders, {
+      signal: abort.signal,
+      cache: 'no-store',
+    });
+    asked.then(
+      (late) => {
+        if (abort.signal.aborted) late.body?.cancel().catch(() => {});
+      },
+      () => {},
+    );
     response = await watch.during(abortable(asked, abort.signal));
     return new Answer(spanOf(response, from, to, host, clock.now()), response, { host, watch, abort });
   } catch (error) {

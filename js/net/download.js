@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A file on a server, to be read in chunks: `openRemote` learns its size and version from a first answer, whose bytes are
-// used too; `chunks` yields what is wanted of it, whatever the connection and the server do (answer.js says what an answer
-// must be, patience.js what is repeated, transfer.js how it is put together).
+// A file on a server, to be read in chunks: `openRemote` learns its size and version from a first answer, whose bytes
+// are used too; `chunks` yields what is wanted of it, whatever the connection and the server do (answer.js says what an
+// answer must be, patience.js what is repeated, transfer.js how it is put together).
 //
-// Several ranges at a time help only where a server limits each connection: of one that gives 8 MB/s to each, 160 MB came
-// at 7.7 MB/s with one lane, at 12.9 with two and at 15.8 with three, in Node and in Chromium, and at the same speed with
-// any number from one that limits all together (tests/bench/ranges.mjs). So a download begins with one lane and keeps
-// another only when it measured a gain (pace.js).
+// Several ranges at a time help only where a server limits each connection: of one that gives 8 MB/s to each, 160 MB
+// came at 7.7 MB/s with one lane, at 12.9 with two and at 15.8 with three, in Node and in Chromium, and at the same
+// speed with any number from one that limits all together (tests/bench/ranges.mjs). So a download begins with one lane
+// and keeps another only when it measured a gain (pace.js).
 
 import { badParam, QuernError } from '../shared/errors.js';
 import { ask, checkVersion, hostOf } from './answer.js';
@@ -28,7 +28,10 @@ class Remote {
   #signal;
   #most;
 
-  /** Where the contents end by the file's own header; null: not known yet, so nothing is fetched ahead; Infinity: nobody will say. */
+  /**
+   * Where the contents end by the file's own header; null: not known yet, so nothing is fetched ahead; Infinity: nobody
+   * will say.
+   */
   end = Infinity;
   onBytes = () => {};
   onChunk = async () => {};
@@ -39,8 +42,19 @@ class Remote {
     this.#first = answer;
     this.#signal = signal;
     this.#most = ranges && size !== null ? parallel : 1;
-    Object.assign(this, { url: server.url, host: hostOf(server.url), clock: server.clock, onWait: server.onWait, size, etag, lastModified, ranges,
-      sha256, chunkSize, name: nameOf(server.url, answer.disposition) });
+    Object.assign(this, {
+      url: server.url,
+      host: hostOf(server.url),
+      clock: server.clock,
+      onWait: server.onWait,
+      size,
+      etag,
+      lastModified,
+      ranges,
+      sha256,
+      chunkSize,
+      name: nameOf(server.url, answer.disposition),
+    });
   }
 
   /** Chunks of the file; Infinity while not known. */
@@ -50,7 +64,8 @@ class Remote {
 
   /**
    * The chunks that are wanted, as far as there are any. Each is valid until the next is asked for.
-   * @param {Runs} wanted all from one on, where the size is not known @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>}
+   * @param {Runs} wanted all from one on, where the size is not known
+   * @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>}
    */
   async* chunks(wanted = Runs.from(0)) {
     try {
@@ -60,7 +75,9 @@ class Remote {
     }
   }
 
-  /** An answer with the bytes from `at` to the chunk `to` at least; from the start, where the server knows no ranges. */
+  /**
+   * An answer with the bytes from `at` to the chunk `to` at least; from the start, where the server knows no ranges.
+   */
   async answer(at, to, signal) {
     const answer = this.#held(at, signal) ?? await ask(this.#server, at, this.#end(to), signal);
     try {
@@ -142,14 +159,28 @@ function checkHeaders(headers) {
 
 /**
  * @param {string} url absolute
- * @param {{headers?: object, forwardHeaders?: boolean, fetch?: Function, clock?: object, signal?: AbortSignal, parallel?: number, chunkSize?: number,
- *   first?: {from: number, to: number | null}, onWait?: (waiting: {ms: number | null, code: string, message: string}) => void}} options
- *   `first`: the bytes to ask for at first, for whoever has the others; `parallel`: requests at a time at most; `chunkSize`: for tests;
- *   `onWait`: hears for how long nothing will be asked after a failure, null until the device is online
- * @returns {Promise<Remote>} `size` null: unknown until the end; `sha256` null: unknown; `ranges`: whether parts can be asked for
+ * @param {{headers?: object, forwardHeaders?: boolean, fetch?: Function, clock?: object, signal?: AbortSignal,
+ *   parallel?: number, chunkSize?: number, first?: {from: number, to: number | null}, onWait?: (waiting: {ms: number |
+ *   null, code: string, message: string}) => void}} options `first`: the bytes to ask for at first, for whoever has the
+ *   others; `parallel`: requests at a time at most; `chunkSize`: for tests; `onWait`: hears for how long nothing will
+ *   be asked after a failure, null until the device is online
+ * @returns {Promise<Remote>} `size` null: unknown until the end; `sha256` null: unknown; `ranges`: whether parts can be
+ *   asked for
  */
-export async function openRemote(url, { headers = {}, forwardHeaders = false, fetch = globalThis.fetch, clock = systemClock,
-  signal = new AbortController().signal, first = WHOLE, parallel = LANES, chunkSize = CHUNK, onWait = () => {} } = {}) {
+export async function openRemote(
+  url,
+  {
+    headers = {},
+    forwardHeaders = false,
+    fetch = globalThis.fetch,
+    clock = systemClock,
+    signal = new AbortController().signal,
+    first = WHOLE,
+    parallel = LANES,
+    chunkSize = CHUNK,
+    onWait = () => {},
+  } = {},
+) {
   const server = { url, headers: checkHeaders(headers), forwardHeaders, fetch, clock, onWait };
   const hash = hubHash(server, signal);
   try {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What is known about Hugging Face and the mirrors that speak like it: how a file's address is made, which address of its
-// pages means which file, and where the hash of a large file's contents stands. The answer with the bytes does not tell it
-// (the redirect does, which a page cannot see), but `/raw/` gives the few lines that stand for the file in its repository.
+// What is known about Hugging Face and the mirrors that speak like it: how a file's address is made, which address of
+// its pages means which file, and where the hash of a large file's contents stands. The answer with the bytes does not
+// tell it (the redirect does, which a page cannot see), but `/raw/` gives the few lines that stand for the file in its
+// repository.
 
 import { ask } from './answer.js';
 
@@ -27,13 +28,16 @@ export function fileOfPage(url) {
   const parsed = new URL(url);
   if (!PAGES.test(parsed.hostname)) return url;
   if (parsed.searchParams.get('download') === 'true') parsed.searchParams.delete('download');
-  parsed.pathname = parsed.pathname.replace(/^((?:\/[^/]+){2})\/?$/, '$1/tree/main').replace(/^((?:\/[^/]+){2})\/tree\/(.+?)\/?$/, '$1/resolve/$2/')
+  parsed.pathname = parsed.pathname
+    .replace(/^((?:\/[^/]+){2})\/?$/, '$1/tree/main')
+    .replace(/^((?:\/[^/]+){2})\/tree\/(.+?)\/?$/, '$1/resolve/$2/')
     .replace(/^((?:\/[^/]+){2})\/blob\//, '$1/resolve/');
   return parsed.href;
 }
 
 /** What stands for a large file in a git repository. */
-const pointerOf = (text) => /^version https:\/\/git-lfs[^\n]*\n(?:[^\n]*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d+)\n/.exec(text)?.slice(1) ?? [];
+const pointerOf = (text) =>
+  /^version https:\/\/git-lfs[^\n]*\n(?:[^\n]*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d+)\n/.exec(text)?.slice(1) ?? [];
 
 async function readPointer(server, signal) {
   const answer = await ask(server, 0, POINTER_BYTES, signal);

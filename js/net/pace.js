@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How many requests a download runs at a time: one at first, one more after each measurement that shows a gain, and never
-// more again once one shows none, once the consumer is what it waits for, or once the server objects.
+// How many requests a download runs at a time: one at first, one more after each measurement that shows a gain, and
+// never more again once one shows none, once the consumer is what it waits for, or once the server objects.
 
 const WARM_UP_MS = 500;        // of a new connection, which starts slowly
 const MEASURE_MS = 2000;

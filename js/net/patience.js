@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How often a failed request is repeated and how long it is waited before: 1, 2, 4 … 30 s with jitter, or what the server
-// asks for; counted anew once bytes have come again. What cannot get better by waiting is not repeated.
+// How often a failed request is repeated and how long it is waited before: 1, 2, 4 … 30 s with jitter, or what the
+// server asks for; counted anew once bytes have come again. What cannot get better by waiting is not repeated.
 
 import { QuernError } from '../shared/errors.js';
 import { sleep } from '../shared/clock.js';
@@ -13,13 +13,28 @@ const POLL_MS = 1000;
 const STALL_GAIN = 64 << 10;           // bytes that make up for a stall: one a minute is no progress
 
 /** How often each failure is put up with before bytes come again. */
-const RETRIES = { 'net/range': 1, 'net/changed': 1, 'net/truncated': 3, 'net/stalled': 5, 'net/unreachable': 6, 'net/http': 4, final: 1 };
+const RETRIES = {
+  'net/range': 1,
+  'net/changed': 1,
+  'net/truncated': 3,
+  'net/stalled': 5,
+  'net/unreachable': 6,
+  'net/http': 4,
+  final: 1,
+};
 
-/** Before the first answer: a wrong address does not get better, and a server that never answers is told within two minutes. */
+/**
+ * Before the first answer: a wrong address does not get better, and a server that never answers is told within two
+ * minutes.
+ */
 const RETRIES_OPENING = { ...RETRIES, 'net/unreachable': 0, 'net/stalled': 2, final: 0 };
 
-/** Statuses but those that say "later" are final, though in mid-download a signed address may have run out, which the next request renews. */
-const kindOf = ({ code, detail: { status } }) => (code === 'net/http' && status < 500 && ![408, 425, 429].includes(status) ? 'final' : code);
+/**
+ * Statuses but those that say "later" are final, though in mid-download a signed address may have run out, which the
+ * next request renews.
+ */
+const kindOf = ({ code, detail: { status } }) =>
+  code === 'net/http' && status < 500 && ![408, 425, 429].includes(status) ? 'final' : code;
 
 export class Patience {
   #clock;
@@ -44,7 +59,10 @@ export class Patience {
     this.#failures.clear();
   }
 
-  /** Waits until the next attempt is due, or throws the error when it was one too many. @param {number} gained bytes since the last failure */
+  /**
+   * Waits until the next attempt is due, or throws the error when it was one too many.
+   * @param {number} gained bytes since the last failure
+   */
   async afterFailure(error, gained) {
     if (this.#signal.aborted || !(error instanceof QuernError)) throw error;
     if (!this.#clock.online()) return this.#untilOnline(error);
@@ -74,7 +92,11 @@ export class Patience {
   }
 
   async #untilOnline(error) {
-    const offline = new QuernError('net/offline', 'This device is offline.', { phase: 'load', detail: { host: error.detail.host }, cause: error });
+    const offline = new QuernError('net/offline', 'This device is offline.', {
+      phase: 'load',
+      detail: { host: error.detail.host },
+      cause: error,
+    });
     if (this.#opened) this.#tell(null, offline);
     for (let waited = 0; this.#opened && waited < OFFLINE_MS; waited += POLL_MS) {
       await sleep(this.#clock, POLL_MS, this.#signal);

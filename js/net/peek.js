@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The beginning of a file on a server, for whoever wants its header only: piece by piece, as far as it is asked for, and nothing is kept.
+// The beginning of a file on a server, for whoever wants its header only: piece by piece, as far as it is asked for,
+// and nothing is kept.
 
 import { openRemote } from './download.js';
 import { Runs } from './runs.js';
@@ -9,7 +10,11 @@ const PIECE = 1 << 20;
 
 /** In one go where the server knows no ranges. @param {object} options of openRemote */
 export async function* headerBytes(url, options) {
-  const remote = await openRemote(url, { chunkSize: PIECE, ...options, first: { from: 0, to: options.chunkSize ?? PIECE } });
+  const remote = await openRemote(url, {
+    chunkSize: PIECE,
+    ...options,
+    first: { from: 0, to: options.chunkSize ?? PIECE },
+  });
   try {
     if (!remote.ranges || remote.size === null) for await (const { bytes } of remote.chunks()) yield bytes;
     else for (let i = 0; i < remote.count; i++) for await (const { bytes } of remote.chunks(Runs.of(i))) yield bytes;

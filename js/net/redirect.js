@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The caller's headers are for the server that he named. fetch() itself keeps Authorization and Cookie from another origin that this
-// server redirects to, and hands on everything else: an API key of whatever name. So where there are such headers redirects are followed
-// here, without them. A page cannot do that, since it is not told where to; there the caller must allow it.
+// The caller's headers are for the server that he named. fetch() itself keeps Authorization and Cookie from another
+// origin that this server redirects to, and hands on everything else: an API key of whatever name. So where there are
+// such headers redirects are followed here, without them. A page cannot do that, since it is not told where to; there
+// the caller must allow it.
 
 import { badParam } from '../shared/errors.js';
 
@@ -17,8 +18,10 @@ async function follow(fetch, url, own, callers, options) {
   for (let n = 0; n <= MOST; n++) {
     const response = await fetch(at, { ...options, headers, redirect: 'manual' });
     if (response.type === 'opaqueredirect') {
-      throw badParam('options.headers',
-        `would go on to wherever ${new URL(url).host} redirects, which a page is not told; pass forwardHeaders: true if they may`);
+      throw badParam(
+        'options.headers',
+        `would go on to wherever ${new URL(url).host} redirects, which a page is not told; pass forwardHeaders: true if they may`,
+      );
     }
     const to = REDIRECTS.includes(response.status) && response.headers.get('Location');
     if (!to) return response;
@@ -39,6 +42,7 @@ async function follow(fetch, url, own, callers, options) {
  */
 export function fetchFor(fetch, url, own, callers, forward, options) {
   const theirs = Object.fromEntries(callers);
-  if (forward || Object.keys(theirs).every(isGuarded)) return fetch(url, { ...options, headers: { ...theirs, ...own } });
+  if (forward || Object.keys(theirs).every(isGuarded))
+    return fetch(url, { ...options, headers: { ...theirs, ...own } });
   return follow(fetch, url, own, theirs, options);
 }

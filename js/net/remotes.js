@@ -23,9 +23,10 @@ export class Remotes {
 
   /**
    * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
-   * @param {object} options of `openRemote`; `found`: those that have been opened, if any; `onChunk(file, index, bytes)`: keeps a chunk,
-   *   as soon as it is there; `ends`: where the contents of each file end (Remote.end)
-   * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others are there
+   * @param {object} options of `openRemote`; `found`: those that have been opened, if any; `onChunk(file, index,
+   *   bytes)`: keeps a chunk, as soon as it is there; `ends`: where the contents of each file end (Remote.end)
+   * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others
+   *   are there
    */
   static async open(urls, options, first) {
     const remotes = new Remotes();
@@ -53,7 +54,11 @@ export class Remotes {
 
   /** What tells a version of the files from another, as a journal keeps it. */
   get versions() {
-    return this.#files.map(({ size, etag, lastModified }) => ({ size: size ?? 0, etag: etag ?? '', lastModified: lastModified ?? '' }));
+    return this.#files.map(({ size, etag, lastModified }) => ({
+      size: size ?? 0,
+      etag: etag ?? '',
+      lastModified: lastModified ?? '',
+    }));
   }
 
   /** 0: not known (yet). */
@@ -68,7 +73,10 @@ export class Remotes {
     return this.#run?.file === file && index >= this.#run.next && this.#run.wanted.has(index);
   }
 
-  /** A chunk, valid until the next is asked for; null: the file ended before it. @param {(from: number) => Runs} missing what is not stored */
+  /**
+   * A chunk, valid until the next is asked for; null: the file ended before it.
+   * @param {(from: number) => Runs} missing what is not stored
+   */
   async next(file, index, missing) {
     if (this.#run?.file !== file) this.#run = this.#start(file, index, missing(index));
     const run = this.#run;

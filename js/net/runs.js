@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs of chunks, {from, to} with `to` exclusive, ascending and apart: which chunks of a file are wanted, and which of them nobody is
-// fetching yet. Never a list of indices: how many there are is what a server claims.
+// Runs of chunks, {from, to} with `to` exclusive, ascending and apart: which chunks of a file are wanted, and which of
+// them nobody is fetching yet. Never a list of indices: how many there are is what a server claims.
 
 export class Runs {
   #runs;
@@ -33,7 +33,9 @@ export class Runs {
 
   /** The part of them below a chunk. */
   below(end) {
-    return new Runs(this.#runs.map(({ from, to }) => ({ from, to: Math.min(to, end) })).filter(({ from, to }) => from < to));
+    return new Runs(
+      this.#runs.map(({ from, to }) => ({ from, to: Math.min(to, end) })).filter(({ from, to }) => from < to),
+    );
   }
 
   get any() {

@@ -13,7 +13,12 @@ const PADDING = 1 << 16;
  */
 export function checkTrailing(host, size, end) {
   if (end === null || size <= end + PADDING) return;
-  throw new QuernError('model/inconsistent', `${host} says or sends ${size} bytes, but by its header the file ends after ${end}.`, {
-    phase: 'load', detail: { rule: 'trailing', host, expected: end, found: size },
-  });
+  throw new QuernError(
+    'model/inconsistent',
+    `${host} says or sends ${size} bytes, but by its header the file ends after ${end}.`,
+    {
+      phase: 'load',
+      detail: { rule: 'trailing', host, expected: end, found: size },
+    },
+  );
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One pass over a remote file: fetches the chunks that are wanted and yields them in order. Lanes (requests side by side)
-// take runs of chunks from the front of a pool, write what comes into chunk buffers, and put back what they did not get
-// done, half-filled chunks included, so that a fault costs no byte twice. A lane begins a chunk when its last one is kept
-// (onChunk), so that a crash costs each lane one. Buffers are bounded: a lane waits for the consumer before it begins a chunk
-// too far ahead, except for the very chunk that is awaited. A server without ranges: one lane reads all, skips what is there.
+// One pass over a remote file: fetches the chunks that are wanted and yields them in order. Lanes (requests side by
+// side) take runs of chunks from the front of a pool, write what comes into chunk buffers, and put back what they did
+// not get done, half-filled chunks included, so that a fault costs no byte twice. A lane begins a chunk when its last
+// one is kept (onChunk), so that a crash costs each lane one. Buffers are bounded: a lane waits for the consumer before
+// it begins a chunk too far ahead, except for the very chunk that is awaited. A server without ranges: one lane reads
+// all, skips what is there.
 
 import { QuernError } from '../shared/errors.js';
 import { reasonOf } from '../shared/clock.js';
@@ -103,7 +104,10 @@ export class Transfer {
 
   /** Takes the far part of the longest run from its lane, when it has enough. */
   #share() {
-    const run = [...this.#running].reduce((longest, one) => (one.to - one.from > longest.to - longest.from ? one : longest), { from: 0, to: 0 });
+    const run = [...this.#running].reduce(
+      (longest, one) => (one.to - one.from > longest.to - longest.from ? one : longest),
+      { from: 0, to: 0 },
+    );
     const cut = run.from + SPAN;
     if (cut >= run.to) return false;
     this.#pool.put({ from: cut, to: run.to });
@@ -111,7 +115,10 @@ export class Transfer {
     return true;
   }
 
-  /** The next run, rather one whose first chunk is half there; of a server without ranges all that is left, since nothing can be left out. */
+  /**
+   * The next run, rather one whose first chunk is half there; of a server without ranges all that is left, since
+   * nothing can be left out.
+   */
   #take() {
     if (!this.#remote.ranges) return this.#pool.takeAll();
     return this.#pool.take(this.#width() > 1 ? SPAN : Infinity, (index) => this.#chunks.has(index));
@@ -174,7 +181,10 @@ export class Transfer {
     this.#wake();
   }
 
-  /** Copies into the run's first chunk what belongs there, skipping what comes before. @returns {number} where in the piece to go on */
+  /**
+   * Copies into the run's first chunk what belongs there, skipping what comes before.
+   * @returns {number} where in the piece to go on
+   */
   #copy(run, piece, used, pos, tally) {
     const from = Math.max(used, this.#position(run) - pos);
     if (from >= piece.length) return piece.length;
@@ -188,7 +198,9 @@ export class Transfer {
     return from + part.length;
   }
 
-  /** Waits until there is room for a chunk; false when a lane must go back to an earlier one, which the consumer awaits. */
+  /**
+   * Waits until there is room for a chunk; false when a lane must go back to an earlier one, which the consumer awaits.
+   */
   async #room(index) {
     const start = this.#remote.clock.now();
     while (!this.#chunks.has(index) && index !== this.#head && this.#chunks.size >= this.#most()) {
@@ -200,7 +212,10 @@ export class Transfer {
     return true;
   }
 
-  /** Chunks in memory. Of several lanes each has a run; while nobody knows where the contents end, no chunk is begun ahead. */
+  /**
+   * Chunks in memory. Of several lanes each has a run; while nobody knows where the contents end, no chunk is begun
+   * ahead.
+   */
   #most() {
     if (this.#remote.end === null) return 1;
     return this.#pace.lanes === 1 ? ALONE : this.#pace.lanes * SPAN + 1;
@@ -217,7 +232,12 @@ export class Transfer {
     const { chunkSize, size } = this.#remote;
     if (!this.#chunks.has(index)) {
       const bytes = this.#spare.pop() ?? new Uint8Array(chunkSize);
-      this.#chunks.set(index, { bytes, size: Math.min(chunkSize, (size ?? Infinity) - index * chunkSize), filled: 0, kept: null });
+      this.#chunks.set(index, {
+        bytes,
+        size: Math.min(chunkSize, (size ?? Infinity) - index * chunkSize),
+        filled: 0,
+        kept: null,
+      });
     }
     return this.#chunks.get(index);
   }
@@ -240,9 +260,14 @@ export class Transfer {
 
   #truncated(received) {
     const { host, size } = this.#remote;
-    return new QuernError('net/truncated', `The download from ${host} ended early, after ${received} of ${size ?? 'an unknown number of'} bytes.`, {
-      phase: 'load', detail: { host, received, total: size ?? 0 },
-    });
+    return new QuernError(
+      'net/truncated',
+      `The download from ${host} ended early, after ${received} of ${size ?? 'an unknown number of'} bytes.`,
+      {
+        phase: 'load',
+        detail: { host, received, total: size ?? 0 },
+      },
+    );
   }
 }
 

@@ -9,7 +9,10 @@ import { copyOf } from './media.js';
 export { takeMedia, transferOf } from './media.js';
 export { checkPart } from './parts.js';
 
-/** An image's file is read in the worker where it has a path or an address. A Blob is read here: some crash Node 20 when a worker reads them. */
+/**
+ * An image's file is read in the worker where it has a path or an address. A Blob is read here: some crash Node 20 when
+ * a worker reads them.
+ */
 function takeImage(image) {
   if (image instanceof Blob) return blobBytes(image);
   if (typeof image !== 'string' && !(image instanceof URL)) return { pixels: copyOf(image) };
@@ -24,7 +27,10 @@ async function blobBytes(blob) {
 }
 
 async function takeVideo() {
-  throw badParam('messages', 'have a video that is not { frames, fps }: Node has nothing that plays videos, so give its frames');
+  throw badParam(
+    'messages',
+    'have a video that is not { frames, fps }: Node has nothing that plays videos, so give its frames',
+  );
 }
 
 export const reader = { takeImage, takeVideo };

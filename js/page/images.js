@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a page's images are taken, and who takes its videos (media.js). A file of its own in the package, which comes with the first model that sees.
+// How a page's images are taken, and who takes its videos (media.js). A file of its own in the package, which comes
+// with the first model that sees.
 
 import { badParam } from '../shared/errors.js';
 import { capture } from '../media/page-sources.js';

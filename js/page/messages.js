@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Conversations as callers may pass them, checked on the page: an error names what is wrong as it was written (`messages[3].content[1].image`).
-// What is left of a content is a text, or, where it has images or videos, a list of parts.
+// Conversations as callers may pass them, checked on the page: an error names what is wrong as it was written
+// (`messages[3].content[1].image`). What is left of a content is a text, or, where it has images or videos, a list of
+// parts.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -19,7 +20,9 @@ export function textPart(part, path) {
   if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
   const type = read(part, 'type', `${path}.type`);
   if (SEEN.includes(type)) {
-    throw new QuernError('use/param', 'This model has no vision: load it with its projector (`vision`).', { detail: { param: 'messages' } });
+    throw new QuernError('use/param', 'This model has no vision: load it with its projector (`vision`).', {
+      detail: { param: 'messages' },
+    });
   }
   if (type !== 'text') throw badParam(`${path}.type`, `must be 'text', ${SEEN.map((name) => `'${name}'`).join(', ')}`);
   const text = read(part, 'text', `${path}.text`);
@@ -60,11 +63,18 @@ function callsOf(message, path) {
 
 const FIELDS = ['role', 'content', ...THOUGHTS, 'toolCalls', 'toolCallId', 'tool_calls', 'tool_call_id'];
 
-/** How other programs, and slips of the hand, call what a model is told; what else a message has (an id, a date) is its owner's affair. */
-const TELLING = new RegExp(`^(?:${[
-  'name|text|parts|media|documents|prefix|partial|refusal|annotations|reasoning.?details|reasoning.?content|function.?call|tool.?calls?(?:.?id)?',
-  'tool.?(?:name|invocations|results?|responses?)|(?:input.?|experimental.?)?(?:image|audio|video|file|attachment)s?(?:.?url)?', ...FIELDS,
-].join('|')})$`, 'i');
+/**
+ * How other programs, and slips of the hand, call what a model is told; what else a message has (an id, a date) is its
+ * owner's affair.
+ */
+const TELLING = new RegExp(
+  `^(?:${[
+    'name|text|parts|media|documents|prefix|partial|refusal|annotations|reasoning.?details|reasoning.?content|function.?call|tool.?calls?(?:.?id)?',
+    'tool.?(?:name|invocations|results?|responses?)|(?:input.?|experimental.?)?(?:image|audio|video|file|attachment)s?(?:.?url)?',
+    ...FIELDS,
+  ].join('|')})$`,
+  'i',
+);
 
 /** Nothing of that kind vanishes unsaid. */
 function checkTelling(message, path, role) {
@@ -84,7 +94,8 @@ function checkMessage(message, path, checkPart) {
   if (problem) throw badParam(`${path}.role`, problem);
   checkTelling(message, path, role);
   // The worker looks at these closely (reply/tools.js).
-  const toolCallId = read(message, 'toolCallId', `${path}.toolCallId`) ?? read(message, 'tool_call_id', `${path}.tool_call_id`);
+  const toolCallId =
+    read(message, 'toolCallId', `${path}.toolCallId`) ?? read(message, 'tool_call_id', `${path}.tool_call_id`);
   if (toolCallId != null && typeof toolCallId !== 'string') throw badParam(`${path}.toolCallId`, 'must be a string');
   const tools = read(message, 'toolCalls', `${path}.toolCalls`, (own) => {
     const toolCalls = own ?? callsOf(message, path);
@@ -94,7 +105,8 @@ function checkMessage(message, path, checkPart) {
   return { role, content: said, ...thought, ...tools };
 }
 
-const mediaIn = ({ content }) => (typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length);
+const mediaIn = ({ content }) =>
+  typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length;
 
 /** How many images and videos checked messages have. */
 export const countMedia = (messages) => messages.reduce((sum, message) => sum + mediaIn(message), 0);
@@ -102,14 +114,16 @@ export const countMedia = (messages) => messages.reduce((sum, message) => sum + 
 /**
  * A checked copy of a conversation; a string is one message of the user's.
  * @param {boolean} [goesOn] with its last message
- * @param {(part: any, path: string, role: string) => {type: string, text?: string}} [checkPart] parts.js's, for models that see
+ * @param {(part: any, path: string, role: string) => {type: string, text?: string}} [checkPart] parts.js's, for models
+ *   that see
  */
 export function checkMessages(messages, goesOn = false, checkPart = textPart) {
   if (typeof messages === 'string') return checkMessages([{ role: 'user', content: messages }], goesOn);
   if (!Array.isArray(messages)) throw badParam('messages', 'must be a text or an array of messages');
   if (messages.length === 0) throw badParam('messages', 'must not be empty');
   const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`, checkPart));
-  if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
+  if (goesOn && checked.at(-1).role !== 'assistant')
+    throw badParam('messages', "must end with a message of the assistant's to be continued");
   const n = countMedia(checked);
   if (n <= MOST_MEDIA) return checked;
   throw new QuernError('image/size', `The messages have ${n} images and videos, at most ${MOST_MEDIA} are possible.`,

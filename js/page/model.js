@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, images read, requests sent and answers
-// shaped. `platform` is what differs between a page and Node (platform-*.js).
+// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, images read,
+// requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
 
 import { abortable, deadline } from '../shared/clock.js';
 import { called, callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages, countMedia, textPart } from './messages.js';
 import { checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
-import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS } from '../shared/protocol.js';
+import {
+  CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS,
+} from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { startWith } from './start.js';
 import { judged } from './standard.js';
@@ -15,8 +17,8 @@ import { judged } from './standard.js';
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
 /**
- * Letters or bytes of a text whose tokens are asked for: as many tokens as a context can have. A list of them takes a tenth of a gigabyte,
- * and seconds.
+ * Letters or bytes of a text whose tokens are asked for: as many tokens as a context can have. A list of them takes a
+ * tenth of a gigabyte, and seconds.
  */
 const MOST_TEXT = 2 ** 24;
 
@@ -50,7 +52,8 @@ class Model {
 
   chat(messages, options) {
     return this.#reply(CHAT, 'chat', options, (checked, signal) => {
-      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with store: false');
+      if (checked.keep && !this.#hasStore)
+        throw badParam('options.keep', 'needs a store, but the model was loaded with store: false');
       this.#keeps ||= Boolean(checked.keep);
       return this.#taken(this.#checked(messages, checked.continue), signal);
     });
@@ -74,17 +77,24 @@ class Model {
 
   async tokenize(input, options) {
     const checked = checkOptions('tokens', options);
-    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input, checked.continue) : checkText(input), checked));
+    return Array.from(
+      await this.#tokens(Array.isArray(input) ? this.#checked(input, checked.continue) : checkText(input), checked),
+    );
   }
 
   async detokenize(tokens, options) {
     const { signal, bytes, ...choices } = checkOptions('detokenize', options);
-    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize), bytes, options: choices }, { signal });
+    return this.#call(
+      DETOKENIZE,
+      { ids: checkTokens(tokens, this.#info.vocabSize), bytes, options: choices },
+      { signal },
+    );
   }
 
   async countTokens(input, options) {
     const checked = checkOptions('tokens', options);
-    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input, checked.continue), checked)).length;
+    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input, checked.continue), checked))
+      .length;
   }
 
   async logits(input, options) {
@@ -96,8 +106,15 @@ class Model {
 
   async look(image, options) {
     const { signal, cacheScope, guest, ...how } = checkOptions('look', options);
-    const { media } = this.#taken(this.#checked([{ role: 'user', content: [{ type: 'image', image, ...how }] }]), signal);
-    return this.#call(LOOK, { media: await media, options: { cacheScope, guest } }, { signal, transfer: this.#images.transferOf(await media) });
+    const { media } = this.#taken(
+      this.#checked([{ role: 'user', content: [{ type: 'image', image, ...how }] }]),
+      signal,
+    );
+    return this.#call(
+      LOOK,
+      { media: await media, options: { cacheScope, guest } },
+      { signal, transfer: this.#images.transferOf(await media) },
+    );
   }
 
   embed(...given) { return this.#vectors('embed', given); }
@@ -142,16 +159,28 @@ class Model {
   /** A conversation with its images read, or on their way; `media` is there where it has none. */
   #taken(messages, signal) {
     if (countMedia(messages) === 0) return { messages, media: [] };
-    return this.#images.takeMedia(messages, this.#images.reader, { most: this.#most, signal, videos: this.#platform.videos });
+    return this.#images.takeMedia(messages, this.#images.reader, {
+      most: this.#most,
+      signal,
+      videos: this.#platform.videos,
+    });
   }
 
   async #converse(type, messages, { signal, choices }) {
     const taken = this.#taken(messages, signal);
     const media = await taken.media;
-    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#images?.transferOf(media) });
+    return this.#call(
+      type,
+      { messages: taken.messages, media, options: choices },
+      { signal, transfer: this.#images?.transferOf(media) },
+    );
   }
 
-  /** What they take and give is a part of the package of its own. @param {'embed' | 'rank'} kind @param {any[]} given */
+  /**
+   * What they take and give is a part of the package of its own.
+   * @param {'embed' | 'rank'} kind
+   * @param {any[]} given
+   */
   async #vectors(kind, given) {
     const { [kind]: work } = await this.#platform.vectors();
     return work(this.#info, (payload, how) => this.#call(VECTORS, payload, how), ...given);
@@ -161,8 +190,11 @@ class Model {
   async #tokens(text, { signal, ...choices }) {
     if (Array.isArray(text)) return this.#converse(PROMPT, text, { signal, choices });
     if (text.length > MOST_TEXT) {
-      throw new QuernError('mem/load',
-        `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`, { hint: '' });
+      throw new QuernError(
+        'mem/load',
+        `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`,
+        { hint: '' },
+      );
     }
     return this.#call(TOKENIZE, { text, options: choices }, { signal });
   }
@@ -175,40 +207,65 @@ class Model {
       try {
         const checked = checkOptions(kind, options);
         const choices = { seed: randomSeed(), ...sampling(checked, this.#info.tokens) };
-        request = { checked, schema: options?.schema, payload: { ...prepare(checked, leave.signal), options: choices } };
+        request = {
+          checked,
+          schema: options?.schema,
+          payload: { ...prepare(checked, leave.signal), options: choices },
+        };
       } catch (error) {
         return { promise: Promise.reject(error), stop() {} };
       }
       const { signal, onPrefill } = request.checked;
-      const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
+      const onEvent = ({ type: kindOfEvent, ...event }) =>
+        kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event });
       const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
-      const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#images?.transferOf });
+      const { promise, stop } = afterMedia(request.payload, call, {
+        signal,
+        leave,
+        transferOf: this.#images?.transferOf,
+      });
       return { promise: promise.then((answer) => valued(this.#answer(answer), request.schema)), stop };
     });
   }
 }
 
-callable(Model.prototype, ['kept', 'forget', 'tokenize', 'detokenize', 'countTokens', 'logits', 'look', 'embed', 'rank', 'profile']);
+callable(Model.prototype, [
+  'kept',
+  'forget',
+  'tokenize',
+  'detokenize',
+  'countTokens',
+  'logits',
+  'look',
+  'embed',
+  'rank',
+  'profile',
+]);
 
 /**
- * A text that is JSON is read here, with what there was of it before, as a value may be nested too deeply to be sent; and judged where the schema is
- * a library's.
+ * A text that is JSON is read here, with what there was of it before, as a value may be nested too deeply to be sent;
+ * and judged where the schema is a library's.
  */
 const valued = async ({ begun, ...result }, schema) => (
   begun === undefined ? result : { ...result, ...await judged(schema, JSON.parse(begun + result.text)) });
 
 /**
- * Calls once the images are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
+ * Calls once the images are there: at once, where there are none. What is stopped before is told so to the worker,
+ * which gives it a result.
  * @param {{media?: any[] | Promise<any[]>}} payload
  * @param {(payload: object, transfer?: any[]) => {promise: Promise<any>, stop: () => void}} call
  */
 function afterMedia(payload, call, { signal, leave, transferOf }) {
   if (!(payload.media instanceof Promise)) return call(payload);
   let begun = null;
-  const stopped = new Promise((resolve) => { leave.signal.addEventListener('abort', () => resolve(null), { once: true }); });
+  const stopped = new Promise((resolve) => {
+    leave.signal.addEventListener('abort', () => resolve(null), { once: true });
+  });
   const work = async () => {
     const media = await Promise.race([payload.media, stopped]);
-    begun = media ? call({ ...payload, media }, transferOf(media)) : call({ ...payload, messages: [], media: [], stopped: true });
+    begun = media
+      ? call({ ...payload, media }, transferOf(media))
+      : call({ ...payload, messages: [], media: [], stopped: true });
     return begun.promise;
   };
   const promise = signal ? abortable(work(), signal) : work();
@@ -221,7 +278,7 @@ export const openModel = called(async (platform, source, options) => {
   const checked = checkOptions('load', options);
   const { rpc, answer } = await startWith(platform, LOAD, source, checked);
   if (checked.vision === true && !answer.vision) {
-    const error = badParam('options.vision', 'is true, but these files have no vision part; name the projector\'s file');
+    const error = badParam('options.vision', "is true, but these files have no vision part; name the projector's file");
     await rpc.close(error);
     throw error;
   }

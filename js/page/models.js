@@ -17,7 +17,15 @@ import { storedOfType } from '../store/typed.js';
 const PATIENCE_MS = 3000;
 
 const describe = ({ header: { id, name, files, projectors }, total, loaded, complete, used }) => ({
-  id, name, url: id, files: files.length, size: total, loaded, complete, lastUsed: used, ...(projectors && { vision: files.at(-1).url }),
+  id,
+  name,
+  url: id,
+  files: files.length,
+  size: total,
+  loaded,
+  complete,
+  lastUsed: used,
+  ...(projectors && { vision: files.at(-1).url }),
 });
 
 const done = () => new QuernError('engine/disposed', 'The download has ended.');

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What callers may pass: one table row per option, many of which stand in shared/options.js. Everything is checked on the page, before
-// anything is sent, so that an error names the argument as it was written (`options.topP`). Unknown names are errors: a mistyped option
-// would otherwise be ignored silently.
+// What callers may pass: one table row per option, many of which stand in shared/options.js. Everything is checked on
+// the page, before anything is sent, so that an error names the argument as it was written (`options.topP`). Unknown
+// names are errors: a mistyped option would otherwise be ignored silently.
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { schemaOf, toolOf } from './standard.js';
 import { isRecord } from '../shared/kinds.js';
 import { FETCH, LOAD, QUANTIZED, REPLY, VISION } from '../shared/options.js';
-import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, ofType, oneOf, read } from './values.js';
+import {
+  DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, ofType, oneOf, read,
+} from './values.js';
 
 const MAX_BIAS = 100;
 const MAX_NAME = 256;
@@ -16,8 +18,10 @@ const MAX_TOKENS = 2 ** 24;       // more than any context
 const anyFunction = ofType('function', 'a function');
 const boolean = ofType('boolean', 'true or false');
 const url = (value) => (typeof value === 'string' || value instanceof URL ? null : 'must be a URL');
-const signal = (value) => (typeof value === 'object' && typeof value?.addEventListener === 'function' && typeof value.aborted === 'boolean'
-  ? null : 'must be an AbortSignal');
+const signal = (value) =>
+  typeof value === 'object' && typeof value?.addEventListener === 'function' && typeof value.aborted === 'boolean'
+    ? null
+    : 'must be an AbortSignal';
 
 function isStrings(value) {
   if (!isFields(value)) return 'must be an object of strings, or Headers';
@@ -30,14 +34,17 @@ const headers = Object.assign((value) => isStrings(value), {
   take: (value) => (isRecord(value) && Symbol.iterator in value ? Object.fromEntries(value) : value),
 });
 
-const stops = ({ most, letters }) => (value) => {
-  const list = typeof value === 'string' ? [value] : value;
-  if (!Array.isArray(list) || list.some((text) => typeof text !== 'string')) return 'must be a text or an array of texts';
-  if (list.some((text) => text === '')) return 'must not be empty: every reply starts with the empty text';
-  if (list.length > most) return `has ${list.length} texts, at most ${most} are possible`;
-  if (list.some((text) => text.length > letters)) return `has a text of over ${letters} characters`;
-  return null;
-};
+const stops =
+  ({ most, letters }) =>
+  (value) => {
+    const list = typeof value === 'string' ? [value] : value;
+    if (!Array.isArray(list) || list.some((text) => typeof text !== 'string'))
+      return 'must be a text or an array of texts';
+    if (list.some((text) => text === '')) return 'must not be empty: every reply starts with the empty text';
+    if (list.length > most) return `has ${list.length} texts, at most ${most} are possible`;
+    if (list.some((text) => text.length > letters)) return `has a text of over ${letters} characters`;
+    return null;
+  };
 
 function bias(value) {
   if (!isFields(value)) return 'must be an object from token ids to numbers';
@@ -57,7 +64,8 @@ const EACH = ['weights', 'embeddings'];
 /** A word for all, or one each for those of layers and the embeddings. */
 function quantize(value) {
   if (value === 'auto' || !quantized(value)) return null;
-  if (!isFields(value)) return "must be one of 'none', 'q8', 'q4', 'auto', or an object { weights, embeddings } of the first three";
+  if (!isFields(value))
+    return "must be one of 'none', 'q8', 'q4', 'auto', or an object { weights, embeddings } of the first three";
   for (const key of Object.keys(value)) {
     const path = `options.quantize.${key.slice(0, 64)}`;
     if (!EACH.includes(key)) throw unknownName(path, EACH);
@@ -82,11 +90,14 @@ const json = Object.assign(() => null, { take: copied });
 
 /** As JSON, which the worker reads. */
 const written = Object.assign(() => null, {
-  take: (value) => (value == null ? value : asJson(value instanceof RegExp ? { source: value.source, flags: value.flags } : value)),
+  take: (value) =>
+    value == null ? value : asJson(value instanceof RegExp ? { source: value.source, flags: value.flags } : value),
 });
 
 /** Schemas of libraries among them, as what they say. */
-const schema = Object.assign(() => null, { take: (value) => (value == null ? value : asJson(schemaOf(value, 'options.schema'))) });
+const schema = Object.assign(() => null, {
+  take: (value) => (value == null ? value : asJson(schemaOf(value, 'options.schema'))),
+});
 const tools = Object.assign(() => null, {
   take: (list) => copied(Array.isArray(list) ? list.map((tool, i) => toolOf(tool, `options.tools[${i}]`)) : list),
 });
@@ -96,7 +107,9 @@ function keep(value) {
   if (typeof value !== 'string' || value === '') return 'must be a name, a text that is not empty';
   const bytes = new TextEncoder().encode(value);
   if (bytes.length > MAX_NAME) return `has ${bytes.length} bytes (UTF-8), at most ${MAX_NAME} are possible`;
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === value ? null : 'must be proper text, without halves of characters';
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === value
+    ? null
+    : 'must be proper text, without halves of characters';
 }
 
 const isHash = (text) => typeof text === 'string' && /^[0-9a-f]{64}$/i.test(text);
@@ -124,16 +137,34 @@ const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].inclu
 
 const whole = ({ least, most }) => integer(least, most);
 
-/** What a value must be, by the kind of its row in the list of options. @type {Record<string, (row: any) => (value: any) => string | null>} */
+/**
+ * What a value must be, by the kind of its row in the list of options.
+ * @type {Record<string, (row: any) => (value: any) => string | null>}
+ */
 const KINDS = {
-  whole, bytes: whole, between: ({ least, most }) => between(least, most), above: ({ least, most }) => above(least, most),
-  names: ({ names }) => oneOf(...names), stops, boolean: () => boolean, function: () => anyFunction, url: () => url, signal: () => signal,
-  headers: () => headers, store: () => store, sha256: () => sha256, vision: () => vision, limits: () => visionOptions, quantize: () => quantize,
-  schema: () => schema, written: () => written,
+  whole,
+  bytes: whole,
+  between: ({ least, most }) => between(least, most),
+  above: ({ least, most }) => above(least, most),
+  names: ({ names }) => oneOf(...names),
+  stops,
+  boolean: () => boolean,
+  function: () => anyFunction,
+  url: () => url,
+  signal: () => signal,
+  headers: () => headers,
+  store: () => store,
+  sha256: () => sha256,
+  vision: () => vision,
+  limits: () => visionOptions,
+  quantize: () => quantize,
+  schema: () => schema,
+  written: () => written,
 };
 
 /** @param {Record<string, import('../shared/options.js').Row>} table */
-const checksOf = (table) => Object.fromEntries(Object.entries(table).map(([name, row]) => [name, KINDS[row.kind](row)]));
+const checksOf = (table) =>
+  Object.fromEntries(Object.entries(table).map(([name, row]) => [name, KINDS[row.kind](row)]));
 
 const LIMITS = checksOf(VISION);
 
@@ -143,8 +174,17 @@ const LOGPROBS = integer(0, 20);
 const WHOSE = { cacheScope: integer(0, 2 ** 32 - 1), guest: integer(0, Number.MAX_SAFE_INTEGER) };
 
 const COMPLETE = {
-  ...checksOf(REPLY), signal, logitBias: bias, priority: oneOf('normal', 'background'), ...WHOSE, logprobs: LOGPROBS, choices: written,
-  whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean, onPrefill: anyFunction,
+  ...checksOf(REPLY),
+  signal,
+  logitBias: bias,
+  priority: oneOf('normal', 'background'),
+  ...WHOSE,
+  logprobs: LOGPROBS,
+  choices: written,
+  whitespace: oneOf('compact', 'flexible'),
+  strictSchema: boolean,
+  openObjects: boolean,
+  onPrefill: anyFunction,
 };
 
 const TABLES = {
@@ -154,11 +194,26 @@ const TABLES = {
   has: { store, vision },
   complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },
   chat: {
-    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools, toolChoice: json, parallelToolCalls: boolean,
+    ...COMPLETE,
+    thinking: boolean,
+    continue: boolean,
+    numberImages: boolean,
+    keep,
+    tools,
+    toolChoice: json,
+    parallelToolCalls: boolean,
     overflow: oneOf('error', 'drop'),
   },
   call: { signal },
-  tokens: { signal, ...WHOSE, thinking: boolean, numberImages: boolean, tools, generationPrompt: boolean, continue: boolean },
+  tokens: {
+    signal,
+    ...WHOSE,
+    thinking: boolean,
+    numberImages: boolean,
+    tools,
+    generationPrompt: boolean,
+    continue: boolean,
+  },
   detokenize: { signal, ...WHOSE, bytes: boolean },
   look: { signal, ...WHOSE, detail: DETAIL, maxPixels: PIXELS },
 };
@@ -174,8 +229,10 @@ export function checkOptions(kind, given) {
 export function sampling({ logitBias = {}, stop = [], ...options }, nTokens) {
   const pairs = Object.entries(logitBias).map(([id, amount]) => [Number(id), amount]);
   const unknown = pairs.find(([id]) => id >= nTokens);
-  if (unknown) throw badParam('options.logitBias', `has the token id ${unknown[0]}, but the model has ${nTokens} tokens`);
-  if (pairs.filter(([, amount]) => amount === -Infinity).length === nTokens) throw badParam('options.logitBias', 'forbids every token');
+  if (unknown)
+    throw badParam('options.logitBias', `has the token id ${unknown[0]}, but the model has ${nTokens} tokens`);
+  if (pairs.filter(([, amount]) => amount === -Infinity).length === nTokens)
+    throw badParam('options.logitBias', 'forbids every token');
   const { signal: _, onPrefill: __, ...plain } = options;
   return { ...plain, bias: pairs, stops: typeof stop === 'string' ? [stop] : [...stop] };
 }
@@ -189,7 +246,8 @@ export function checkName(name) {
 
 /** A checked copy of token ids. */
 export function checkTokens(tokens, nTokens, path = 'tokens') {
-  if (typeof tokens !== 'object' || typeof tokens?.length !== 'number') throw badParam(path, 'must be an array of token ids');
+  if (typeof tokens !== 'object' || typeof tokens?.length !== 'number')
+    throw badParam(path, 'must be an array of token ids');
   if (tokens.length > MAX_TOKENS) throw badParam(path, `has more than ${MAX_TOKENS} token ids`);
   const ids = read([tokens], 0, path, Array.from);
   const at = ids.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= nTokens);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Parts of a message as callers may pass them: texts, images, videos. What is left of one is a copy of the fields that are there, in which OpenAI's
-// `image_url` is an image. Comes with the first model that sees; without one, messages.js knows texts.
+// Parts of a message as callers may pass them: texts, images, videos. What is left of one is a copy of the fields that
+// are there, in which OpenAI's `image_url` is an image. Comes with the first model that sees; without one, messages.js
+// knows texts.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -34,20 +35,31 @@ function image(value) {
   return 'must be a Blob, an address, an ImageBitmap or what else a page shows, or { data, width, height }';
 }
 
-const times = (list, n) => (Array.isArray(list) && list.length === n && list.every((time, i) => time >= (list[i - 1] ?? 0) && time < Infinity)
-  ? null : 'must be an array of seconds, one for each frame, none less than the one before');
+const times = (list, n) =>
+  Array.isArray(list) && list.length === n && list.every((time, i) => time >= (list[i - 1] ?? 0) && time < Infinity)
+    ? null
+    : 'must be an array of seconds, one for each frame, none less than the one before';
 
-const VIDEO = { frames: () => null, fps: above(0, 1000), timestamps: () => null, sample: ofType('boolean', 'true or false') };
+const VIDEO = {
+  frames: () => null,
+  fps: above(0, 1000),
+  timestamps: () => null,
+  sample: ofType('boolean', 'true or false'),
+};
 
 const isFrames = (value) => isRecord(value) && 'frames' in value;
 
 /** A video of frames. */
 function frames(value, path) {
   const video = fields(value, VIDEO, path);
-  if (!Array.isArray(video.frames) || video.frames.length === 0) throw badParam(`${path}.frames`, 'must be an array of images, one at least');
+  if (!Array.isArray(video.frames) || video.frames.length === 0)
+    throw badParam(`${path}.frames`, 'must be an array of images, one at least');
   if (video.frames.length > MOST_FRAMES && !video.sample) {
-    throw new QuernError('image/size', `${path}.frames are ${video.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled.`,
-      { detail: { found: video.frames.length, limit: MOST_FRAMES } });
+    throw new QuernError(
+      'image/size',
+      `${path}.frames are ${video.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled.`,
+      { detail: { found: video.frames.length, limit: MOST_FRAMES } },
+    );
   }
   const at = video.frames.findIndex((frame) => image(frame));
   if (at >= 0) throw badParam(`${path}.frames[${at}]`, image(video.frames[at]));
@@ -58,7 +70,9 @@ function frames(value, path) {
 
 function video(value) {
   if (value === '') return 'must not be empty';
-  return isOneOf([...FILE, 'HTMLVideoElement'], value) ? null : 'must be a Blob, an address, a video element, or { frames, fps }';
+  return isOneOf([...FILE, 'HTMLVideoElement'], value)
+    ? null
+    : 'must be a Blob, an address, a video element, or { frames, fps }';
 }
 
 /** The fields of a part besides its type. */
@@ -86,11 +100,15 @@ export function checkPart(given, path, role) {
   if (!isRecord(given)) throw badParam(path, 'must be an object with a type');
   const part = read(given, 'type', `${path}.type`) === 'image_url' ? imageOf(given, path) : given;
   const { type } = part;
-  if (!Object.hasOwn(PARTS, type)) throw badParam(`${path}.type`, 'must be one of \'text\', \'image\', \'video\', \'image_url\'');
+  if (!Object.hasOwn(PARTS, type))
+    throw badParam(`${path}.type`, "must be one of 'text', 'image', 'video', 'image_url'");
   const copy = { type, ...fields(part, PARTS[type], path) };
   if (copy[type] === undefined) throw badParam(`${path}.${type}`, 'is missing');
   if (type !== 'text' && role !== 'user' && role !== 'tool') {
-    throw badParam(path, `is ${type === 'image' ? 'an image' : 'a video'} in a message of the ${role}'s; only the user's and a tool's can have some`);
+    throw badParam(
+      path,
+      `is ${type === 'image' ? 'an image' : 'a video'} in a message of the ${role}'s; only the user's and a tool's can have some`,
+    );
   }
   if (type === 'video' && isFrames(copy.video)) copy.video = frames(copy.video, `${path}.video`);
   return copy;

@@ -22,10 +22,15 @@ import { describeSupport } from '../shared/variant.js';
 function failure(error, started) {
   return started
     ? new QuernError('engine/trap', `The engine crashed (${error.message}).`, { cause: error })
-    : new QuernError('env/worker', `The engine's worker did not start: ${error.message}.`, { phase: 'start', cause: error });
+    : new QuernError('env/worker', `The engine's worker did not start: ${error.message}.`, {
+        phase: 'start',
+        cause: error,
+      });
 }
 
-/** Flags of the process are not for its workers: some make them fail (--input-type). V8's hold for all threads anyway. */
+/**
+ * Flags of the process are not for its workers: some make them fail (--input-type). V8's hold for all threads anyway.
+ */
 const NO_FLAGS = { execArgv: [] };
 
 /** How long a worker has to end itself. */
@@ -42,10 +47,15 @@ function startWorker(workerUrl) {
     onError(fail) {
       worker.on('error', (error) => fail(failure(error, started)));
       worker.on('messageerror', (error) => fail(failure(error, started)));
-      worker.on('exit', (code) => fail(new QuernError('engine/lost', `The engine's worker has ended (exit code ${code}).`)));
+      worker.on('exit', (code) =>
+        fail(new QuernError('engine/lost', `The engine's worker has ended (exit code ${code}).`)),
+      );
     },
     keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
-    /** Node crashes when a worker is ended from outside while it asks for a file (20) or imports its modules (24): it is asked to end itself. */
+    /**
+     * Node crashes when a worker is ended from outside while it asks for a file (20) or imports its modules (24): it is
+     * asked to end itself.
+     */
     async terminate() {
       worker.ref();   // whoever waits for the end must see it
       worker.postMessage({ type: END });
@@ -71,7 +81,9 @@ function pathOfUrl(text) {
   try {
     return fileURLToPath(text);
   } catch (error) {
-    throw Object.assign(badParam('source', `is not the address of a file on this machine: '${text.slice(0, 64)}'`), { cause: error });
+    throw Object.assign(badParam('source', `is not the address of a file on this machine: '${text.slice(0, 64)}'`), {
+      cause: error,
+    });
   }
 }
 
@@ -93,7 +105,9 @@ function ask(path, question) {
   }
 }
 
-/** What stands at a path; null: nothing. Told not to throw, Node 26 says the same of a path that leads through a file. */
+/**
+ * What stands at a path; null: nothing. Told not to throw, Node 26 says the same of a path that leads through a file.
+ */
 function standingAt(path) {
   try {
     return statSync(path);
@@ -122,8 +136,10 @@ function filesAt(path) {
   const foreign = foreignOf(names);
   if (foreign) throw refusal(foreign);
   if (!model) {
-    throw badParam('source',
-      'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file; name a GGUF file itself');
+    throw badParam(
+      'source',
+      'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file; name a GGUF file itself',
+    );
   }
   return model.map((i) => join(path, names[i]));
 }
@@ -131,9 +147,14 @@ function filesAt(path) {
 /** Blobs go over as streams: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
 function resolveSource(source) {
   const located = locate(source, (text) => (isWebUrl(text) ? { url: addressOf(text) } : { path: pathOf(text) }));
-  if (located.kind === 'paths' && located.paths.length === 1) return { source: { ...located, paths: filesAt(located.paths[0]) } };
+  if (located.kind === 'paths' && located.paths.length === 1)
+    return { source: { ...located, paths: filesAt(located.paths[0]) } };
   if (located.kind !== 'blobs') return { source: located };
-  const streams = located.blobs.map((blob, i) => ({ stream: blob.stream(), size: blob.size, name: located.names?.[i] }));
+  const streams = located.blobs.map((blob, i) => ({
+    stream: blob.stream(),
+    size: blob.size,
+    name: located.names?.[i],
+  }));
   return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
 }
 
@@ -144,7 +165,13 @@ function storeOf(store) {
 }
 
 export const platform = {
-  startWorker, resolveUrl, resolveSource, images: () => import('./images-node.js'), vectors: () => import('./vectors.js'), storeOf, persist() {},
+  startWorker,
+  resolveUrl,
+  resolveSource,
+  images: () => import('./images-node.js'),
+  vectors: () => import('./vectors.js'),
+  storeOf,
+  persist() {},
 };
 
 export function support() {

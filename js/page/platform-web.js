@@ -11,11 +11,18 @@ import { startWorker as start } from '../shared/start-worker.js';
 import { OpfsStore } from '../store/store-opfs.js';
 import { describeSupport, workerObstacle } from '../shared/variant.js';
 
-/** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
+/**
+ * A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw.
+ */
 function startFailure(event, forbidden) {
   const phase = { phase: 'start' };
-  if (forbidden) return new QuernError('env/csp', `The page's policy (${forbidden}) forbids the engine's worker.`, phase);
-  return new QuernError('env/worker', `The engine's worker did not start: ${event.message || 'its script could not be fetched'}.`, phase);
+  if (forbidden)
+    return new QuernError('env/csp', `The page's policy (${forbidden}) forbids the engine's worker.`, phase);
+  return new QuernError(
+    'env/worker',
+    `The engine's worker did not start: ${event.message || 'its script could not be fetched'}.`,
+    phase,
+  );
 }
 
 const crash = (what) => new QuernError('engine/trap', `The engine crashed (${what || 'no reason given'}).`);
@@ -50,7 +57,8 @@ function port(worker) {
       worker.addEventListener('error', (event) => {
         event.preventDefault();
         if (started) fail(crash(event.message));
-        else setTimeout(() => fail(startFailure(event, forbidden)));   // the report of a violation may come after the error
+        // The report of a violation may come after the error.
+        else setTimeout(() => fail(startFailure(event, forbidden)));
       });
       worker.addEventListener('messageerror', () => fail(crash('a message of it could not be read')));
     },

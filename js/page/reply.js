@@ -76,7 +76,10 @@ export class Reply {
   #stop;
   #claimed = false;
 
-  /** @param {(push: (event: {type: string, text: string, logprobs?: object[]}) => void) => {promise: Promise, stop: () => void}} begin */
+  /**
+   * @param {(push: (event: {type: string, text: string, logprobs?: object[]}) => void) => {promise: Promise, stop: ()
+   * => void}} begin
+   */
   constructor(begin) {
     const here = new Error();
     this.#reader = new Reader(() => this.stop());
@@ -119,7 +122,8 @@ export class Reply {
 /**
  * Texts as they are asked for. Who cancels it ends the work, also while a piece is waited for.
  * @param {AsyncIterable<any>} pieces
- * @param {{textOf?: (piece: any) => string, stop?: () => void}} [how] stop: where leaving the pieces does not end the work by itself
+ * @param {{textOf?: (piece: any) => string, stop?: () => void}} [how] stop: where leaving the pieces does not end the
+ *   work by itself
  * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
  */
 export function bytesOf(pieces, { textOf = String, stop } = {}) {

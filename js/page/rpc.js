@@ -29,7 +29,11 @@ export class Rpc {
   /** @param {{limits?: object, clock?: object}} [watch] of the watchdog; for tests */
   constructor(port, watch) {
     this.#port = port;
-    this.#watchdog = new Watchdog({ ...watch, ask: () => port.post({ type: PING }), fail: (error) => this.close(error) });
+    this.#watchdog = new Watchdog({
+      ...watch,
+      ask: () => port.post({ type: PING }),
+      fail: (error) => this.close(error),
+    });
     this.#watchdog.watch();
     port.onMessage((message) => this.#receive(message));
     port.onError((error) => this.close(error));
@@ -66,7 +70,11 @@ export class Rpc {
     try {
       this.#port.post({ ...payload, type, id }, transfer);
     } catch (error) {
-      this.#settle(id, 'reject', new QuernError('use/param', `The arguments cannot be sent to the worker (${error.message}).`));
+      this.#settle(
+        id,
+        'reject',
+        new QuernError('use/param', `The arguments cannot be sent to the worker (${error.message}).`),
+      );
     }
     return { promise, stop: () => this.#stop(id) };
   }
@@ -105,7 +113,10 @@ export class Rpc {
     if (this.#pending.size === 0) this.#watchdog.rest();
   }
 
-  /** A notice is worth one line, however many models are loaded. What a program of Node writes to its standard output is its own affair. */
+  /**
+   * A notice is worth one line, however many models are loaded. What a program of Node writes to its standard output is
+   * its own affair.
+   */
   static #told = new Set();
   static #tell(text) {
     if (!Rpc.#told.has(text)) console[inNode ? 'warn' : 'info'](text);

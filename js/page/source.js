@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs', blobs} or
-// {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [], folder, id?}, which the worker
-// looks into; `type`: for files of this type, which stand in the `list` of a repository. Runs on the page, so that a mistake is told before anything
-// starts. Where the name of a stored model was given instead of its address (identity.js), that is `id`, and `isName` is true. `names` are the paths
-// of blobs that are a folder's files.
+// What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs', blobs}
+// or {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [],
+// folder, id?}, which the worker looks into; `type`: for files of this type, which stand in the `list` of a repository.
+// Runs on the page, so that a mistake is told before anything starts. Where the name of a stored model was given
+// instead of its address (identity.js), that is `id`, and `isName` is true. `names` are the paths of blobs that are a
+// folder's files.
 
 import { badParam } from '../shared/errors.js';
 import { modelOf, pathOf } from '../shared/folder.js';
@@ -30,8 +31,10 @@ function partsOf(name, param) {
   if (!part) return [name];
   const { no, of } = part;
   const nameOf = (i) => name.replace(SPLIT, (_, __, total, ending) => `-${five(i)}-of-${total}${ending}`);
-  if (of < 1 || of > MOST_PARTS || no < 1 || no > of) throw badParam(param, `names part ${no} of ${of}, which cannot be: '${shorten(name)}'`);
-  if (no !== 1) throw badParam(param, `is part ${no} of ${of} of a model; name its first part, '${shorten(nameOf(1))}'`);
+  if (of < 1 || of > MOST_PARTS || no < 1 || no > of)
+    throw badParam(param, `names part ${no} of ${of}, which cannot be: '${shorten(name)}'`);
+  if (no !== 1)
+    throw badParam(param, `is part ${no} of ${of} of a model; name its first part, '${shorten(nameOf(1))}'`);
   return Array.from({ length: of }, (_, i) => nameOf(i + 1));
 }
 
@@ -48,7 +51,10 @@ function urls(url, param) {
   const file = new URL(fileOfPage(url));
   if (!/^https?:$/.test(file.protocol)) return { kind: 'urls', urls: [file.href] };
   if (file.username || file.password) {
-    throw badParam(param, 'must not have a user name or password in its address; pass options.headers: { Authorization }');
+    throw badParam(
+      param,
+      'must not have a user name or password in its address; pass options.headers: { Authorization }',
+    );
   }
   const name = isName(file.href) && { id: file.href, isName: true };
   file.hash = '';
@@ -73,22 +79,34 @@ const isEndpoint = (value) => {
 
 /** Each field: whether a value is one, and what it must be. */
 const FIELDS = {
-  repo: [(value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots),
-    'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
-  file: [(value) => value === undefined || (words(value) && !value.split('/').some(isDots)), 'must be the name of a file in the repository'],
-  revision: [(value) => words(value) && !value.split('/').some(isDots), 'must be the name of a branch or tag, or a commit'],
-  type: [(value) => value === undefined || /^\w[\w.-]{0,63}$/.test(value), 'must be the name of a type such as \'Q8_0\''],
-  endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\', without ? and #'],
+  repo: [
+    (value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots),
+    "must be a repository such as 'Qwen/Qwen3-0.6B-GGUF'",
+  ],
+  file: [
+    (value) => value === undefined || (words(value) && !value.split('/').some(isDots)),
+    'must be the name of a file in the repository',
+  ],
+  revision: [
+    (value) => words(value) && !value.split('/').some(isDots),
+    'must be the name of a branch or tag, or a commit',
+  ],
+  type: [(value) => value === undefined || /^\w[\w.-]{0,63}$/.test(value), "must be the name of a type such as 'Q8_0'"],
+  endpoint: [isEndpoint, "must be the address of a server such as 'https://huggingface.co', without ? and #"],
 };
 
 function repository(source) {
   const fields = { revision: 'main', endpoint: HUB, ...source };
   for (const name of Object.keys(fields)) {
     if (!Object.hasOwn(FIELDS, name)) {
-      throw badParam(`source.${name.slice(0, 64)}`, 'is not a field here; a repository is { repo, file, type, revision, endpoint }');
+      throw badParam(
+        `source.${name.slice(0, 64)}`,
+        'is not a field here; a repository is { repo, file, type, revision, endpoint }',
+      );
     }
   }
-  for (const [name, [isGood, problem]] of Object.entries(FIELDS)) if (!isGood(fields[name])) throw badParam(`source.${name}`, problem);
+  for (const [name, [isGood, problem]] of Object.entries(FIELDS))
+    if (!isGood(fields[name])) throw badParam(`source.${name}`, problem);
   const located = urls(hubUrl(fields), 'source.file');
   if (!fields.type) return located;
   if (fields.file) throw badParam('source.type', 'must be left out where a file is named');
@@ -100,8 +118,17 @@ const SHORT = /^hf:([^/@:]+\/[^/@:]+)(?::([^/@]*))?(?:\/([^@]*))?(?:@(.*))?$/i;
 
 function abbreviated(text) {
   const [, repo, type, file, revision] = SHORT.exec(text) ?? [];
-  if (!repo) throw badParam('source', `must be hf:OWNER/REPO, hf:OWNER/REPO/FILE or hf:OWNER/REPO:TYPE (@REVISION), not '${shorten(text)}'`);
-  return repository({ repo, ...(type !== undefined && { type }), ...(file && { file }), ...(revision !== undefined && { revision }) });
+  if (!repo)
+    throw badParam(
+      'source',
+      `must be hf:OWNER/REPO, hf:OWNER/REPO/FILE or hf:OWNER/REPO:TYPE (@REVISION), not '${shorten(text)}'`,
+    );
+  return repository({
+    repo,
+    ...(type !== undefined && { type }),
+    ...(file && { file }),
+    ...(revision !== undefined && { revision }),
+  });
 }
 
 // --- files that were picked ---
@@ -122,7 +149,10 @@ function checkSplit(blobs, numbers) {
   if (numbers.length !== of) throw badParam('source', `has ${numbers.length} parts of a model of ${of}`);
 }
 
-/** Picked files are sorted by their numbers, or as the files of a folder are; blobs without names are taken in the order given. */
+/**
+ * Picked files are sorted by their numbers, or as the files of a folder are; blobs without names are taken in the order
+ * given.
+ */
 function blobs(list) {
   const names = list.every(({ name }) => typeof name === 'string') ? list.map(pathOf) : [];
   const folder = modelOf(names);
@@ -130,8 +160,10 @@ function blobs(list) {
   const numbers = list.map(({ name }) => (typeof name === 'string' ? partOf(name) : null));
   if (numbers.every((part) => part === null)) {
     if (list.length > 1 && list.some(({ name }) => name !== undefined)) {
-      throw badParam('source',
-        'has several files that are not parts of one split model (…-00001-of-00003.gguf), nor a folder with safetensors files');
+      throw badParam(
+        'source',
+        'has several files that are not parts of one split model (…-00001-of-00003.gguf), nor a folder with safetensors files',
+      );
     }
     return { kind: 'blobs', blobs: [...list] };
   }
@@ -143,12 +175,13 @@ function blobs(list) {
 }
 
 /**
- * A model and its projector, as they are located: one list of files where both are of one kind, of which the last `projectors` are no part of the
- * language model; else the projector is a source `beside` the other.
+ * A model and its projector, as they are located: one list of files where both are of one kind, of which the last
+ * `projectors` are no part of the language model; else the projector is a source `beside` the other.
  */
 export function withProjector(model, projector) {
   const { kind } = projector;
-  if (projector.folder || projector[kind].length !== 1) throw badParam('options.vision', 'must be one file, the model\'s projector (mmproj-….gguf)');
+  if (projector.folder || projector[kind].length !== 1)
+    throw badParam('options.vision', "must be one file, the model's projector (mmproj-….gguf)");
   if (model.folder || model.kind !== kind) return { ...model, beside: projector };
   return { ...model, [kind]: [...model[kind], ...projector[kind]], projectors: 1 };
 }
@@ -159,12 +192,16 @@ export function asOption(locating) {
     return locating();
   } catch (error) {
     if (!error.detail?.param?.startsWith('source')) throw error;
-    throw badParam(error.detail.param.replace('source', 'options.vision'), error.message.replace(/^\S+ /, '').replace(/\.$/, ''));
+    throw badParam(
+      error.detail.param.replace('source', 'options.vision'),
+      error.message.replace(/^\S+ /, '').replace(/\.$/, ''),
+    );
   }
 }
 
 /** A list of files as an array; a page's FileList is none. @param {any} source */
-const listed = (source) => (typeof source === 'object' && typeof source?.item === 'function' ? Array.from(source) : source);
+const listed = (source) =>
+  typeof source === 'object' && typeof source?.item === 'function' ? Array.from(source) : source;
 
 /** What the files of a source are called, as far as it says. @param {any} source */
 export function namesOf(source) {
@@ -176,7 +213,8 @@ export function namesOf(source) {
 
 /**
  * @param {unknown} given as `load` takes it
- * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
+ * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in
+ *   Node a path
  * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string, type?: string, list?: string}
  *   | {kind: 'blobs', blobs: Blob[], names?: string[]} | {kind: 'paths', paths: string[]}}
  */
@@ -185,7 +223,11 @@ export function locate(given, resolve) {
   if (source instanceof Blob) return blobs([source]);
   if (Array.isArray(source) && source.length > 0) {
     const at = source.findIndex((part) => !(part instanceof Blob));
-    if (at >= 0) throw badParam(`source[${at}]`, 'must be a File or a Blob; of a split model elsewhere name the first part, without an array');
+    if (at >= 0)
+      throw badParam(
+        `source[${at}]`,
+        'must be a File or a Blob; of a split model elsewhere name the first part, without an array',
+      );
     return blobs(source);
   }
   if (typeof source === 'string' || source instanceof URL) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schemas that libraries make (Zod, Valibot, ArkType and others): what has `~standard` says by itself what JSON it takes, and judges values.
-// Documented at https://standardschema.dev; no library is imported, so none has to be there.
+// Schemas that libraries make (Zod, Valibot, ArkType and others): what has `~standard` says by itself what JSON it
+// takes, and judges values. Documented at https://standardschema.dev; no library is imported, so none has to be there.
 
 import { badParam } from '../shared/errors.js';
 import { isObject } from '../shared/kinds.js';
@@ -31,14 +31,20 @@ export function schemaOf(schema, path) {
 /** The tool with its parameters as JSON Schema, which others call its inputSchema. */
 export function toolOf(tool, path) {
   if (tool?.inputSchema == null) {
-    return standardOf(tool?.parameters) ? { ...tool, parameters: schemaOf(tool.parameters, `${path}.parameters`) } : tool;
+    return standardOf(tool?.parameters)
+      ? { ...tool, parameters: schemaOf(tool.parameters, `${path}.parameters`) }
+      : tool;
   }
   const { inputSchema, ...rest } = tool;
-  if (rest.parameters != null) throw badParam(`${path}.inputSchema`, 'is another name of parameters: a tool has one of them');
+  if (rest.parameters != null)
+    throw badParam(`${path}.inputSchema`, 'is another name of parameters: a tool has one of them');
   return { ...rest, parameters: schemaOf(inputSchema, `${path}.inputSchema`) };
 }
 
-/** What a schema makes of a value that its JSON Schema allows: `value`, or `issues`. @returns {Promise<{value?: any, issues?: readonly any[]}>} */
+/**
+ * What a schema makes of a value that its JSON Schema allows: `value`, or `issues`.
+ * @returns {Promise<{value?: any, issues?: readonly any[]}>}
+ */
 export async function judged(schema, value) {
   const standard = standardOf(schema);
   if (!standard) return { value };

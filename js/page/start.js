@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a worker comes to work on a source: what goes to it of the options, and that it is gone again when anything goes wrong.
+// How a worker comes to work on a source: what goes to it of the options, and that it is gone again when anything goes
+// wrong.
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
@@ -14,11 +15,16 @@ function startRpc(platform, workerUrl) {
     return new Rpc(platform.startWorker(workerUrl), platform.watch);
   } catch (error) {
     if (error instanceof QuernError) throw error;
-    throw new QuernError('env/worker', `The engine's worker cannot be started (${error.message}).`, { phase: 'start', cause: error });
+    throw new QuernError('env/worker', `The engine's worker cannot be started (${error.message}).`, {
+      phase: 'start',
+      cause: error,
+    });
   }
 }
 
-/** Asked once, when the first model is about to be kept: the browser may then clear it away only when its user says so. */
+/**
+ * Asked once, when the first model is about to be kept: the browser may then clear it away only when its user says so.
+ */
 let asked = false;
 function askToPersist(platform, { phase, waiting }) {
   if (asked || waiting || phase !== 'download') return;
@@ -27,8 +33,8 @@ function askToPersist(platform, { phase, waiting }) {
 }
 
 /**
- * What the workers of one script have compiled, by build: a model that is loaded later needs to compile nothing, and runs the browser's best code
- * from the start. The latest of each stays as long as the page, some MB.
+ * What the workers of one script have compiled, by build: a model that is loaded later needs to compile nothing, and
+ * runs the browser's best code from the start. The latest of each stays as long as the page, some MB.
  * @type {{script?: string, engines: Record<string, {url?: string, module: WebAssembly.Module}>}}
  */
 let compiled = { engines: {} };
@@ -49,12 +55,21 @@ function wireOptions(platform, { store = true, sha256 = [], ...options }) {
 /** A source, and its projector where one is named; without vision where that is wanted. */
 export function resolveBoth(platform, source, vision) {
   const model = platform.resolveSource(source);
-  if (vision === undefined || typeof vision === 'boolean') return { ...model, source: { ...model.source, ...(vision === false && { blind: true }) } };
+  if (vision === undefined || typeof vision === 'boolean')
+    return { ...model, source: { ...model.source, ...(vision === false && { blind: true }) } };
   const projector = asOption(() => platform.resolveSource(vision));
-  return { source: withProjector(model.source, projector.source), transfer: [...model.transfer ?? [], ...projector.transfer ?? []] };
+  return {
+    source: withProjector(model.source, projector.source),
+    transfer: [...(model.transfer ?? []), ...(projector.transfer ?? [])],
+  };
 }
 
-/** The same with a failure that says what the files are, where their names tell. @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+/**
+ * The same with a failure that says what the files are, where their names tell.
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
 export async function explained(source, work) {
   try {
     return await work();
@@ -67,7 +82,8 @@ export async function explained(source, work) {
  * Has a worker of its own work on a source; whatever goes wrong, it is gone again before this rejects.
  * @returns {Promise<{rpc: Rpc, answer: any}>}
  */
-export const startWith = (platform, type, source, options) => explained(source, () => start(platform, type, source, options));
+export const startWith = (platform, type, source, options) =>
+  explained(source, () => start(platform, type, source, options));
 
 async function start(platform, type, source, { signal, onProgress, workerUrl, vision, ...options }) {
   const { source: opened, transfer = [] } = resolveBoth(platform, source, vision);

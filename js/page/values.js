@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing is.
+// What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing
+// is.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { VISION } from '../shared/options.js';
@@ -36,12 +37,16 @@ export function isPlain(value) {
   return Array.isArray(value) || !parent || !Object.getPrototypeOf(parent);
 }
 
-/** What is left of so many letters and values, as asJson() counts them; -Infinity where something is odd, or nested too deeply. */
+/**
+ * What is left of so many letters and values, as asJson() counts them; -Infinity where something is odd, or nested too
+ * deeply.
+ */
 function leftOf(value, left, depth = 0) {
   if (typeof value === 'string') return left - value.length;
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return left;
   if (typeof value !== 'object' || depth > DEEP || !isPlain(value) || value.toJSON) return -Infinity;
-  if (!Array.isArray(value)) for (const key in value) if ((left = leftOf(value[key], left - 1 - key.length, depth + 1)) < 0) return left;
+  if (!Array.isArray(value))
+    for (const key in value) if ((left = leftOf(value[key], left - 1 - key.length, depth + 1)) < 0) return left;
   if (Array.isArray(value)) for (const one of value) if ((left = leftOf(one, left - PLACE, depth + 1)) < 0) return left;
   return left;
 }
@@ -71,14 +76,16 @@ export function read(object, key, path, take = (value) => value) {
     return take(object[key]);
   } catch (error) {
     if (error instanceof QuernError) throw error;
-    throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
+    throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), {
+      cause: error,
+    });
   }
 }
 
 /**
  * A checked copy of the fields that are there; null counts as not given.
- * @param {Record<string, ((value: any) => string | null) & {take?: (value: any) => any}>} table what is wrong with a field's value; what is
- * taken of it
+ * @param {Record<string, ((value: any) => string | null) & {take?: (value: any) => any}>} table what is wrong with a
+ *   field's value; what is taken of it
  * @param {string} [what] they are called
  * @param {string[]} [others] names that are passed over
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// embed() and rank() of a model: what they are given is checked, one request goes to the worker (worker/pooling.js), and its answer gets its form.
-// A file of its own in the package, which comes with the first call.
+// embed() and rank() of a model: what they are given is checked, one request goes to the worker (worker/pooling.js),
+// and its answer gets its form. A file of its own in the package, which comes with the first call.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkOptions, checkTokens } from './options.js';
@@ -15,7 +15,10 @@ const WHOSE = { cacheScope: integer(0, 2 ** 32 - 1), guest: integer(0, Number.MA
 const RANK = { instruction: text, ...WHOSE, onProgress: ofType('function', 'a function') };
 const EMBED = { ...RANK, dimensions: integer(1, 2 ** 20), normalize: ofType('boolean', 'true or false') };
 
-/** @returns {{options: any, how: {signal?: AbortSignal, onEvent?: (event: any) => any}}} a checked copy, and apart what is not sent */
+/**
+ * @returns {{options: any, how: {signal?: AbortSignal, onEvent?: (event: any) => any}}} a checked copy, and apart what
+ * is not sent
+ */
 function optionsOf(given, table) {
   if (given != null && !isFields(given)) throw badParam('options', 'must be an object');
   const { signal, onProgress, ...options } = checkFields(given ?? {}, { ...table, signal: () => null }, 'options');

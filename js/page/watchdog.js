@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Tells from the page whether a worker still lives, while something is awaited from it. Signs of life are its messages: it answers
-// pings, between two layers while it computes. When one of its threads has ended, it notices that itself, and says so.
+// Tells from the page whether a worker still lives, while something is awaited from it. Signs of life are its messages:
+// it answers pings, between two layers while it computes. When one of its threads has ended, it notices that itself,
+// and says so.
 //
-// Only time in which the page was visible and ran counts: a look that comes late (a sleeping machine, throttled timers, a
-// debugger) is worth one interval, and a hidden page's is worth none. A debugger that stops the worker alone looks like a hang.
+// Only time in which the page was visible and ran counts: a look that comes late (a sleeping machine, throttled timers,
+// a debugger) is worth one interval, and a hidden page's is worth none. A debugger that stops the worker alone looks
+// like a hang.
 
 import { every, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -69,6 +71,8 @@ export class Watchdog {
     const seconds = this.#limit / 1000;
     return this.#started
       ? new QuernError('engine/hung', `The engine has not answered for ${seconds} seconds.`)
-      : new QuernError('env/worker', `The engine's worker did not start within ${seconds} seconds.`, { phase: 'start' });
+      : new QuernError('env/worker', `The engine's worker did not start within ${seconds} seconds.`, {
+          phase: 'start',
+        });
   }
 }

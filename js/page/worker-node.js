@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where the file of the engine's worker is in Node: beside this file, or, where a bundler has put this one elsewhere, in the package as the program
-// has it installed. It ends in .mjs, since the folder that it is copied to may say that .js files are CommonJS.
+// Where the file of the engine's worker is in Node: beside this file, or, where a bundler has put this one elsewhere,
+// in the package as the program has it installed. It ends in .mjs, since the folder that it is copied to may say that
+// .js files are CommonJS.
 
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -15,7 +16,8 @@ const WORKER = 'worker.node.mjs';
 const commonJs = () => (typeof __filename === 'string' ? pathToFileURL(__filename).href : undefined);
 
 /** The address stands here as bundlers and those who trace files want it. */
-const besideThis = () => (import.meta.url ? new URL('./worker.node.mjs', import.meta.url) : new URL(WORKER, commonJs()));
+const besideThis = () =>
+  import.meta.url ? new URL('./worker.node.mjs', import.meta.url) : new URL(WORKER, commonJs());
 
 /** Where a program finds its packages: below the folders above its file. @param {string} file its address */
 function* packagesOf(file) {
@@ -26,8 +28,8 @@ function* packagesOf(file) {
 }
 
 /**
- * This file as a module and in CommonJS, and the file that the program was started with. The folder in which it was started is not asked: that may be
- * anybody's.
+ * This file as a module and in CommonJS, and the file that the program was started with. The folder in which it was
+ * started is not asked: that may be anybody's.
  */
 function* candidates() {
   yield besideThis();
@@ -37,6 +39,9 @@ function* candidates() {
 
 /** @returns {URL} */
 export function workerFile() {
-  for (const url of candidates()) if (url.protocol === 'file:' && existsSync(url) && existsSync(new URL(ENGINE, url))) return url;
-  throw new QuernError('env/worker', 'The files of the package are not beside this program, nor installed for it.', { phase: 'start' });
+  for (const url of candidates())
+    if (url.protocol === 'file:' && existsSync(url) && existsSync(new URL(ENGINE, url))) return url;
+  throw new QuernError('env/worker', 'The files of the package are not beside this program, nor installed for it.', {
+    phase: 'start',
+  });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sets of token ids, a bit for each, as the engine takes them (quern_reply_allow() of src/quern.h) and grammars tell them.
+// Sets of token ids, a bit for each, as the engine takes them (quern_reply_allow() of src/quern.h) and grammars tell
+// them.
 
 /** @param {number} tokens that there are @returns {Uint32Array} none of them */
 export const noIds = (tokens) => new Uint32Array(Math.ceil(tokens / 32));

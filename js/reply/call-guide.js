@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Keeps a reply's calls to the tools that there are: from the mark on that opens one its name is one of the list and its arguments obey that tool's
-// schema, without penalties, which would spoil what repeats in JSON. Outside of calls a reply is free, unless it has to begin with one, or its text
-// has a form: then it is calls or such a text, and behind calls come more of them or nothing.
+// Keeps a reply's calls to the tools that there are: from the mark on that opens one its name is one of the list and
+// its arguments obey that tool's schema, without penalties, which would spoil what repeats in JSON. Outside of calls a
+// reply is free, unless it has to begin with one, or its text has a form: then it is calls or such a text, and behind
+// calls come more of them or nothing.
 
 import { addId, allIds, hasId, removeId } from './bits.js';
 import { QuernError } from '../shared/errors.js';
@@ -38,16 +39,24 @@ export class CallGuide {
     this.#text = text;
   }
 
-  /** What there is of the text already counts. Before begin(). @param {string} text @param {import('./guide.js').Slice} slice */
+  /**
+   * What there is of the text already counts. Before begin().
+   * @param {string} text
+   * @param {import('./guide.js').Slice} slice
+   */
   async goOn(text, slice) { await this.#text?.goOn(text, slice); }
 
-  /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
+  /**
+   * @param {import('../engine/sequence.js').Sequence} sequence that has begun
+   * @param {import('./chat.js').Prompt} prompt
+   */
   begin(sequence, prompt) {
     const { channels, inside, first, begun } = prompt;
     this.#sequence = sequence;
     this.#channel = channels.find(({ begin }) => begin);
     if (this.#choice === 'required') this.#require(inside ?? first);
-    else if (this.#text) this.#text.begin(sequence, prompt, this.#choice === 'auto' && !begun ? this.#channel?.open : undefined);
+    else if (this.#text)
+      this.#text.begin(sequence, prompt, this.#choice === 'auto' && !begun ? this.#channel?.open : undefined);
     else if (this.#choice === 'none') this.#forbid();
     if (this.#due.length && first) this.#only([first.open]);
     else if (this.#due.length) this.#next(inside);
@@ -72,7 +81,10 @@ export class CallGuide {
   /** Whether there is a text that is whole. */
   get isWhole() { return this.#calls === 0 && (this.#text?.isWhole ?? false); }
 
-  /** Behind a call: the end where there may be no more; else another one where the text may not be anything; else anything. */
+  /**
+   * Behind a call: the end where there may be no more; else another one where the text may not be anything; else
+   * anything.
+   */
   #goOn(isOver) {
     const { endTokens } = this.#engine.facts;
     if (this.#calls >= this.#most) return this.#only(endTokens);
@@ -87,7 +99,10 @@ export class CallGuide {
   }
 
   #require(thinking) {
-    if (!this.#channel) throw new QuernError('use/param', 'This model has no tokens that mark calls.', { detail: { param: 'options.toolChoice' } });
+    if (!this.#channel)
+      throw new QuernError('use/param', 'This model has no tokens that mark calls.', {
+        detail: { param: 'options.toolChoice' },
+      });
     const ids = thinking ? this.#engine.tokenize(BREAK) : [];
     this.#due = [...(ids.length === 1 ? ids : []), this.#channel.open];
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A call of a tool in a reply: told while it is written, as soon as it is known whose it is, and checked when it has ended. What is no call then (no
-// JSON, another name, too many) is text, with its marks; what the reply's end has cut off is kept apart. Models write calls in forms of their own:
-// each is a row of FORMS.
+// A call of a tool in a reply: told while it is written, as soon as it is known whose it is, and checked when it has
+// ended. What is no call then (no JSON, another name, too many) is text, with its marks; what the reply's end has cut
+// off is kept apart. Models write calls in forms of their own: each is a row of FORMS.
 
 import { isObject, isRecord } from '../shared/kinds.js';
 import { randomId } from '../shared/random-id.js';
@@ -15,7 +15,10 @@ export const MOST_DEPTH = 64;
 export const isDeep = (value, most) => (
   isObject(value) && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
 
-/** The beginning of a call in JSON, up to its arguments: where it is no longer than this it is found at once, else in the end. */
+/**
+ * The beginning of a call in JSON, up to its arguments: where it is no longer than this it is found at once, else in
+ * the end.
+ */
 const HEAD = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\{)/;
 const MOST_HEAD = 1000;
 
@@ -52,7 +55,10 @@ class JsonCall {
   #given = '';        // the arguments as they were written
   #end = new ObjectEnd();
 
-  /** @param {string} piece @returns {{name?: string, text: string}} what it tells: whose call this is, and a piece of its arguments */
+  /**
+   * @param {string} piece
+   * @returns {{name?: string, text: string}} what it tells: whose call this is, and a piece of its arguments
+   */
   take(piece) {
     this.#text += piece;
     if (this.#name !== undefined) return { text: this.#add(piece) };
@@ -71,7 +77,9 @@ class JsonCall {
     const { name, arguments: given } = parsed(text) ?? {};
     if (typeof name !== 'string' || !isRecord(given)) return { text };
     if (this.#name === undefined) return { text, call: { name, arguments: given } };
-    return this.#name === name && this.#end.isOver ? { text, call: { name, arguments: parsed(this.#given) } } : { text };
+    return this.#name === name && this.#end.isOver
+      ? { text, call: { name, arguments: parsed(this.#given) } }
+      : { text };
   }
 
   #add(piece) {
@@ -83,24 +91,37 @@ class JsonCall {
 }
 
 /**
- * How calls are marked and written: between the marks stand what names the tool, its arguments by its schema (`grammar`: a kind of grammar.js), and
- * the end. `gap`: what stands between a text and a call. `oddName`: what no name may have. Models of an architecture write the form that
- * info.callForm names, unless the template shows another one.
+ * How calls are marked and written: between the marks stand what names the tool, its arguments by its schema
+ * (`grammar`: a kind of grammar.js), and the end. `gap`: what stands between a text and a call. `oddName`: what no name
+ * may have. Models of an architecture write the form that info.callForm names, unless the template shows another one.
  */
 export const FORMS = {
   tagged: {
-    open: '<tool_call>', close: '</tool_call>', gap: '\n\n', before: (name) => `\n<function=${name}>\n`, after: '</function>\n', oddName: '>',
-    grammar: 'taggedCalls', Call: TaggedCall,
+    open: '<tool_call>',
+    close: '</tool_call>',
+    gap: '\n\n',
+    before: (name) => `\n<function=${name}>\n`,
+    after: '</function>\n',
+    oddName: '>',
+    grammar: 'taggedCalls',
+    Call: TaggedCall,
     isShown: (template) => ['<tool_call>', '<function=', '<parameter='].every((mark) => template.includes(mark)),
   },
   json: {
-    open: '<tool_call>', close: '</tool_call>', gap: '\n', before: (name) => `\n{"name": ${JSON.stringify(name)}, "arguments": `, after: '}\n',
-    grammar: 'calls', Call: JsonCall, isShown: () => false,
+    open: '<tool_call>',
+    close: '</tool_call>',
+    gap: '\n',
+    before: (name) => `\n{"name": ${JSON.stringify(name)}, "arguments": `,
+    after: '}\n',
+    grammar: 'calls',
+    Call: JsonCall,
+    isShown: () => false,
   },
 };
 
 /** @param {string} template '': there is none @param {{callForm: string}} facts @returns {typeof FORMS.json} */
-export const formOf = (template, { callForm }) => Object.values(FORMS).find(({ isShown }) => isShown(template)) ?? FORMS[callForm];
+export const formOf = (template, { callForm }) =>
+  Object.values(FORMS).find(({ isShown }) => isShown(template)) ?? FORMS[callForm];
 
 /** The calls of one reply; see Aside in text.js. */
 export class Calls {
@@ -142,7 +163,8 @@ export class Calls {
   end(closed) {
     if (!closed) return this.#cutOff();
     const { text, call, left } = this.#one.call.end();
-    const isCall = call && this.#tools.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);
+    const isCall =
+      call && this.#tools.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);
     if (!isCall) return this.#form.open + text + this.#form.close;
     if (!this.#one.id) {
       this.#start(call.name);

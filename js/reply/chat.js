@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a conversation to token ids: what people typed is guarded (guard.js), the file's chat template puts special tokens between the messages, and
-// the tokenizer finds these alone. All of it goes by the turns of whoever asked.
+// From a conversation to token ids: what people typed is guarded (guard.js), the file's chat template puts special
+// tokens between the messages, and the tokenizer finds these alone. All of it goes by the turns of whoever asked.
 
 import { around } from '../engine/around.js';
 import { QuernError } from '../shared/errors.js';
@@ -13,10 +13,14 @@ import { MARKS } from './marks.js';
  * Sampling: what the file itself advises, else the model card.
  * @param {{card: {plain: object, thinking: object}, sampling: object}} facts
  */
-export const defaultsOf = ({ card, sampling }, thinking) => ({ ...(thinking ? card.thinking : card.plain), ...sampling });
+export const defaultsOf = ({ card, sampling }, thinking) => ({
+  ...(thinking ? card.thinking : card.plain),
+  ...sampling,
+});
 
 /**
- * The prompt for a file without a template. Without thinking a reply begins as the family's own templates have it: with an empty thought.
+ * The prompt for a file without a template. Without thinking a reply begins as the family's own templates have it: with
+ * an empty thought.
  * @param {import('./marks.js').Marks} marks
  */
 export function builtInChat(marks, messages, thinking, spelled = (content) => content, generationPrompt = true) {
@@ -26,7 +30,8 @@ export function builtInChat(marks, messages, thinking, spelled = (content) => co
 }
 
 /**
- * The prompt of a reply, and behind it as much of that reply as there is. Some templates have begun its thinking already.
+ * The prompt of a reply, and behind it as much of that reply as there is. Some templates have begun its thinking
+ * already.
  * @param {import('./marks.js').Marks} marks
  * @param {{content: string, reasoning_content?: string}} begun guarded
  */
@@ -57,9 +62,11 @@ export function channelsOf(engine, channels) {
  * @property {Int32Array} ids
  * @property {import('./text.js').Channel[]} channels that the reply can have beside its text
  * @property {import('./placeholders.js').Places} [places] of its images and videos, where it has some
- * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think make it
+ * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think
+ *   make it
  * @property {{open: number}} [first] the channel with which the reply is to begin
- * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of sampling
+ * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of
+ *   sampling
  * @property {string} [begun] what there is of its text already, as it was given
  * @property {number} [dropped] messages that were left out of it
  * @property {Uint8Array[]} [media] ids of its images and pairs of frames, in the order of their pads (engine/media.js)
@@ -90,7 +97,8 @@ export class Chat {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {(template: string, json: string, asker: Asker) => Promise<string>} render variables as JSON: numbers and orders stay what they are
+   * @param {(template: string, json: string, asker: Asker) => Promise<string>} render variables as JSON: numbers and
+   *   orders stay what they are
    */
   constructor(engine, render) {
     this.#engine = engine;
@@ -107,28 +115,24 @@ export class Chat {
   }
 
   /**
-   * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
-   * is far too long is refused before it is tokenized. `places`: of the messages' images and videos; `numberImages`: they are counted aloud.
-   * `tools`: of a conversation that has some. Without `generationPrompt` no reply is begun.
-   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?: boolean,
-   *   places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
+   * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last
+   * message. With `mustFit` a text that is far too long is refused before it is tokenized. `places`: of the messages'
+   * images and videos; `numberImages`: they are counted aloud. `tools`: of a conversation that has some. Without
+   * `generationPrompt` no reply is begun.
+   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?:
+   *   boolean, places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
    * @param {Asker} [asker]
    * @returns {Promise<Prompt>}
    */
   async prompt(messages, options = {}, asker = alone(this.#engine)) {
-    const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, generationPrompt = true, places, tools } = options;
+    const { thinking = false, continue: goesOn = false, mustFit = false, places, tools } = options;
     const template = tools?.list ? this.#toolTemplate : this.#template;
     const given = protect(tools?.messages ?? messages, template, this.#marks, tools?.list);
     const { sentinel, messages: guarded, tools: list } = await asker.through(given);
     const begun = goesOn ? guarded.pop() : null;
     const isBegun = Boolean(begun?.content || begun?.reasoning_content);
     const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking;
-    const prompt = template
-      ? await this.#render(template, await asker.through(jsonSteps({
-        messages: guarded, tools: list ?? null, documents: null, add_generation_prompt: generationPrompt, enable_thinking: thinks,
-        add_vision_id: numberImages, ...this.#engine.facts.specialTokens,
-      })), asker)
-      : builtInChat(this.#marks, tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
+    const prompt = await this.#text(template, { messages: guarded, list, thinks }, options, asker);
     const whole = begun ? goOn(this.#marks, prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
     const asTyped = (guardedText) => asker.through(unguarded(guardedText, String.fromCodePoint(sentinel)));
@@ -138,8 +142,38 @@ export class Chat {
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === 'thinking' || (thinking && this.canThink);
     const channels = tools ? [...this.#channels, ...channelsOf(this.#engine, tools.channels)] : this.#channels;
-    const first = thinking && this.canThink && !inside && !isBegun ? this.#channels.find(({ type }) => type === 'thinking') : undefined;
-    return { ids, places, channels, inside, first, begun: await asTyped(begun?.content ?? ''), defaults: defaultsOf(this.#engine.facts, willThink) };
+    const first =
+      thinking && this.canThink && !inside && !isBegun
+        ? this.#channels.find(({ type }) => type === 'thinking')
+        : undefined;
+    return {
+      ids,
+      places,
+      channels,
+      inside,
+      first,
+      begun: await asTyped(begun?.content ?? ''),
+      defaults: defaultsOf(this.#engine.facts, willThink),
+    };
+  }
+
+  /** The text of a conversation by its template; without one, as all models of this kind write it. */
+  async #text(template, { messages, list, thinks }, options, asker) {
+    const { numberImages = false, generationPrompt = true, places, tools } = options;
+    if (!template) {
+      const said = tools?.spelled(messages, list) ?? messages;
+      return builtInChat(this.#marks, said, thinks, places?.speller(numberImages), generationPrompt);
+    }
+    const variables = {
+      messages,
+      tools: list ?? null,
+      documents: null,
+      add_generation_prompt: generationPrompt,
+      enable_thinking: thinks,
+      add_vision_id: numberImages,
+      ...this.#engine.facts.specialTokens,
+    };
+    return this.#render(template, await asker.through(jsonSteps(variables)), asker);
   }
 
   /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a caller limits a reply to, as the page sends it: as JSON, since a schema may be any object of the caller's. Checked here, where it is used,
-// so that pages do not load what few of them need.
+// What a caller limits a reply to, as the page sends it: as JSON, since a schema may be any object of the caller's.
+// Checked here, where it is used, so that pages do not load what few of them need.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -9,13 +9,17 @@ const MOST_CHOICES = 10_000;
 
 const isText = (value) => typeof value === 'string' && value !== '';
 
-/** What a pattern with the flag v may say that one with u does not, or says otherwise: sets of sets, and what i makes of the others of a set. */
+/**
+ * What a pattern with the flag v may say that one with u does not, or says otherwise: sets of sets, and what i makes of
+ * the others of a set.
+ */
 const SETS = /&&|--|\\q|\[(?:[^\]\\]|\\.)*\[/s;
 const OTHERS = /\[\^|\\P/;
 
 /** What is wrong with a value; null: nothing. */
 const PROBLEMS = {
-  schema: (value) => (isRecord(value) || typeof value === 'boolean' ? null : 'must be a JSON Schema: an object, true or false'),
+  schema: (value) =>
+    isRecord(value) || typeof value === 'boolean' ? null : 'must be a JSON Schema: an object, true or false',
   regex: (value) => {
     if (isText(value)) return null;
     const { source, flags } = value ?? {};
@@ -28,7 +32,8 @@ const PROBLEMS = {
   grammar: (value) => (isText(value) ? null : 'must be a text in GBNF'),
   json: (value) => (value === true ? null : 'must be true or false'),
   choices: (value) => {
-    if (!Array.isArray(value) || value.length === 0 || !value.every(isText)) return 'must be an array of texts, none of them empty';
+    if (!Array.isArray(value) || value.length === 0 || !value.every(isText))
+      return 'must be an array of texts, none of them empty';
     return value.length > MOST_CHOICES ? `has ${value.length} texts, at most ${MOST_CHOICES} are possible` : null;
   },
 };
@@ -49,10 +54,16 @@ const OLD_CASE = 32;
 const STRICT = 8;
 const CLOSED = 64;
 
-/** Of schemas, the same for replies and for calls of tools (schema_options.closed and .strict of src/grammar/schema/schema.h). */
+/**
+ * Of schemas, the same for replies and for calls of tools (schema_options.closed and .strict of
+ * src/grammar/schema/schema.h).
+ */
 export const schemaFlags = ({ openObjects, strictSchema }) => (openObjects ? 0 : CLOSED) | (strictSchema ? STRICT : 0);
 
-/** The other flags say where a search begins, and what it tells; but without u and v, letters differ in case as they did before there was Unicode. */
+/**
+ * The other flags say where a search begins, and what it tells; but without u and v, letters differ in case as they did
+ * before there was Unicode.
+ */
 function flagsOf({ flags }, options) {
   let all = (options.whitespace === 'flexible' ? FLEXIBLE : 0) | schemaFlags(options);
   if (typeof flags !== 'string') return all;
@@ -64,9 +75,10 @@ function flagsOf({ flags }, options) {
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
- * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: another one, for a reply that goes on with
- * a text whose beginning has white space already.
- * @param {{whitespace?: string, openObjects?: boolean, strictSchema?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
+ * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: another one,
+ * for a reply that goes on with a text whose beginning has white space already.
+ * @param {{whitespace?: string, openObjects?: boolean, strictSchema?: boolean, [kind: string]: any}} options as the
+ *   page sends them: true, or JSON
  * @param {(kind: string, text: string, flags: number) => Promise<Grammar>} compile
  * @returns {Promise<{grammar: Grammar, value?: 'json' | 'text', looser?: Grammar} | undefined>}
  * @typedef {import('../engine/grammar.js').Grammar} Grammar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What goes with a reply that asks for more than its text (generation.js calls it, token by token): the probabilities of its tokens, and who keeps
-// its text or its calls to a grammar (guide.js, call-guide.js).
+// What goes with a reply that asks for more than its text (generation.js calls it, token by token): the probabilities
+// of its tokens, and who keeps its text or its calls to a grammar (guide.js, call-guide.js).
 
 import { fillIn } from './fill-in.js';
 import { thoughtOf } from './logprobs.js';
@@ -23,8 +23,8 @@ export class Extra {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {{logprobs?: number, promptLogprobs?: number, suffix?: string, guide?: any, value?: 'json' | 'text', notes?: object[]}} asked
-   *   guide: a Guide or a CallGuide; value: what the text is made, once whole
+   * @param {{logprobs?: number, promptLogprobs?: number, suffix?: string, guide?: any, value?: 'json' | 'text', notes?:
+   *   object[]}} asked guide: a Guide or a CallGuide; value: what the text is made, once whole
    */
   constructor(engine, { logprobs: most, promptLogprobs, suffix, guide, value, notes = [] }) {
     this.#engine = engine;
@@ -42,12 +42,15 @@ export class Extra {
    */
   async prompt(chat, given, asker) {
     this.#isPlain = true;
-    return this.#suffix === undefined ? chat.plain(given, asker) : fillIn(this.#engine, chat, given, this.#suffix, asker);
+    return this.#suffix === undefined
+      ? chat.plain(given, asker)
+      : fillIn(this.#engine, chat, given, this.#suffix, asker);
   }
 
   /**
    * What is thought of a prompt, where that is wanted, before its reply begins.
-   * @param {import('./chat.js').Prompt} prompt @param {{place: object, read: (done: number, began: number) => void}} reply
+   * @param {import('./chat.js').Prompt} prompt
+   * @param {{place: object, read: (done: number, began: number) => void}} reply
    * @param {(work: PromptScores) => Promise<object[]>} run
    * @param {(event: object) => void} emit
    */
@@ -89,7 +92,8 @@ export class Extra {
   }
 
   #think(id) {
-    if (this.#most !== undefined) this.#thoughts.push(thoughtOf(this.#engine, this.#sequence.logits().rows, id, this.#most));
+    if (this.#most !== undefined)
+      this.#thoughts.push(thoughtOf(this.#engine, this.#sequence.logits().rows, id, this.#most));
   }
 
   /** An event of text has what was thought of it. */
@@ -103,13 +107,15 @@ export class Extra {
   end() { this.#guide?.end(); }
 
   /**
-   * What the result has in addition; `begun`: the page makes the value of this and the text, since what is nested deeply cannot be sent.
+   * What the result has in addition; `begun`: the page makes the value of this and the text, since what is nested
+   * deeply cannot be sent.
    * @param {string} text @param {boolean} byItself whether nothing cut it off
    */
   result(text, byItself) {
     const value = byItself && this.#guide?.isWhole ? this.#value : undefined;
     return {
-      ...(this.#most !== undefined && { logprobs: this.#thoughts }), ...(this.#promptThoughts && { promptLogprobs: this.#promptThoughts }),
+      ...(this.#most !== undefined && { logprobs: this.#thoughts }),
+      ...(this.#promptThoughts && { promptLogprobs: this.#promptThoughts }),
       ...(this.#notes.length > 0 && { schemaNotes: this.#notes }),
       ...(value === 'json' && { begun: this.#begun }), ...(value === 'text' && { value: this.#begun + text }),
     };

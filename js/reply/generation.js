@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One reply, from its prompt to its result: the engine reads and samples (engine/sequence.js), and here its events become text. Each is
-// looked at between two steps, so nothing is computed in vain behind a stop text.
+// One reply, from its prompt to its result: the engine reads and samples (engine/sequence.js), and here its events
+// become text. Each is looked at between two steps, so nothing is computed in vain behind a stop text.
 
 import { tooLongWith } from './chat.js';
 import { ReplyText } from './text.js';
@@ -42,7 +42,8 @@ export class Generation {
     this.place = { cacheScope, guest, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
-    this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
+    // it samples in any case
+    this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };
     this.#extra = extra;
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit: extra ? (event) => emit(extra.told(event)) : emit });
@@ -68,7 +69,10 @@ export class Generation {
     this.#extra?.begin(sequence, this.#prompt);
   }
 
-  /** Its prompt is read up to there, before it is held, for what is thought of each token: of none of them was that known. */
+  /**
+   * Its prompt is read up to there, before it is held, for what is thought of each token: of none of them was that
+   * known.
+   */
   read(done, began) {
     this.#isRead = true;
     this.#reads({ done, total: this.#prompt.ids.length, cached: 0 }, began);
@@ -155,11 +159,17 @@ export class Generation {
       ...(this.#prompt.dropped !== undefined && { dropped: this.#prompt.dropped }),
       finishReason: end === 'stop' && parts.toolCalls.length ? 'tool-calls' : end,
       usage: {
-        promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.places?.tokens ?? 0, cachedTokens: this.#cached,
-        completionTokens: this.#tokens.length, thinkingTokens: this.#thoughts,
+        promptTokens: this.#prompt.ids.length,
+        imageTokens: this.#prompt.places?.tokens ?? 0,
+        cachedTokens: this.#cached,
+        completionTokens: this.#tokens.length,
+        thinkingTokens: this.#thoughts,
       },
       timings: {
-        waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,
+        waitMs: admitted - asked,
+        prefillMs: read - admitted,
+        decodeMs,
+        tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,
       },
     };
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Keeps the text of a reply to a grammar. The grammar holds for the text alone: thinking is free, but for its end, and what a model writes between
-// the two is newlines, as many as templates do. What may follow a token takes a while to find out where the grammar is hard: until then the reply
-// waits, and others go on (worker/runner.js).
+// Keeps the text of a reply to a grammar. The grammar holds for the text alone: thinking is free, but for its end, and
+// what a model writes between the two is newlines, as many as templates do. What may follow a token takes a while to
+// find out where the grammar is hard: until then the reply waits, and others go on (worker/runner.js).
 
 import { addId, allIds, noIds, removeId } from './bits.js';
 import { badParam } from '../shared/errors.js';
@@ -37,7 +37,8 @@ export class Guide {
   /**
    * What there is of the text already counts: the whole of it is what the grammar describes. Before begin().
    * @param {string} text @param {Slice} slice
-   * @typedef {(act: (ms: number) => void) => Promise<void>} Slice does something for so many milliseconds, when there is time for it
+   * @typedef {(act: (ms: number) => void) => Promise<void>} Slice does something for so many milliseconds, when there
+   *   is time for it
    */
   async goOn(text, slice) {
     if (await this.#reads(text, slice)) return;
@@ -77,7 +78,8 @@ export class Guide {
   }
 
   /**
-   * @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt
+   * @param {import('../engine/sequence.js').Sequence} sequence that has begun
+   * @param {import('./chat.js').Prompt} prompt
    * @param {number} [instead] a token that may come in place of the text
    */
   begin(sequence, { inside, first }, instead) {
@@ -93,7 +95,10 @@ export class Guide {
     else this.#wait();
   }
 
-  /** @param {boolean} isText whether the token is of the text @param {object | null} aside the channel of what follows, which then is none */
+  /**
+   * @param {boolean} isText whether the token is of the text
+   * @param {object | null} aside the channel of what follows, which then is none
+   */
   take(id, isText, aside) {
     if (aside) return this.#free();
     if (isText && this.#breaks.get(id) <= this.#room) {
@@ -106,7 +111,9 @@ export class Guide {
     this.#wait();
   }
 
-  /** Finds out what may follow, for so many milliseconds; then it is not behind any more, or goes on with the next call. */
+  /**
+   * Finds out what may follow, for so many milliseconds; then it is not behind any more, or goes on with the next call.
+   */
   pursue(ms) {
     const end = performance.now() + ms;
     do {

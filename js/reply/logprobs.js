@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a model thinks of tokens: a log-softmax of its logits. Math.exp and Math.log differ between browsers in the last bit; these are the engine's
-// own (src/base/num.c), step for step, so that the numbers are the same everywhere. Here and not there, since few replies ask for them.
+// What a model thinks of tokens: a log-softmax of its logits. Math.exp and Math.log differ between browsers in the last
+// bit; these are the engine's own (src/base/num.c), step for step, so that the numbers are the same everywhere. Here
+// and not there, since few replies ask for them.
 
 const [LN2_HI, LN2_LO, LOG2E] = [0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634];
 /** Added to a number it rounds it to a whole one. */
@@ -76,6 +77,9 @@ export function logprobs(row, id, n) {
 
 /** The same with texts, as Logprob of index.d.ts has them. @param {import('../engine/engine.js').Engine} engine */
 export function thoughtOf(engine, row, id, n) {
-  const [own, ...top] = logprobs(row.subarray(0, engine.facts.tokens), id, n).map((one) => ({ ...one, text: engine.detokenize([one.id]) }));
+  const [own, ...top] = logprobs(row.subarray(0, engine.facts.tokens), id, n).map((one) => ({
+    ...one,
+    text: engine.detokenize([one.id]),
+  }));
   return { ...own, top };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The texts that mark the parts of a conversation. Families of models have marks of their own; which of them a model has, the engine knows by its
-// architecture (info.marks, src/load/architecture.c).
+// The texts that mark the parts of a conversation. Families of models have marks of their own; which of them a model
+// has, the engine knows by its architecture (info.marks, src/load/architecture.c).
 
 /**
  * @typedef {object} Marks

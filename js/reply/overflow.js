@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What is left out of a conversation that outgrows its context: its oldest turns, whole ones, two fifths of a context at once, since each time the
-// model reads everything else anew. It follows from the conversation alone, so that the next reply to it leaves out the same.
+// What is left out of a conversation that outgrows its context: its oldest turns, whole ones, two fifths of a context
+// at once, since each time the model reads everything else anew. It follows from the conversation alone, so that the
+// next reply to it leaves out the same.
 
 /** Shares of the context: what is left for the reply, unless that is to be shorter, and what is left out at a time. */
 const REPLY = 0.2;
 const PART = 0.4;
 
 const isMedium = ({ type }) => type !== 'text';
-const mediaIn = (messages) => messages.reduce((sum, { content }) => sum + (typeof content === 'string' ? 0 : content.filter(isMedium).length), 0);
+const mediaIn = (messages) =>
+  messages.reduce((sum, { content }) => sum + (typeof content === 'string' ? 0 : content.filter(isMedium).length), 0);
 
 /** The first of `n` places whose prompt is short enough, which later ones are too; the last where none is. */
 async function firstOf(n, isShort) {
@@ -21,7 +23,8 @@ async function firstOf(n, isShort) {
 }
 
 /**
- * The prompt of a conversation, or of its end with the system's messages before it. `dropped`: how many messages were left out.
+ * The prompt of a conversation, or of its end with the system's messages before it. `dropped`: how many messages were
+ * left out.
  * @param {import('./chat.js').Prompt} whole of all messages
  * @param {{messages: any[], media: any[]}} asked media: those of all messages, in order
  * @param {{contextSize: number, maxTokens?: number}} room
@@ -34,7 +37,8 @@ export async function promptThatFits(whole, { messages, media }, { contextSize, 
   if (excess <= 0 || turns.length === 0) return { ...whole, dropped: 0 };
   const part = PART * contextSize;
   const most = whole.ids.length - part * Math.ceil(excess / part);
-  const from = (at) => promptOf([...messages.slice(0, first), ...messages.slice(at)], media.slice(mediaIn(messages.slice(0, at))));
+  const from = (at) =>
+    promptOf([...messages.slice(0, first), ...messages.slice(at)], media.slice(mediaIn(messages.slice(0, at))));
   const turn = turns[await firstOf(turns.length, async (i) => (await from(turns[i])).ids.length <= most)];
   return { ...await from(turn), dropped: turn - first };
 }

@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: MIT
-// Where images and videos stand in a prompt. Templates write one triple of marks for each; that of a video becomes one for each pair of its frames,
-// labelled with its time, and behind the tokenizer each pad becomes as many as the medium has tokens. Typed text makes no marks (chat.js).
+// Where images and videos stand in a prompt. Templates write one triple of marks for each; that of a video becomes one
+// for each pair of its frames, labelled with its time, and behind the tokenizer each pad becomes as many as the medium
+// has tokens. Typed text makes no marks (chat.js).
 
 import { QuernError } from '../shared/errors.js';
 
-/** One medium in a prompt, as templates write it. @param {import('./marks.js').Marks} marks @param {'image' | 'video'} kind */
+/**
+ * One medium in a prompt, as templates write it.
+ * @param {import('./marks.js').Marks} marks
+ * @param {'image' | 'video'} kind
+ */
 const triple = ({ pads, around: [before, behind] }, kind) => before + pads[kind] + behind;
 
-/** The kinds of the pads in a text, in their order. @param {import('./marks.js').Marks} marks @returns {('image' | 'video')[]} */
+/**
+ * The kinds of the pads in a text, in their order.
+ * @param {import('./marks.js').Marks} marks
+ * @returns {('image' | 'video')[]}
+ */
 function kindsIn(text, { pads: { image, video } }) {
-  return text.split(image).flatMap((part, i) => [...(i ? ['image'] : []), ...part.split(video).slice(1).map(() => 'video')]);
+  return text.split(image).flatMap((part, i) => [
+    ...(i ? ['image'] : []),
+    ...part
+      .split(video)
+      .slice(1)
+      .map(() => 'video'),
+  ]);
 }
 
 const WORDS = { image: 'images', video: 'videos' };
 
 /**
  * A medium as the prompt needs it: an image is one step, a video a step for each pair of frames.
- * @typedef {{kind: 'image' | 'video', tokens: number, labels: string[]}} Seen tokens: of each step; labels: those of a video's steps
+ * @typedef {{kind: 'image' | 'video', tokens: number, labels: string[]}} Seen tokens: of each step; labels: those of a
+ *   video's steps
  */
 
 const NAMES = { image: 'Picture', video: 'Video' };
@@ -58,7 +74,9 @@ export class Places {
 
   /** Of each step. */
   get #steps() {
-    return this.order.flatMap(({ kind, tokens, labels }) => Array.from({ length: kind === 'image' ? 1 : labels.length }, () => tokens));
+    return this.order.flatMap(({ kind, tokens, labels }) =>
+      Array.from({ length: kind === 'image' ? 1 : labels.length }, () => tokens),
+    );
   }
 
   /**
@@ -76,26 +94,40 @@ export class Places {
   }
 
   /**
-   * Contents as built-in ChatML writes them, parts one behind the other; with `numbered` as Qwen3-VL's template does for `add_vision_id`.
+   * Contents as built-in ChatML writes them, parts one behind the other; with `numbered` as Qwen3-VL's template does
+   * for `add_vision_id`.
    * @returns {(content: string | {type: string, text?: string}[]) => string} for one content after the other
    */
   speller(numbered) {
     const counts = { image: 0, video: 0 };
-    const spell = ({ type, text }) => (type === 'text' ? text : (numbered ? `${NAMES[type]} ${++counts[type]}: ` : '') + triple(this.#marks, type));
+    const spell = ({ type, text }) =>
+      type === 'text' ? text : (numbered ? `${NAMES[type]} ${++counts[type]}: ` : '') + triple(this.#marks, type);
     return (content) => (typeof content === 'string' ? content : content.map(spell).join(''));
   }
 
   /** A rendered prompt with each video's triple replaced by those of its pairs. */
   fill(text) {
     checkPlaces(text, this.#seen, this.#marks);
-    const waiting = { image: this.#seen.filter(({ kind }) => kind === 'image'), video: this.#seen.filter(({ kind }) => kind === 'video') };
+    const waiting = {
+      image: this.#seen.filter(({ kind }) => kind === 'image'),
+      video: this.#seen.filter(({ kind }) => kind === 'video'),
+    };
     this.order = kindsIn(text, this.#marks).map((kind) => waiting[kind].shift());
     const clip = triple(this.#marks, 'video');
-    const pairs = this.order.filter(({ kind }) => kind === 'video').map(({ labels }) => labels.map((label) => label + clip).join(''));
-    return text.split(clip).map((part, i) => part + (pairs[i] ?? '')).join('');
+    const pairs = this.order
+      .filter(({ kind }) => kind === 'video')
+      .map(({ labels }) => labels.map((label) => label + clip).join(''));
+    return text
+      .split(clip)
+      .map((part, i) => part + (pairs[i] ?? ''))
+      .join('');
   }
 
-  /** The prompt's ids with as many pads for each step as it has tokens. @param {Int32Array} ids @returns {Int32Array} */
+  /**
+   * The prompt's ids with as many pads for each step as it has tokens.
+   * @param {Int32Array} ids
+   * @returns {Int32Array}
+   */
   grow(ids) {
     const steps = this.#steps;
     const all = new Int32Array(ids.length - steps.length + this.tokens);

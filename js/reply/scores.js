@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The logits of every token of a text: a sequence of its own that is computed behind all replies, and looked at after each step.
+// The logits of every token of a text: a sequence of its own that is computed behind all replies, and looked at after
+// each step.
 
 export class Scores {
   #prompt;
@@ -10,7 +11,10 @@ export class Scores {
   /** Of its sequence. @type {{cacheScope?: number, guest?: number, priority: 'background'}} */
   place;
 
-  /** @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its images once it begins @param {number} width of a row */
+  /**
+   * @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its images once it begins
+   * @param {number} width of a row
+   */
   constructor(prompt, width, { cacheScope, guest } = /** @type {{cacheScope?: number, guest?: number}} */ ({})) {
     this.place = { cacheScope, guest, priority: 'background' };
     this.#prompt = prompt;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A call whose arguments stand between tags, as the templates of Qwen3-Coder and Qwen3.5 have them: <function=NAME>, for each argument
-// <parameter=KEY>, a line end, the value, a line end, </parameter>, and </function>. It is told as the JSON of its arguments, while it is written.
+// A call whose arguments stand between tags, as the templates of Qwen3-Coder and Qwen3.5 have them: <function=NAME>,
+// for each argument <parameter=KEY>, a line end, the value, a line end, </parameter>, and </function>. It is told as
+// the JSON of its arguments, while it is written.
 //
-// A value is a text, whose meaning the tool's schema says: where only a string can be, it is that string; else what it is as JSON, if the schema
-// allows that, and Python's None, True and False, which templates write into histories; else the text. src/grammar/schema/tagged.c holds replies
-// to texts that mean what the schema allows.
+// A value is a text, whose meaning the tool's schema says: where only a string can be, it is that string; else what it
+// is as JSON, if the schema allows that, and Python's None, True and False, which templates write into histories; else
+// the text. src/grammar/schema/tagged.c holds replies to texts that mean what the schema allows.
 
 import { isObject, isRecord } from '../shared/kinds.js';
 import { parsed } from '../shared/raw-json.js';
@@ -39,10 +40,16 @@ function left(schema, own, look) {
 
 function ownTypes({ type, const: value, enum: values }) {
   const named = type === undefined ? ANY : union([type].flat().map((name) => TYPES[name] ?? ANY));
-  return named & (value === undefined ? ANY : typeOf(value)) & (Array.isArray(values) ? union(values.map(typeOf)) : ANY);
+  return (
+    named & (value === undefined ? ANY : typeOf(value)) & (Array.isArray(values) ? union(values.map(typeOf)) : ANY)
+  );
 }
 
-/** @param {object | undefined} parameters of a tool @param {string} key @returns {number} a bit for each type that may be there */
+/**
+ * @param {object | undefined} parameters of a tool
+ * @param {string} key
+ * @returns {number} a bit for each type that may be there
+ */
 function typesOf(parameters, key) {
   const look = { root: parameters, left: MOST_SCHEMAS };
   const ofMember = ({ properties, patternProperties, additionalProperties }) => {
@@ -63,7 +70,8 @@ function jsonOf(text, types) {
   const json = WORDS[WORD.exec(text)?.[1]] ?? text;
   const value = parsed(json);
   if (value === undefined) return JSON.stringify(text);
-  const isMeant = typeof value === 'string' ? !(types & TYPES.string) : types & typeOf(value) || !(types & TYPES.string);
+  const isMeant =
+    typeof value === 'string' ? !(types & TYPES.string) : types & typeOf(value) || !(types & TYPES.string);
   return isMeant ? json.trim() : JSON.stringify(text);
 }
 
@@ -99,7 +107,10 @@ export class TaggedCall {
     this.#parametersOf = parametersOf;
   }
 
-  /** @param {string} piece @returns {{name?: string, text: string}} what it tells: whose call this is, and a piece of its arguments */
+  /**
+   * @param {string} piece
+   * @returns {{name?: string, text: string}} what it tells: whose call this is, and a piece of its arguments
+   */
   take(piece) {
     this.#text += piece;
     this.#rest += piece;

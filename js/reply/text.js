@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What becomes of the tokens of a reply: which of them are no text but thinking, say, where a stop text ends it, and what must
-// be held back until it is known to be neither. The pieces in which a text arrives never change the outcome.
+// What becomes of the tokens of a reply: which of them are no text but thinking, say, where a stop text ends it, and
+// what must be held back until it is known to be neither. The pieces in which a text arrives never change the outcome.
 
 /**
- * A part of a reply that is no text: the marks around it, as texts or as the ids that a vocabulary has for them, and the type of its events, which is
- * its name in the result. What `begin` makes takes its pieces instead, and says in the end which of them were text after all (calls.js). `gap`: the
- * line ends before it are none of the text.
- * @typedef {{open: any, close: any, type: string, gap?: string, begin?: (emit: (event: object) => void, parts: object) => Aside}} Channel
+ * A part of a reply that is no text: the marks around it, as texts or as the ids that a vocabulary has for them, and
+ * the type of its events, which is its name in the result. What `begin` makes takes its pieces instead, and says in the
+ * end which of them were text after all (calls.js). `gap`: the line ends before it are none of the text.
+ * @typedef {{open: any, close: any, type: string, gap?: string, begin?: (emit: (event: object) => void, parts: object)
+ *   => Aside}} Channel
  */
 
-/** With it a gap is a stop text that no text has: because of that line ends are held back, which are none of the text where a channel begins. */
+/**
+ * With it a gap is a stop text that no text has: because of that line ends are held back, which are none of the text
+ * where a channel begins.
+ */
 const NEVER = '\ud800';
 
 /** A text without as many line ends at its end as a gap has. */
@@ -28,7 +32,9 @@ export class StopFilter {
     this.#stops = stops;
   }
 
-  /** @returns {{text: string, stopped?: string}} what is safe to show; with a stop text in `stopped`, all there will be */
+  /**
+   * @returns {{text: string, stopped?: string}} what is safe to show; with a stop text in `stopped`, all there will be
+   */
   push(text) {
     this.#held += text;
     const { start, stop } = this.#firstMatch();
@@ -50,7 +56,10 @@ export class StopFilter {
     return rest;
   }
 
-  /** The stop text that is complete first, as if the text came letter by letter, the longest of those, and where it starts. */
+  /**
+   * The stop text that is complete first, as if the text came letter by letter, the longest of those, and where it
+   * starts.
+   */
   #firstMatch() {
     /** @type {{start: number, end: number, stop?: string}} */
     let first = { start: -1, end: Infinity };
@@ -96,8 +105,8 @@ class Trimmed {
  */
 
 /**
- * The channels of a reply. The model marks where one begins and ends by two tokens, which are told by their ids: the same
- * letters spelled by other tokens are text.
+ * The channels of a reply. The model marks where one begins and ends by two tokens, which are told by their ids: the
+ * same letters spelled by other tokens are text.
  */
 export class ReplyText {
   #channels;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tools in a conversation: what callers may pass, checked, and what templates make of it. They want tools and calls as the OpenAI API has them; for a
-// file without a template Qwen3's own form is here. A file of its own in the package, which comes with the first conversation that has tools.
+// Tools in a conversation: what callers may pass, checked, and what templates make of it. They want tools and calls as
+// the OpenAI API has them; for a file without a template Qwen3's own form is here. A file of its own in the package,
+// which comes with the first conversation that has tools.
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { Calls, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
@@ -10,13 +11,18 @@ import { RawJson, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.
 /** Tools, calls of a message, letters of an id, letters (as JSON) and depth of what a tool or a call says. */
 const MOST = { tools: 128, calls: MOST_CALLS, id: 256, letters: 2 ** 20, depth: MOST_DEPTH };
 
-/** What JSON and templates write without quotes of their own: no white space, control characters, quotes or backslashes. */
+/**
+ * What JSON and templates write without quotes of their own: no white space, control characters, quotes or backslashes.
+ */
 const NAME = /^[^\p{C}\p{Z}"'\\`]{1,64}$/u;
 
 const isName = (value) => (typeof value === 'string' && NAME.test(value) ? null
   : 'must be a name of 1 to 64 letters, without spaces, quotes, backslashes and control characters');
 
-const isId = (value) => (typeof value === 'string' && value !== '' && value.length <= MOST.id ? null : `must be a text of 1 to ${MOST.id} letters`);
+const isId = (value) =>
+  typeof value === 'string' && value !== '' && value.length <= MOST.id
+    ? null
+    : `must be a text of 1 to ${MOST.id} letters`;
 
 /** An object as JSON knows them, small enough to be read. */
 function isSmall(value) {
@@ -34,7 +40,12 @@ function isWritten(value) {
 
 const isGiven = (value) => (typeof value === 'string' ? isWritten(value) : isSmall(value));
 
-const TOOL = { name: isName, description: (value) => (typeof value === 'string' ? null : 'must be a string'), parameters: isSmall, json: isWritten };
+const TOOL = {
+  name: isName,
+  description: (value) => (typeof value === 'string' ? null : 'must be a string'),
+  parameters: isSmall,
+  json: isWritten,
+};
 const CALL = { id: isId, name: isName, arguments: isGiven };
 
 /** A copy of the fields that are there; null counts as not given. */
@@ -68,9 +79,17 @@ function toolsOf(tools, oddName) {
   const odd = list.findIndex(({ parameters }) => (parameters?.type ?? 'object') !== 'object');
   if (odd >= 0) throw badParam(`options.tools[${odd}].parameters.type`, "must be 'object': arguments are one");
   const strange = oddName ? list.findIndex(({ name }) => name.includes(oddName)) : -1;
-  if (strange >= 0) throw badParam(`options.tools[${strange}].name`, `must not have '${oddName}' in it, which ends names in calls of this model`);
-  return list.map(({ name, description, parameters = NOTHING, json }) => (
-    { name, ...(description !== undefined && { description }), parameters, json }));
+  if (strange >= 0)
+    throw badParam(
+      `options.tools[${strange}].name`,
+      `must not have '${oddName}' in it, which ends names in calls of this model`,
+    );
+  return list.map(({ name, description, parameters = NOTHING, json }) => ({
+    name,
+    ...(description !== undefined && { description }),
+    parameters,
+    json,
+  }));
 }
 
 /** A tool as templates want it: as its JSON says, where there is some. */
@@ -87,7 +106,9 @@ function argumentsOf(tool) {
   const lacks = (keyword) => !Object.hasOwn(tool.parameters, keyword);
   const text = writtenParameters(tool) ?? JSON.stringify(tool.parameters);
   const members = [
-    lacks('type') && '"type":"object"', text.trim().slice(1, -1).trim(), lacks('properties') && lacks('$ref') && '"properties":{}',
+    lacks('type') && '"type":"object"',
+    text.trim().slice(1, -1).trim(),
+    lacks('properties') && lacks('$ref') && '"properties":{}',
   ];
   return `{${members.filter(Boolean).join(',')}}`;
 }
@@ -95,7 +116,8 @@ function argumentsOf(tool) {
 /**
  * What calls are limited to (src/grammar/calls.h); text '': nothing can be called.
  * @param {{tools?: any, toolChoice?: any}} options
- * @param {{before: (name: string) => string, after: string, grammar?: string, oddName?: string}} form a row of FORMS (calls.js)
+ * @param {{before: (name: string) => string, after: string, grammar?: string, oddName?: string}} form a row of FORMS
+ *   (calls.js)
  * @returns {{choice: 'auto' | 'required' | 'none', text: string, names: string[], kind: string}} kind: of grammar
  */
 export function callLimits({ tools = [], toolChoice }, { before, after, grammar: kind, oddName }) {
@@ -115,11 +137,17 @@ function choiceOf(choice, all) {
   if (choice == null || choice === 'auto' || choice === 'none') return { choice: choice ?? 'auto', names: all };
   const asked = choice === 'required' ? { names: all, required: true } : isRecord(choice) ? choice : {};
   const { name, names = [name], required = name !== undefined } = asked;
-  const isChoice = Array.isArray(names) && names.every((one) => typeof one === 'string') && typeof required === 'boolean';
-  if (!isChoice) throw badParam('options.toolChoice', "must be 'auto', 'none', 'required', { name } or { names, required }");
+  const isChoice =
+    Array.isArray(names) && names.every((one) => typeof one === 'string') && typeof required === 'boolean';
+  if (!isChoice)
+    throw badParam('options.toolChoice', "must be 'auto', 'none', 'required', { name } or { names, required }");
   if (all.length === 0) throw badParam('options.toolChoice', 'needs tools to choose from');
   const isThere = names.length > 0 && names.every((one) => all.includes(one));
-  if (!isThere) throw badParam(`options.toolChoice.${name === undefined ? 'names' : 'name'}`, 'names no tool, or one that is not there');
+  if (!isThere)
+    throw badParam(
+      `options.toolChoice.${name === undefined ? 'names' : 'name'}`,
+      'names no tool, or one that is not there',
+    );
   return { choice: required ? 'required' : 'auto', names };
 }
 
@@ -130,9 +158,14 @@ const isMedium = ({ type }) => type !== 'text';
 /** An assistant's message with its calls. */
 function callsOf({ role, toolCalls, ...message }, path) {
   if (role !== 'assistant') throw badParam(`${path}.toolCalls`, "are there in an assistant's message only");
-  const calls = listOf(toolCalls, `${path}.toolCalls`, MOST.calls, (call, at) => checked(call, CALL, at, ['id', 'name', 'arguments']));
-  const all = calls.map(({ id, name, arguments: given }) => (
-    { id, type: 'function', function: { name, arguments: typeof given === 'string' ? new RawJson(given) : given } }));
+  const calls = listOf(toolCalls, `${path}.toolCalls`, MOST.calls, (call, at) =>
+    checked(call, CALL, at, ['id', 'name', 'arguments']),
+  );
+  const all = calls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: typeof given === 'string' ? new RawJson(given) : given },
+  }));
   return { ...message, role, ...(all.length && { tool_calls: all }) };
 }
 
@@ -163,11 +196,13 @@ function messagesOf(messages) {
   for (let i = 0; i < messages.length;) {
     const path = `messages[${i}]`;
     const message = messages[i++];
-    if (message.role === 'tool') throw badParam(path, 'is a result of no call: it must follow the message with its call');
+    if (message.role === 'tool')
+      throw badParam(path, 'is a result of no call: it must follow the message with its call');
     const { toolCallId: _, toolCalls: __, ...said } = message.toolCalls == null ? message : callsOf(message, path);
     all.push(said);
     const results = [];
-    for (; said.tool_calls && messages[i]?.role === 'tool'; i++) results.push({ ...messages[i], path: `messages[${i}]` });
+    for (; said.tool_calls && messages[i]?.role === 'tool'; i++)
+      results.push({ ...messages[i], path: `messages[${i}]` });
     all.push(...inOrder(results, said.tool_calls));
   }
   return all;
@@ -175,15 +210,18 @@ function messagesOf(messages) {
 
 // --- without a template ---
 
-const BEFORE = '# Tools\n\nYou may call one or more functions to assist with the user query.\n\n'
-  + 'You are provided with function signatures within <tools></tools> XML tags:\n<tools>';
-const AFTER = '\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n'
-  + '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
+const BEFORE =
+  '# Tools\n\nYou may call one or more functions to assist with the user query.\n\n' +
+  'You are provided with function signatures within <tools></tools> XML tags:\n<tools>';
+const AFTER =
+  '\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n' +
+  '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
 
 /** JSON as Python writes it. */
 const pythonic = (value) => spaced(jsonText(value));
 
-const callText = ({ function: { name, arguments: given } }) => `<tool_call>\n{"name": "${name}", "arguments": ${pythonic(given)}}\n</tool_call>`;
+const callText = ({ function: { name, arguments: given } }) =>
+  `<tool_call>\n{"name": "${name}", "arguments": ${pythonic(given)}}\n</tool_call>`;
 
 /** Texts one behind the other; parts, where some of them have images. */
 const joined = (...pieces) => (pieces.every((piece) => typeof piece === 'string') ? pieces.join('')
@@ -194,14 +232,21 @@ function spelled(messages, list) {
   const all = [];
   for (const { role, content, tool_calls: calls, ...more } of messages) {
     const result = joined('<tool_response>\n', content, '\n</tool_response>');
-    if (role !== 'tool') all.push({ ...more, role, content: calls ? [...(content ? [content] : []), ...calls.map(callText)].join('\n') : content });
+    if (role !== 'tool')
+      all.push({
+        ...more,
+        role,
+        content: calls ? [...(content ? [content] : []), ...calls.map(callText)].join('\n') : content,
+      });
     else if (all.at(-1)?.isResult) all.at(-1).content = joined(all.at(-1).content, '\n', result);
     else all.push({ role: 'user', content: result, isResult: true });
   }
   if (!list) return all;
   const about = `${BEFORE}${list.map((tool) => `\n${pythonic(tool)}`).join('')}${AFTER}`;
   const [{ role, content }] = all;
-  return role === 'system' ? [{ role, content: `${content}\n\n${about}` }, ...all.slice(1)] : [{ role: 'system', content: about }, ...all];
+  return role === 'system'
+    ? [{ role, content: `${content}\n\n${about}` }, ...all.slice(1)]
+    : [{ role: 'system', content: about }, ...all];
 }
 
 /** The tools of one conversation. */
@@ -215,7 +260,8 @@ export class Tools {
   #given;
 
   /**
-   * @param {object[]} messages as the page has checked them @param {{tools?: any, toolChoice?: any, continue?: boolean}} options
+   * @param {object[]} messages as the page has checked them
+   * @param {{tools?: any, toolChoice?: any, continue?: boolean}} options
    * @param {typeof import('./calls.js').FORMS.json} form of the model's calls
    */
   constructor(messages, { tools = [], toolChoice, continue: goesOn = false }, form) {
@@ -224,12 +270,16 @@ export class Tools {
     choiceOf(toolChoice, [...byName.keys()]);
     this.#given = messages;
     this.messages = messagesOf(messages);
-    if (goesOn && this.messages.at(-1).tool_calls) throw badParam('messages', 'must end with a message without calls to be continued');
+    if (goesOn && this.messages.at(-1).tool_calls)
+      throw badParam('messages', 'must end with a message without calls to be continued');
     this.list = all.length ? all.map(shown) : undefined;
     this.channels = all.length ? [channelOf(form, byName)] : [];
   }
 
-  /** Images and videos of the messages as given, in the order in which they stand here: results may have changed places. @param {any[]} media */
+  /**
+   * Images and videos of the messages as given, in the order in which they stand here: results may have changed places.
+   * @param {any[]} media
+   */
   arranged(media) {
     const waiting = [...media];
     const count = (content) => (typeof content === 'string' ? 0 : content.filter(isMedium).length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a public call fails. Its error may have come by a message from the worker, with a stack that says nothing of who called: it gets the call's.
-// A name that is another program's, or misspelt, gets the words that say ours, which are fetched then only (foreign.js).
+// How a public call fails. Its error may have come by a message from the worker, with a stack that says nothing of who
+// called: it gets the call's. A name that is another program's, or misspelt, gets the words that say ours, which are
+// fetched then only (foreign.js).
 
 import { QuernError } from './errors.js';
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Time as downloads, deadlines and the watchdog see it. What waits takes a clock, so that tests can play it: `now()` in milliseconds
-// since 1970, `after(ms, work)` which returns how to cancel it, `online()`, `visible()`, and `random()` for jitter.
+// Time as downloads, deadlines and the watchdog see it. What waits takes a clock, so that tests can play it: `now()` in
+// milliseconds since 1970, `after(ms, work)` which returns how to cancel it, `online()`, `visible()`, and `random()`
+// for jitter.
 //
-// Silence and deadlines are measured in the time during which our own timers ran, in ticks (`every`): a machine that slept, or a page that
-// the browser froze in the background, comes back with one late tick, which counts as one tick and not as hours without data.
+// Silence and deadlines are measured in the time during which our own timers ran, in ticks (`every`): a machine that
+// slept, or a page that the browser froze in the background, comes back with one late tick, which counts as one tick
+// and not as hours without data.
 
 import { abortError } from './errors.js';
 

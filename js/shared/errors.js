@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Every failure that leaves the library: one class with a stable code, a sentence that says what and where, and a
-// hint that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire), where they get their hints: a
-// worker is built without these sentences.
+// Every failure that leaves the library: one class with a stable code, a sentence that says what and where, and a hint
+// that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire), where they get
+// their hints: a worker is built without these sentences.
 
 import { hintOf } from './hints.js';
 import { HOST } from './host.js';
 
-const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung',
-  'engine/lost']);
+const RETRYABLE = new Set([
+  'net/offline',
+  'net/unreachable',
+  'net/truncated',
+  'net/stalled',
+  'net/changed',
+  'mem/load',
+  'engine/hung',
+  'engine/lost',
+]);
 
-/** What steers a terminal, or shows text in another order than it has: control characters, controls of direction, odd line ends. */
+/**
+ * What steers a terminal, or shows text in another order than it has: control characters, controls of direction, odd
+ * line ends.
+ */
 const STEERING = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\p{Bidi_Control}\u2028\u2029]/gu;
 
 /** Text from elsewhere that only shows, piece by piece the same as at once. Lines and tabs stay. */
@@ -24,7 +35,8 @@ export class QuernError extends Error {
   /**
    * @param {string} code
    * @param {string} message
-   * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown, hint?: string}} [options] hint: instead of the code's
+   * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown, hint?: string}} [options] hint:
+   *   instead of the code's
    */
   constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause, hint } = {}) {
     super(harmless(String(message)), cause === undefined ? undefined : { cause });
@@ -47,13 +59,17 @@ export class QuernError extends Error {
 /** Whether an error is one of ours and of this group. */
 export const isOf = (group, error) => error instanceof QuernError && error.code.startsWith(`${group}/`);
 
-/** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. @param {object} [more] for `detail` */
+/**
+ * A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`.
+ * @param {object} [more] for `detail`
+ */
 export function badParam(path, problem, more) {
   return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path, ...more } });
 }
 
 /** A name that is none here, beside those that are (called.js says which of them is meant). @param {string[]} known */
-export const unknownName = (path, known, what = 'option') => badParam(path, `is not ${what === 'option' ? 'an' : 'a'} ${what} here`, { known });
+export const unknownName = (path, known, what = 'option') =>
+  badParam(path, `is not ${what === 'option' ? 'an' : 'a'} ${what} here`, { known });
 
 export function abortError() {
   return new DOMException('The work was aborted.', 'AbortError');
@@ -62,12 +78,18 @@ export function abortError() {
 /** What Emscripten throws out of a call that waits for a thread, when it notices that one has crashed. */
 const THREAD_CRASHED = 'unwind';
 
-/** An error that is none of ours: memory that was not given, else a bug or a crash, after which the engine must not be entered again. */
+/**
+ * An error that is none of ours: memory that was not given, else a bug or a crash, after which the engine must not be
+ * entered again.
+ */
 function foreign(error, phase) {
   const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const text = error === THREAD_CRASHED ? 'one of its threads has ended' : said.slice(0, 200);
   if (error instanceof RangeError && /alloc|array length|string length/i.test(text)) {
-    return new QuernError('mem/load', `This ${HOST} has not enough memory for this (${text}).`, { phase, cause: error });
+    return new QuernError('mem/load', `This ${HOST} has not enough memory for this (${text}).`, {
+      phase,
+      cause: error,
+    });
   }
   return new QuernError('engine/trap', `The engine crashed (${text}).`, { phase, cause: error });
 }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Which files of a folder make up a model, and the order in which the engine takes them: what describes it, then its weights.
-// Here names decide, since nobody wants to read a folder's every file; in the engine a file's bytes do. Names are paths, since files in folders
-// below count too, and what a folder below calls its own config.json is not the model's.
+// Which files of a folder make up a model, and the order in which the engine takes them: what describes it, then its
+// weights. Here names decide, since nobody wants to read a folder's every file; in the engine a file's bytes do. Names
+// are paths, since files in folders below count too, and what a folder below calls its own config.json is not the
+// model's.
 
 import { badParam } from './errors.js';
 
 export const INDEX = 'model.safetensors.index.json';
 /** What only models with vision have beside it, and their template, which older exports keep apart. */
-export const SEEING = ['processor_config.json', 'preprocessor_config.json', 'video_preprocessor_config.json', 'chat_template.json'];
+export const SEEING = [
+  'processor_config.json',
+  'preprocessor_config.json',
+  'video_preprocessor_config.json',
+  'chat_template.json',
+];
 
 /** A chat template in a file of its own; it comes before all others that say one, and counts. */
 export const TEMPLATE = 'chat_template.jinja';
@@ -23,8 +29,17 @@ export const SENTENCES = 'sentence_bert_config.json';
 export const BELOW = ['additional_chat_templates', '1_Pooling'];
 
 export const DESCRIPTIONS = [
-  'config.json', 'generation_config.json', TEMPLATE, TOOLS_TEMPLATE, ...SEEING, 'tokenizer_config.json', 'tokenizer.json',
-  MODULES, POOLING, SENTENCES, INDEX,
+  'config.json',
+  'generation_config.json',
+  TEMPLATE,
+  TOOLS_TEMPLATE,
+  ...SEEING,
+  'tokenizer_config.json',
+  'tokenizer.json',
+  MODULES,
+  POOLING,
+  SENTENCES,
+  INDEX,
 ];
 const WEIGHTS = /\.safetensors$/i;
 
@@ -32,7 +47,14 @@ const GGUF = /\.gguf$/i;
 const PART = /-\d{5}-of-(\d{5})\.gguf$/i;
 
 /** What counts beside a GGUF file, which describes its weights itself. */
-const BESIDE_GGUF = ['generation_config.json', TEMPLATE, TOOLS_TEMPLATE, 'chat_template.json', 'tokenizer_config.json', 'tokenizer.json'];
+const BESIDE_GGUF = [
+  'generation_config.json',
+  TEMPLATE,
+  TOOLS_TEMPLATE,
+  'chat_template.json',
+  'tokenizer_config.json',
+  'tokenizer.json',
+];
 
 /** The vocabulary of a qwen3.c checkpoint stands beside it. */
 export const VOCABULARY = '.tokenizer';
@@ -62,7 +84,8 @@ function isOne(names) {
   return models.size === 1 && names.length === Number(PART.exec(names[0])?.[1] ?? 1);
 }
 
-const several = (what) => badParam('source', `has ${what}; give the files of one model, with their folders' names where they have some`);
+const several = (what) =>
+  badParam('source', `has ${what}; give the files of one model, with their folders' names where they have some`);
 
 /** The files that were given, by their paths. */
 class Files {
@@ -95,8 +118,10 @@ class Files {
 
   /** These descriptions, as far as they are there; where the template for tools has its place, all named ones. */
   #described(names, folder) {
-    const below = [...this.#at.keys()].filter((path) => path.startsWith(folder) && NAMED.test(path.slice(folder.length))).sort();
-    return names.flatMap((name) => (name === TOOLS_TEMPLATE ? below : this.#find(name, folder) ?? []));
+    const below = [...this.#at.keys()]
+      .filter((path) => path.startsWith(folder) && NAMED.test(path.slice(folder.length)))
+      .sort();
+    return names.flatMap((name) => (name === TOOLS_TEMPLATE ? below : (this.#find(name, folder) ?? [])));
   }
 
   /** A model's files by their places in the list. */

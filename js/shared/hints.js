@@ -8,7 +8,9 @@ const OTHERS = inNode ? 'programs' : 'tabs';
 
 /** Of servers, by their status. */
 const STATUS = {
-  401: 'Pass headers: { Authorization: \'Bearer …\' } of somebody who may have the file.', 404: 'Check the address.', 429: 'Try again later.',
+  401: "Pass headers: { Authorization: 'Bearer …' } of somebody who may have the file.",
+  404: 'Check the address.',
+  429: 'Try again later.',
 };
 const ALIKE = { 403: 401, 410: 404, 500: 429, 502: 429, 503: 429, 504: 429 };
 
@@ -35,19 +37,25 @@ export const HINTS = {
   'mem/load': `Use a smaller model or a smaller contextSize, or close other ${OTHERS}.`,
   'mem/kv': 'Use a smaller contextSize or start a new conversation.',
   'env/simd': `Use a current version of ${inNode ? 'Node' : 'Chrome, Edge, Firefox or Safari'}.`,
-  'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\', worker-src for the package\'s files (and blob: where '
-    + 'they come from another origin), connect-src for the model\'s host and those that it redirects to, and of trusted-types the name quern.',
-  'env/worker': inNode ? 'Leave quern out of the bundle (Next.js: serverExternalPackages: [\'quern\'], esbuild: --external:quern), or copy '
-    + 'the files of node_modules/quern/dist beside it.'
+  'env/csp':
+    "The page's Content-Security-Policy must allow script-src 'wasm-unsafe-eval', worker-src for the package's files (and blob: where " +
+    "they come from another origin), connect-src for the model's host and those that it redirects to, and of trusted-types the name quern.",
+  'env/worker': inNode
+    ? "Leave quern out of the bundle (Next.js: serverExternalPackages: ['quern'], esbuild: --external:quern), or copy " +
+      'the files of node_modules/quern/dist beside it.'
     : 'Make sure that worker.js, aside.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
-  'env/version': inNode ? 'Use all files of the package from one version.' : 'Reload the page; serve all files of the package from one version.',
+  'env/version': inNode
+    ? 'Use all files of the package from one version.'
+    : 'Reload the page; serve all files of the package from one version.',
   'env/canvas': 'Allow this site to read its canvases, use another browser, or pass pixels (data, width, height).',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
   'engine/hung': 'Load the model again. If it happens again, please report it.',
   'engine/lost': `Load the model again; the ${HOST} may have ended it to save memory.`,
   'engine/disposed': 'Load the model again.',
-  'image/decode': inNode ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads others too; or pass pixels '
-    + '(data, width, height).' : 'Choose another image.',
+  'image/decode': inNode
+    ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads others too; or pass pixels ' +
+      '(data, width, height).'
+    : 'Choose another image.',
   'image/size': 'Make the image smaller, or cut it, or show fewer.',
   'use/busy': 'Try again when a reply has ended.',
   'use/schema': 'Leave out what the message names, or say it otherwise.',
@@ -55,4 +63,5 @@ export const HINTS = {
 };
 
 /** @param {string} code @param {{status?: number}} detail */
-export const hintOf = (code, { status } = {}) => (code === 'net/http' && STATUS[ALIKE[status] ?? status]) || HINTS[code] || '';
+export const hintOf = (code, { status } = {}) =>
+  (code === 'net/http' && STATUS[ALIKE[status] ?? status]) || HINTS[code] || '';

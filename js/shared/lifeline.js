@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a page learns at once that a worker is gone. No event tells when a browser ends a worker (or it ends itself), but a
-// lock that it holds is given back then. Without Web Locks, which insecure and opaque origins lack, the watchdog notices later.
+// How a page learns at once that a worker is gone. No event tells when a browser ends a worker (or it ends itself), but
+// a lock that it holds is given back then. Without Web Locks, which insecure and opaque origins lack, the watchdog
+// notices later.
 
 const request = async (...args) => globalThis.navigator.locks.request(...args);
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The one list of what a model is loaded with, and of what a reply is asked for by numbers and files. From it come the checks
-// of options (page/options.js), the table that an engine is started with (engine/engine.js, src/wasm.c), and the flags of both
-// command lines with their limits and their help (cli/cli-syntax.js, src/cli/cli_args.c). tools/options.mjs writes it for C.
+// The one list of what a model is loaded with, and of what a reply is asked for by numbers and files. From it come the
+// checks of options (page/options.js), the table that an engine is started with (engine/engine.js, src/wasm.c), and the
+// flags of both command lines with their limits and their help (cli/cli-syntax.js, src/cli/cli_args.c).
+// tools/options.mjs writes it for C.
 //
 // Plain data. What a page loads has no flags and no help in it: tools/build.mjs leaves them out.
 
 /**
  * @typedef {object} Row
- * @property {string} kind by which a value is checked (page/options.js), and read where it is a flag's (cli/cli-main.js)
+ * @property {string} kind by which a value is checked (page/options.js), and read where it is a flag's
+ *   (cli/cli-main.js)
  * @property {number} [least] of numbers @property {number} [most] of numbers, or of texts in a list
  * @property {any[]} [names] that there are
  * @property {true | string[]} [engine] what of the engine's table it becomes, where that is not its own name
@@ -31,7 +33,13 @@ export const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 /** How a model gets here. */
 export const FETCH = {
   signal: { kind: 'signal' },
-  headers: { kind: 'headers', flag: 'header', value: "'NAME: VALUE'", text: 'is sent with every request; may be given several times', many: true },
+  headers: {
+    kind: 'headers',
+    flag: 'header',
+    value: "'NAME: VALUE'",
+    text: 'is sent with every request; may be given several times',
+    many: true,
+  },
   forwardHeaders: { kind: 'boolean' },
   store: { kind: 'store', flag: 'store', value: 'FOLDER', text: 'where models from servers are kept' },
   sha256: { kind: 'sha256' },
@@ -47,7 +55,14 @@ export const FETCH = {
 /** Options of load(). */
 export const LOAD = {
   ...FETCH,
-  profile: { kind: 'boolean', engine: true, flag: 'profile', value: '', text: 'shows what each operation costs', native: true },
+  profile: {
+    kind: 'boolean',
+    engine: true,
+    flag: 'profile',
+    value: '',
+    text: 'shows what each operation costs',
+    native: true,
+  },
   contextSize: {
     kind: 'whole', least: 1, most: TOKENS, engine: true, flag: 'context', value: 'N', native: true,
     text: 'positions (tokens) there is room for, replies included',
@@ -56,7 +71,16 @@ export const LOAD = {
     kind: 'bytes', least: 1, most: MOST, engine: true, flag: 'memory', value: 'BYTES', native: true,
     text: 'memory that may be used: 4GB, 4GiB, 512MB or plain bytes',
   },
-  threads: { kind: 'whole', least: 1, most: 64, engine: true, flag: 'threads', value: 'N', text: 'threads that compute', native: true },
+  threads: {
+    kind: 'whole',
+    least: 1,
+    most: 64,
+    engine: true,
+    flag: 'threads',
+    value: 'N',
+    text: 'threads that compute',
+    native: true,
+  },
   variant: {
     kind: 'names', names: ['scalar', 'simd', 'relaxed'], engine: ['scalar'], flag: 'variant', value: 'NAME',
     text: 'kernels: scalar, simd or relaxed',
@@ -67,7 +91,12 @@ export const LOAD = {
     text: 'of the numbers kept per position: f16, q8 or f32',
   },
   quantize: {
-    kind: 'quantize', names: QUANTIZED, engine: ['quantize', 'embeddings'], flag: 'quantize', value: 'TYPE', native: true,
+    kind: 'quantize',
+    names: QUANTIZED,
+    engine: ['quantize', 'embeddings'],
+    flag: 'quantize',
+    value: 'TYPE',
+    native: true,
     text: 'what weights become while they are loaded: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each',
   },
   chunk: {
@@ -75,7 +104,13 @@ export const LOAD = {
     text: 'tokens computed at once while a prompt is read',
   },
   parallel: {
-    kind: 'whole', least: 1, most: 16, engine: true, flag: 'parallel', value: 'N', text: 'replies that are made side by side, 1 to 16 (8)',
+    kind: 'whole',
+    least: 1,
+    most: 16,
+    engine: true,
+    flag: 'parallel',
+    value: 'N',
+    text: 'replies that are made side by side, 1 to 16 (8)',
   },
   kvPositions: {
     kind: 'whole', least: 1, most: TOKENS, engine: true, flag: 'kv-positions', value: 'N',
@@ -92,21 +127,48 @@ export const VISION = {
   maxPixels: pixels('max-pixels', 'of an image, which is reduced to so many (262144)', { engine: true, native: true }),
   minVideoPixels: pixels('min-video-pixels', "of all frames of a video together (the model's own, 4096)"),
   maxVideoPixels: pixels('max-video-pixels', 'of all frames of a video together (524288)', { engine: true }),
-  maxFrames: { kind: 'whole', least: 2, most: 768, flag: 'max-frames', value: 'N', text: 'frames that are taken of a video (16)' },
+  maxFrames: {
+    kind: 'whole',
+    least: 2,
+    most: 768,
+    flag: 'max-frames',
+    value: 'N',
+    text: 'frames that are taken of a video (16)',
+  },
   mediaCacheBytes: { kind: 'bytes', least: 0, most: MOST, engine: ['mediaCache'] },
   maxImagePixels: {
     kind: 'whole', least: 1, most: 100_000_000, flag: 'max-image-pixels', value: 'N',
     text: 'of an image as it comes, before it is reduced (16777216)',
   },
-  maxImages: { kind: 'whole', least: 1, most: 65_536, flag: 'max-images', value: 'N', text: 'images of a request (32)' },
+  maxImages: {
+    kind: 'whole',
+    least: 1,
+    most: 65_536,
+    flag: 'max-images',
+    value: 'N',
+    text: 'images of a request (32)',
+  },
   imageMemoryBytes: {
-    kind: 'bytes', least: 1, most: MOST, flag: 'image-memory', value: 'BYTES', text: 'memory for images that are decoded, together (640MiB)',
+    kind: 'bytes',
+    least: 1,
+    most: MOST,
+    flag: 'image-memory',
+    value: 'BYTES',
+    text: 'memory for images that are decoded, together (640MiB)',
   },
 };
 
 /** Of a reply: what is a number, or has a flag. */
 export const REPLY = {
-  maxTokens: { kind: 'whole', least: 0, most: MOST, flag: 'max-tokens', value: 'N', text: 'longest reply; 0 only reads the prompt', native: true },
+  maxTokens: {
+    kind: 'whole',
+    least: 0,
+    most: MOST,
+    flag: 'max-tokens',
+    value: 'N',
+    text: 'longest reply; 0 only reads the prompt',
+    native: true,
+  },
   temperature: {
     kind: 'between', least: 0, most: 100, flag: 'temperature', value: 'T', native: true,
     text: 'randomness; 0 always takes the likeliest token (0.7, thinking 0.6)',
@@ -115,9 +177,23 @@ export const REPLY = {
     kind: 'above', least: 0, most: 1, flag: 'top-p', value: 'P', native: true,
     text: 'of the likeliest tokens those that have this probability together; 1: all (0.8, thinking 0.95)',
   },
-  topK: { kind: 'whole', least: 0, most: MOST, flag: 'top-k', value: 'N', text: 'so many of the likeliest tokens; 0: all (20)', native: true },
+  topK: {
+    kind: 'whole',
+    least: 0,
+    most: MOST,
+    flag: 'top-k',
+    value: 'N',
+    text: 'so many of the likeliest tokens; 0: all (20)',
+    native: true,
+  },
   minP: {
-    kind: 'between', least: 0, most: 1, flag: 'min-p', value: 'P', text: 'no token less likely than this share of the likeliest (0)', native: true,
+    kind: 'between',
+    least: 0,
+    most: 1,
+    flag: 'min-p',
+    value: 'P',
+    text: 'no token less likely than this share of the likeliest (0)',
+    native: true,
   },
   repeatPenalty: {
     kind: 'above', least: 0, most: 10, flag: 'repeat-penalty', value: 'R', native: true,
@@ -125,15 +201,39 @@ export const REPLY = {
   },
   presencePenalty: { kind: 'between', least: -2, most: 2 },
   frequencyPenalty: { kind: 'between', least: -2, most: 2 },
-  seed: { kind: 'whole', least: 0, most: MOST, flag: 'seed', value: 'S', text: 'the same seed gives the same reply', native: true },
+  seed: {
+    kind: 'whole',
+    least: 0,
+    most: MOST,
+    flag: 'seed',
+    value: 'S',
+    text: 'the same seed gives the same reply',
+    native: true,
+  },
   stop: {
     kind: 'stops', most: 64, letters: 1000, flag: 'stop', value: 'TEXT', many: true, native: true,
     text: 'ends the reply where this text would come; may be given several times',
   },
-  schema: { kind: 'schema', flag: 'schema', value: 'FILE', text: 'the reply is JSON that is valid by this JSON Schema', native: true },
-  grammar: { kind: 'written', flag: 'grammar', value: 'FILE', text: 'the reply is what this GBNF grammar describes', native: true },
+  schema: {
+    kind: 'schema',
+    flag: 'schema',
+    value: 'FILE',
+    text: 'the reply is JSON that is valid by this JSON Schema',
+    native: true,
+  },
+  grammar: {
+    kind: 'written',
+    flag: 'grammar',
+    value: 'FILE',
+    text: 'the reply is what this GBNF grammar describes',
+    native: true,
+  },
   regex: {
-    kind: 'written', flag: 'regex', value: 'PATTERN', text: 'the reply is what this regular expression matches, as a whole', native: true,
+    kind: 'written',
+    flag: 'regex',
+    value: 'PATTERN',
+    text: 'the reply is what this regular expression matches, as a whole',
+    native: true,
   },
   json: { kind: 'boolean', flag: 'json-reply', value: '', text: 'the reply is JSON', native: true },
 };
@@ -143,5 +243,6 @@ const STARTED = ['inspect', 'fileSize', 'files', 'restSize', 'blind', 'visionSiz
 
 /** All of it, in the order of the table that src/wasm.c reads; in C names have underscores (struct quern_options). */
 export const ENGINE = [
-  ...Object.entries({ ...LOAD, ...VISION }).flatMap(([name, { engine = [] }]) => (engine === true ? [name] : engine)), ...STARTED,
+  ...Object.entries({ ...LOAD, ...VISION }).flatMap(([name, { engine = [] }]) => (engine === true ? [name] : engine)),
+  ...STARTED,
 ];

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Names that other programs have for what is here: of options, fields of messages and of tools. A part of foreign.js, which is fetched once a name
-// was refused. Names are compared without underscores, hyphens and case, so only what is called otherwise stands here.
+// Names that other programs have for what is here: of options, fields of messages and of tools. A part of foreign.js,
+// which is fetched once a name was refused. Names are compared without underscores, hyphens and case, so only what is
+// called otherwise stands here.
 
-/** By ours, as far as the call has it: what OpenAI, transformers and transformers.js, llama.cpp, Ollama, the AI SDK, web-llm and wllama say. */
+/**
+ * By ours, as far as the call has it: what OpenAI, transformers and transformers.js, llama.cpp, Ollama, the AI SDK,
+ * web-llm and wllama say.
+ */
 export const SYNONYMS = {
-  maxTokens: 'maxnewtokens maxcompletiontokens maxoutputtokens maxlength maxgenlen npredict numpredict nmaxtokens tokenlimit maxtokenstosample',
+  maxTokens:
+    'maxnewtokens maxcompletiontokens maxoutputtokens maxlength maxgenlen npredict numpredict nmaxtokens tokenlimit maxtokenstosample',
   stop: 'stopsequences stopstrings stopwords stoptokens stops antiprompt reverseprompt',
   repeatPenalty: 'repetitionpenalty penaltyrepeat',
   presencePenalty: 'penaltypresent',
@@ -27,7 +32,8 @@ export const SYNONYMS = {
   cacheScope: 'user cachesalt space',
   onPrefill: 'onprogress progresscallback promptprogress returnprogress',
   generationPrompt: 'addgenerationprompt',
-  contextSize: 'nctx numctx ctxsize contextlength contextwindow contextwindowsize maxmodellen maxseqlen maxcontext nctxtrain',
+  contextSize:
+    'nctx numctx ctxsize contextlength contextwindow contextwindowsize maxmodellen maxseqlen maxcontext nctxtrain',
   parallel: 'nparallel nseqmax numparallel maxnumseqs concurrency slots',
   kvPositions: 'kvcachesize kvsize cachesize',
   store: 'cache usecache cachedir usebrowsercache allowoffline cachemanager modelcache',
@@ -50,13 +56,15 @@ export const SYNONYMS = {
 
 /** What there is no one name for. */
 const SENTENCES = {
-  'what the system says is a message, { role: \'system\', content }': 'system systemprompt systemmessage systeminstruction instructions',
+  "what the system says is a message, { role: 'system', content }":
+    'system systemprompt systemmessage systeminstruction instructions',
   'messages are the first argument': 'messages',
   'the prompt is the first argument': 'prompt',
   'a model is loaded already': 'model modelname',
   'the source is the first argument': 'modelid modelurl modelpath repo url',
   'say it in the source, { repo, file, revision }': 'revision file filename hffile',
-  'every reply is an async iterable: for await (const text of model.chat(…))': 'stream streaming streamer streamoptions',
+  'every reply is an async iterable: for await (const text of model.chat(…))':
+    'stream streaming streamer streamoptions',
   'call as often as you want replies, which are made side by side': 'n numreturnsequences bestof',
   'there is no search by beams': 'numbeams beamsize',
   'there are topP, topK and minP': 'mirostat mirostattau mirostateta typicalp tfsz topa',
@@ -110,7 +118,8 @@ function nearest(name, known) {
 
 /**
  * What is meant by a name that is none here.
- * @param {string} param as the caller wrote it: `options.max_tokens` @param {string[]} known names that are possible in its place
+ * @param {string} param as the caller wrote it: `options.max_tokens`
+ * @param {string[]} known names that are possible in its place
  * @returns {string} '': nobody knows
  */
 export function oursFor(param, known) {

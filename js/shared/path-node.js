@@ -4,11 +4,18 @@
 import { QuernError } from './errors.js';
 
 const REASONS = {
-  ENOENT: 'there is no such file', ENOTDIR: 'it leads through a file', EACCES: 'it may not be read', EPERM: 'it may not be read',
-  ELOOP: 'its links lead in a circle', ENAMETOOLONG: 'it is too long for a path',
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'it leads through a file',
+  EACCES: 'it may not be read',
+  EPERM: 'it may not be read',
+  ELOOP: 'its links lead in a circle',
+  ENAMETOOLONG: 'it is too long for a path',
 };
 
-/** @param {string | {code: string}} why a reason, or what the system says @param {string} [param] what named the path */
+/**
+ * @param {string | {code: string}} why a reason, or what the system says
+ * @param {string} [param] what named the path
+ */
 export function unreadable(path, why, param = 'source') {
   const reason = why.code ? REASONS[why.code] ?? why.code : why;
   return new QuernError('use/param', `'${path.slice(-64)}' cannot be read: ${reason}.`,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The messages between the page and the engine worker: plain objects with a `type`. A request has an `id`, which every answer to it repeats.
+// The messages between the page and the engine worker: plain objects with a `type`. An answer repeats its request's id.
 //
 //   page -> worker                                   worker -> page
 //   load, download  id source options                ready
 //   chat       id messages media options stopped     done      id value
 //   complete   id prompt options                     error     id error
-//   tokenize   id text options                       events    events     ([id, event] each: progress, engine, prefill, text, thinking)
+//   tokenize   id text options                       events    events     ([id, event] each)
 //   detokenize id ids bytes options                  fatal     error      (the engine is dead)
 //   prompt     id messages media options             notice    text       (for the console)
 //   logits     id ids options, or messages too       lifeline  name      (of a lock: see lifeline.js)
@@ -14,12 +14,11 @@
 //   forget     id name
 //   profile, kept, ping   id;   stop  target;   end (Node's alone)
 //
-// Options say whose a request is: `cacheScope`, and `guest`, one of those who share it (worker/turns.js). Messages are all there is: a page that
-// shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
+// Options say whose a request is: `cacheScope`, and `guest`, one of those who share it (worker/turns.js).
 
 /**
- * A medium as the worker gets it. An image has one frame, as the platform has it; a video has several, of which `sample`
- * tells whether all are looked at (null) or how many.
+ * A medium as the worker gets it. An image has one frame, as the platform has it; a video has several, of which
+ * `sample` tells whether all are looked at (null) or how many.
  * @typedef {object} Medium
  * @property {'image' | 'video'} kind
  * @property {any[]} frames
@@ -56,5 +55,8 @@ export const NOTICE = 'notice';
 export const LIFELINE = 'lifeline';
 export const PONG = 'pong';
 
-/** An event of `load` and `download`: a compiled engine (`build`, the caller's `url`, `module`), for `engines` in options of later ones. */
+/**
+ * An event of `load` and `download`: a compiled engine (`build`, the caller's `url`, `module`), for `engines` in
+ * options of later ones.
+ */
 export const ENGINE = 'engine';

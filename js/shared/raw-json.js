@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// JSON that stays the text that it is. What a client has written as JSON goes to a chat template so: numbers keep their text (1.0, 1e-5,
-// 9223372036854775807) and members their order ("10" before "2"), both of which JavaScript's values lose. All texts here have been parsed once, so
-// nothing looks for mistakes again; what walks through them takes time by their length alone, however deep they are.
+// JSON that stays the text that it is. What a client has written as JSON goes to a chat template so: numbers keep their
+// text (1.0, 1e-5, 9223372036854775807) and members their order ("10" before "2"), both of which JavaScript's values
+// lose. All texts here have been parsed once, so nothing looks for mistakes again; what walks through them takes time
+// by their length alone, however deep they are.
 
 import { isObject, isRecord } from './kinds.js';
 import { PART, atOnce, mapParts } from './steps.js';
@@ -55,7 +56,10 @@ export const jsonText = (value) => atOnce(jsonSteps(value));
 
 // --- walking through a text ---
 
-/** Where a string that begins at a place ends: behind its second quote; 0: it does not. @returns {Generator<void, number>} */
+/**
+ * Where a string that begins at a place ends: behind its second quote; 0: it does not.
+ * @returns {Generator<void, number>}
+ */
 export function* stringEnd(text, at) {
   for (let end = at + 1, n = 1; ; n++) {
     end = text.indexOf('"', end);
@@ -80,7 +84,11 @@ function cutOfJson(json, from, at) {
   return isEscape && slash + (json[slash + 1] === 'u' ? 6 : 2) > at ? slash : at;
 }
 
-/** The text that a string's JSON stands for. Throws where it is broken. @param {string} json @returns {Generator<void, string>} */
+/**
+ * The text that a string's JSON stands for. Throws where it is broken.
+ * @param {string} json
+ * @returns {Generator<void, string>}
+ */
 export function* unquoted(json) {
   if (json.length <= PART) return JSON.parse(json);
   const parts = [];
@@ -117,7 +125,8 @@ export function* mapSteps(value, make) {
     const again = function* again(json) { return yield* quoted(yield* make(yield* unquoted(json))); };
     return new RawJson(yield* mapped(value.text, again, (rest) => rest));
   }
-  if (!Array.isArray(value)) return isRecord(value) ? Object.fromEntries(yield* mapSteps(Object.entries(value), make)) : value;
+  if (!Array.isArray(value))
+    return isRecord(value) ? Object.fromEntries(yield* mapSteps(Object.entries(value), make)) : value;
   const parts = [];
   for (const part of value) parts.push(yield* mapSteps(part, make));
   yield;
@@ -125,11 +134,26 @@ export function* mapSteps(value, make) {
 }
 
 /** JSON spaced as Python writes it, and chat templates. */
-export const spaced = (json) => atOnce(mapped(json, function* same(text) { return yield* quoted(yield* unquoted(text)); },
-  (rest) => rest.replace(/[ \t\r\n]+/g, '').replace(/[,:]/g, '$& ')));
+export const spaced = (json) =>
+  atOnce(
+    mapped(
+      json,
+      function* same(text) {
+        return yield* quoted(yield* unquoted(text));
+      },
+      (rest) => rest.replace(/[ \t\r\n]+/g, '').replace(/[,:]/g, '$& '),
+    ),
+  );
 
 /** JSON without white space between its parts. */
-export const dense = (json) => atOnce(mapped(json, (text) => mapParts(text, (part) => part), (rest) => rest.replace(/[ \t\r\n]+/g, '')));
+export const dense = (json) =>
+  atOnce(
+    mapped(
+      json,
+      (text) => mapParts(text, (part) => part),
+      (rest) => rest.replace(/[ \t\r\n]+/g, ''),
+    ),
+  );
 
 /** What stands between the commas of an array or an object. @param {string} json @returns {string[]} */
 export function partsOf(json) {
@@ -151,7 +175,10 @@ export function partsOf(json) {
   return all;
 }
 
-/** The value of an object's member, as it is written; undefined: there is none. Of several the last one counts. @param {string} json */
+/**
+ * The value of an object's member, as it is written; undefined: there is none. Of several the last one counts.
+ * @param {string} json
+ */
 export function memberOf(json, name) {
   const found = partsOf(json).findLast((part) => JSON.parse(part.slice(0, endOfString(part, 0))) === name);
   return found?.slice(endOfString(found, 0)).replace(/^[ \t\r\n]*:/, '').trim();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/** A number that workers share, to be written and awaited by Atomics; undefined where memory cannot be shared. @returns {Int32Array | undefined} */
+/**
+ * A number that workers share, to be written and awaited by Atomics; undefined where memory cannot be shared.
+ * @returns {Int32Array | undefined}
+ */
 export function sharedWord() {
   return typeof SharedArrayBuffer === 'function' ? new Int32Array(new SharedArrayBuffer(4)) : undefined;
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Work on long texts in steps of a millisecond at most, as generators: who has others to let in takes a few at a time (worker/turns.js), who has not
-// takes them at once.
+// Work on long texts in steps of a millisecond at most, as generators: who has others to let in takes a few at a time
+// (worker/turns.js), who has not takes them at once.
 
 /** Letters of a text that are worked on in a step. */
 export const PART = 2 ** 13;
 
-/** The result of some work, whose steps are all taken at once. @template T @param {Iterator<unknown, T, void>} steps @returns {T} */
+/**
+ * The result of some work, whose steps are all taken at once.
+ * @template T
+ * @param {Iterator<unknown, T, void>} steps
+ * @returns {T}
+ */
 export function atOnce(steps) {
   for (;;) {
     const { done, value } = steps.next();

@@ -7,7 +7,9 @@ import { HOST } from './host.js';
 
 const PAGE = 2 ** 16;
 
-/** Bytes that 32-bit addresses reach, less the last page (Emscripten's limit), and what browsers allow to 64-bit ones. */
+/**
+ * Bytes that 32-bit addresses reach, less the last page (Emscripten's limit), and what browsers allow to 64-bit ones.
+ */
 const MAX_MEMORY = { 32: 2 ** 32 - PAGE, 64: 2 ** 34 };
 
 /** More threads than this compete for memory bandwidth instead of sharing the work. */
@@ -51,8 +53,9 @@ export function newMemory(address, initial, maximum) {
 }
 
 /**
- * Whether memories can have more than 4 GiB: the final form of 64-bit addresses, of V8 13.3 and Firefox 134. Older ones do not
- * know the property `address`, and Node 20's and 22's, behind a flag, allow no more memory than 32-bit addresses reach.
+ * Whether memories can have more than 4 GiB: the final form of 64-bit addresses, of V8 13.3 and Firefox 134. Older ones
+ * do not know the property `address`, and Node 20's and 22's, behind a flag, allow no more memory than 32-bit addresses
+ * reach.
  */
 export function hasMemory64() {
   try {
@@ -65,9 +68,9 @@ export function hasMemory64() {
 let trial = 0;
 
 /**
- * Whether relaxed SIMD is there and right. V8's baseline compiler of 2023 (Node 20) swaps the operands of the dot product,
- * one of which counts as unsigned, so a negative one comes out wrong. Modules of the same bytes may share code that was
- * compiled under other flags; hence a new number each time.
+ * Whether relaxed SIMD is there and right. V8's baseline compiler of 2023 (Node 20) swaps the operands of the dot
+ * product, one of which counts as unsigned, so a negative one comes out wrong. Modules of the same bytes may share code
+ * that was compiled under other flags; hence a new number each time.
  */
 export function hasRelaxed() {
   if (!knowsRelaxed()) return false;
@@ -90,7 +93,9 @@ export function defaultThreads(hardwareThreads) {
  * @returns {{build: 'simd' | 'relaxed', scalar: boolean}}
  */
 export function chooseVariant(wanted, address) {
-  const refuse = (what) => { throw new QuernError('env/simd', `This ${HOST} ${what}.`, { phase: 'start', detail: { wanted } }); };
+  const refuse = (what) => {
+    throw new QuernError('env/simd', `This ${HOST} ${what}.`, { phase: 'start', detail: { wanted } });
+  };
   if (!hasSimd()) refuse('is too old: it has no WebAssembly with SIMD');
   if (address === 64 && !hasMemory64()) refuse('has no WebAssembly with 64-bit addresses, which were asked for');
   if (wanted === 'relaxed' && !hasRelaxed()) refuse('has no relaxed SIMD, which the variant \'relaxed\' needs');
@@ -106,7 +111,9 @@ export function workerObstacle() {
   return 'This browser is too old: it has no Web Workers.';
 }
 
-/** Why only one thread can be used; '' when more can. WebKitGTK has no shared memory for any page, unless it is told to. */
+/**
+ * Why only one thread can be used; '' when more can. WebKitGTK has no shared memory for any page, unless it is told to.
+ */
 export function threadObstacle(isolated) {
   if (isolated && typeof SharedArrayBuffer === 'function') return '';
   if (isolated) {
@@ -122,7 +129,10 @@ function modelObstacle() {
   return mayCompile() ? '' : 'The page\'s policy (script-src without \'wasm-unsafe-eval\') forbids WebAssembly.';
 }
 
-/** The object that support() returns. @param {{isolated: boolean, threads: number, noWorkers?: string}} facts why there are none */
+/**
+ * The object that support() returns.
+ * @param {{isolated: boolean, threads: number, noWorkers?: string}} facts why there are none
+ */
 export function describeSupport({ isolated, threads, noWorkers = '' }) {
   const webassembly = typeof WebAssembly === 'object';
   const simd = hasSimd();

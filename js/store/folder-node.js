@@ -10,8 +10,8 @@ export async function makeOne(folder, mode = 0o700) {
 }
 
 /**
- * Makes a folder, and those above it that are missing. (Where that is refused in a folder that is there, as in /proc, Node's own recursion
- * does not end.)
+ * Makes a folder, and those above it that are missing. (Where that is refused in a folder that is there, as in /proc,
+ * Node's own recursion does not end.)
  */
 export async function makeFolder(folder, mode = 0o700) {
   try {

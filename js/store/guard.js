@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A store as the rest of the package sees it, whatever a store is: every call ends within a time limit, every answer has the
-// form that it should have, and everything thrown is an error of the group `storage`.
+// A store as the rest of the package sees it, whatever a store is: every call ends within a time limit, every answer
+// has the form that it should have, and everything thrown is an error of the group `storage`.
 
 import { deadline, systemClock } from '../shared/clock.js';
 import { QuernError, isOf } from '../shared/errors.js';
@@ -8,10 +8,17 @@ import { QuernError, isOf } from '../shared/errors.js';
 /** A store that has not answered after this many seconds will not. */
 const PATIENCE_S = 15;
 
-const CODES = new Map(Object.entries({
-  QuotaExceededError: 'storage/quota', ENOSPC: 'storage/quota', EDQUOT: 'storage/quota', NS_ERROR_FILE_NO_DEVICE_SPACE: 'storage/quota',
-  NoModificationAllowedError: 'storage/busy', InvalidModificationError: 'storage/busy', EBUSY: 'storage/busy',
-}));
+const CODES = new Map(
+  Object.entries({
+    QuotaExceededError: 'storage/quota',
+    ENOSPC: 'storage/quota',
+    EDQUOT: 'storage/quota',
+    NS_ERROR_FILE_NO_DEVICE_SPACE: 'storage/quota',
+    NoModificationAllowedError: 'storage/busy',
+    InvalidModificationError: 'storage/busy',
+    EBUSY: 'storage/busy',
+  }),
+);
 
 const SENTENCES = {
   'storage/quota': 'There is not enough space to keep the model',
@@ -19,7 +26,8 @@ const SENTENCES = {
   'storage/unavailable': 'Models cannot be kept here',
 };
 
-export const storageError = (code, why, cause) => new QuernError(code, `${SENTENCES[code]} (${why}).`, { phase: 'load', cause });
+export const storageError = (code, why, cause) =>
+  new QuernError(code, `${SENTENCES[code]} (${why}).`, { phase: 'load', cause });
 
 /** Whatever was thrown: reading it may throw too. */
 function asStorageError(error) {
@@ -44,7 +52,9 @@ function patience(clock) {
 
 /** For whoever waits for a lock, which may take as long as it likes. */
 const leave = (signal) => ({
-  passed: new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason), { once: true }); }),
+  passed: new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  }),
 });
 
 /** Closes a file or gives a lock back, as soon as it is there. What goes wrong then concerns nobody any more. */
@@ -66,7 +76,10 @@ const anything = () => null;
 
 const FILE = {
   size: (n) => count(n),
-  /** The package's own stores give bytes, which are copied here: what comes too late must not overwrite what was put there since. */
+  /**
+   * The package's own stores give bytes, which are copied here: what comes too late must not overwrite what was put
+   * there since.
+   */
   read(n, [, target]) {
     if (!(n instanceof Uint8Array)) return count(n, target.length);
     target.set(n);
@@ -116,7 +129,9 @@ async function ask(thing, name, args, clock, form) {
 }
 
 function guard(thing, forms, clock) {
-  return Object.fromEntries(Object.entries(forms).map(([name, form]) => [name, (...args) => ask(thing, name, args, clock, form)]));
+  return Object.fromEntries(
+    Object.entries(forms).map(([name, form]) => [name, (...args) => ask(thing, name, args, clock, form)]),
+  );
 }
 
 /**
@@ -135,5 +150,8 @@ export async function alone(store, name, { patienceMs, busy }, work) {
   }
 }
 
-/** @returns {object} a store whose calls return promises; a file that it opens is guarded too. Waiting for a lock lasts until its signal aborts */
+/**
+ * @returns {object} a store whose calls return promises; a file that it opens is guarded too. Waiting for a lock lasts
+ * until its signal aborts
+ */
 export const guarded = (store, clock = systemClock) => guard(store, STORE, clock);

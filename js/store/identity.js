@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a store knows a model by (`id`): its address, as far as it says which file that is. A signature is left out, where it is
-// complete and of a kind that is known: it changes with each download. Everything else in a query may tell one file from another, or
-// may be secret: unless it is neither, a hash stands for the whole query. Such an id is a name, by which the model is found and
-// removed, and no address to download from.
+// What a store knows a model by (`id`): its address, as far as it says which file that is. A signature is left out,
+// where it is complete and of a kind that is known: it changes with each download. Everything else in a query may tell
+// one file from another, or may be secret: unless it is neither, a hash stands for the whole query. Such an id is a
+// name, by which the model is found and removed, and no address to download from.
 
 import { badParam } from '../shared/errors.js';
 import { hex } from '../shared/chunk.js';

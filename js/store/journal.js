@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The journal of a stored model: which chunks of its files are there and what their bytes hash to. Only ever appended to,
-// one line per record, each with a check of its own, so that a crash at any moment costs the record being written and
-// nothing else. What it claims is checked against the bytes before use, hence no order of flushes matters.
+// The journal of a stored model: which chunks of its files are there and what their bytes hash to. Only ever appended
+// to, one line per record, each with a check of its own, so that a crash at any moment costs the record being written
+// and nothing else. What it claims is checked against the bytes before use, hence no order of flushes matters.
 //
-//   ["quern", VERSION, {id, name, files: [{url, size, etag, lastModified}], projectors?}]   begins; drops all that stood before
+//   ["quern", VERSION, {id, name, files: [{url, size, etag, lastModified}], projectors?}]   begins a model; all that
+//                                                                                            stood before is dropped
 //   ["chunk", file, index, hash]      this MiB is there
 //   ["done", [size...], [sha256...]]  all are there; sha256 '' where no hash of the whole is known to be right
 //   ["used", milliseconds]            since 1970
@@ -91,7 +92,13 @@ export class Journal {
 
   #finish(sizes, hashes) {
     const { length } = this.header.files;
-    if (Array.isArray(sizes) && sizes.length === length && sizes.every(isSize) && Array.isArray(hashes) && hashes.length === length) {
+    if (
+      Array.isArray(sizes) &&
+      sizes.length === length &&
+      sizes.every(isSize) &&
+      Array.isArray(hashes) &&
+      hashes.length === length
+    ) {
       this.done = { sizes, hashes };
     }
   }
@@ -121,7 +128,8 @@ export class Journal {
   loaded(chunkSize) {
     let sum = 0;
     for (const [file, hashes] of this.#chunks) {
-      for (const index of hashes.keys()) sum += Math.min(chunkSize, Math.max(0, (this.size(file) || Infinity) - index * chunkSize));
+      for (const index of hashes.keys())
+        sum += Math.min(chunkSize, Math.max(0, (this.size(file) || Infinity) - index * chunkSize));
     }
     return sum;
   }
@@ -132,18 +140,25 @@ export const headerLine = (header) => line('quern', VERSION, header);
 
 /** Whether two files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
 function sameVersion(file, { size, etag, lastModified }) {
-  const differ = file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
+  const differ =
+    file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
   return file.size > 0 && file.size === size && !differ;
 }
 
 /** Whether a list of files begins with versions of these. */
-export const beginsWith = (files, others) => files.length >= others.length && others.every((other, i) => sameVersion(files[i], other));
+export const beginsWith = (files, others) =>
+  files.length >= others.length && others.every((other, i) => sameVersion(files[i], other));
 
-/** How many of the stored files are those that are wanted: all, or those of the language model where its projector is another one, or not wanted. */
+/**
+ * How many of the stored files are those that are wanted: all, or those of the language model where its projector is
+ * another one, or not wanted.
+ */
 export function keptOf(stored, { files, projectors = 0 }) {
   const n = files.length - projectors;
   if (!beginsWith(stored.files, files.slice(0, n)) || stored.files.length - (stored.projectors ?? 0) !== n) return 0;
-  return projectors && beginsWith(stored.files, files) && stored.files.at(-1).url === files.at(-1).url ? files.length : n;
+  return projectors && beginsWith(stored.files, files) && stored.files.at(-1).url === files.at(-1).url
+    ? files.length
+    : n;
 }
 
 /** Whether these are the files of one journal. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A load's hold on the store: its entry, and whether it writes it. One tab at a time writes a model. Another one that wants
-// it follows: it reads what the first has stored, takes over when the first goes away, and gives up when it stores nothing more.
-// A store that fails is given up with a notice, and everything here answers as if nothing were stored; where the store is
-// the purpose (models.download), the failure is thrown instead.
+// A load's hold on the store: its entry, and whether it writes it. One tab at a time writes a model. Another one that
+// wants it follows: it reads what the first has stored, takes over when the first goes away, and gives up when it
+// stores nothing more. A store that fails is given up with a notice, and everything here answers as if nothing were
+// stored; where the store is the purpose (models.download), the failure is thrown instead.
 
 import { systemClock } from '../shared/clock.js';
 import { isOf } from '../shared/errors.js';
@@ -12,7 +12,9 @@ import { Entry } from './store.js';
 /** How often a load that follows looks for new chunks, in ms. */
 const LOOK_MS = 200;
 
-/** Whoever writes and stores nothing more for so many looks, half a minute, may have been stopped: he is not waited for. */
+/**
+ * Whoever writes and stores nothing more for so many looks, half a minute, may have been stopped: he is not waited for.
+ */
 const MOST_LOOKS = 30_000 / LOOK_MS;
 
 export class Keeper {
@@ -111,7 +113,8 @@ export class Keeper {
     await this.#try(async (entry) => {
       const { recorded } = entry;
       for (let looks = 0; this.follows && entry.recorded === recorded; looks++) {
-        if (looks === MOST_LOOKS) throw storageError('storage/busy', 'nothing more has been stored there for half a minute');
+        if (looks === MOST_LOOKS)
+          throw storageError('storage/busy', 'nothing more has been stored there for half a minute');
         await this.#look();
         await entry.refresh();
       }
@@ -130,7 +133,8 @@ export class Keeper {
 
   /**
    * Makes the entry one of these files; what is stored of others is dropped.
-   * @param {(stored: object) => number} kept how many of the stored files are the same; all of them, and more than these, may stay
+   * @param {(stored: object) => number} kept how many of the stored files are the same; all of them, and more than
+   *   these, may stay
    */
   async claim(header, kept) {
     if (!this.writes) return;
@@ -156,7 +160,8 @@ export class Keeper {
   async finish(sizes, hashes) {
     if (!await this.tryLock()) return;
     await this.#try(async (entry) => {
-      const isWhole = sizes.length === entry.header?.files.length;     // and not a model without the projector that is kept with it
+      // and not a model without the projector that is kept with it
+      const isWhole = sizes.length === entry.header?.files.length;
       const isNews = !entry.complete || hashes.some((hash, file) => hash !== this.sha256(file));
       if (isWhole && isNews && !entry.missing(sizes)) await entry.finish(sizes, hashes);
       await entry.touch().catch(() => {});

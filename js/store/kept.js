@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Kept conversations as a store's files (MODEL.md has the layout): under which name one lies, whose it is and how much of it there is, reading
-// and cutting it, adding to it, forgetting it. Whether a header or a record is right the engine says (src/engine/kept.c); behind the last record
-// stands when the file was used last, so that the oldest can make room. A crash leaves an end that is no record: whoever writes next cuts it off.
+// Kept conversations as a store's files (MODEL.md has the layout): under which name one lies, whose it is and how much
+// of it there is, reading and cutting it, adding to it, forgetting it. Whether a header or a record is right the engine
+// says (src/engine/kept.c); behind the last record stands when the file was used last, so that the oldest can make
+// room. A crash leaves an end that is no record: whoever writes next cuts it off.
 
 import { alone, storageError } from './guard.js';
 import { keyOf, readAll, writeAll } from './store.js';
@@ -28,9 +29,17 @@ export const sentenceOf = (code) => SENTENCES[code] ?? 'The conversation is not 
 
 const fileOf = async (name) => `kv-${await keyOf(name)}`;
 
-/** Does something with the file of a name that nobody else does anything with; else `storage/busy`. @param {object} store guarded */
+/**
+ * Does something with the file of a name that nobody else does anything with; else `storage/busy`.
+ * @param {object} store guarded
+ */
 export async function holding(store, name, work, patienceMs = PATIENCE_MS) {
-  return alone(store, await fileOf(name), { patienceMs, busy: storageError('storage/busy', 'a conversation of this name is being kept') }, work);
+  return alone(
+    store,
+    await fileOf(name),
+    { patienceMs, busy: storageError('storage/busy', 'a conversation of this name is being kept') },
+    work,
+  );
 }
 
 export class KeptFile {
@@ -64,7 +73,10 @@ export class KeptFile {
   /** Bytes of a record that the engine needs: all, or its head. */
   lengthOf(isWanted) { return isWanted ? this.#record : HEAD; }
 
-  /** Fills `target` from the beginning of a record on. @returns {Promise<Uint8Array | null>} it; null: the file ends before */
+  /**
+   * Fills `target` from the beginning of a record on.
+   * @returns {Promise<Uint8Array | null>} it; null: the file ends before
+   */
   async read(index, target) {
     return await readAll(this.#file, this.#at(index), target) === target.length ? target : null;
   }
@@ -88,8 +100,9 @@ export class KeptFile {
   }
 
   /**
-   * It is used now, and has what was added; whatever else there is at its end goes. Nothing is flushed, which would hold up the worker for as long as
-   * hundreds of megabytes take: what a power cut leaves is hashed before it is believed.
+   * It is used now, and has what was added; whatever else there is at its end goes. Nothing is flushed, which would
+   * hold up the worker for as long as hundreds of megabytes take: what a power cut leaves is hashed before it is
+   * believed.
    */
   async finish() {
     await this.cut(this.records);
@@ -121,8 +134,14 @@ async function describe(store, file) {
     const records = Math.floor((bytes - HEADER) / known.record);
     const end = HEADER + records * known.record;
     const date = new Uint8Array(DATE);
-    const isDated = bytes === end + DATE && await readAll(open, end, date) === DATE;
-    return { file, name: known.name, tokens: records * PAGE, bytes, date: isDated ? Number(new DataView(date.buffer).getBigUint64(0, true)) : 0 };
+    const isDated = bytes === end + DATE && (await readAll(open, end, date)) === DATE;
+    return {
+      file,
+      name: known.name,
+      tokens: records * PAGE,
+      bytes,
+      date: isDated ? Number(new DataView(date.buffer).getBigUint64(0, true)) : 0,
+    };
   } finally {
     await open.close();
   }
@@ -158,7 +177,10 @@ export async function forgetKept(store, name) {
   for (const file of files) await removeFile(store, file, PATIENCE_MS);
 }
 
-/** Makes room for a file of so many bytes: those used longest ago go while all together have more than `most`. Files in use stay. */
+/**
+ * Makes room for a file of so many bytes: those used longest ago go while all together have more than `most`. Files in
+ * use stay.
+ */
 export async function makeRoom(store, name, bytes, most) {
   const own = await fileOf(name);
   const others = (await describeAll(store)).filter(({ file }) => file !== own).sort((a, b) => a.date - b.date);

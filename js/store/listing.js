@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A Hugging Face folder on a server. Nobody lists it, so its files are asked for by name; the index, where there is one, names those
-// with the weights. It is read for that alone: the engine checks what it says against the files.
+// A Hugging Face folder on a server. Nobody lists it, so its files are asked for by name; the index, where there is
+// one, names those with the weights. It is read for that alone: the engine checks what it says against the files.
 
 import { hostOf } from '../net/answer.js';
 import { nameOf, openRemote } from '../net/download.js';
 import { QuernError } from '../shared/errors.js';
-import { DESCRIPTIONS, INDEX, MODULES, POOLING, SEEING, SENTENCES, TEMPLATE, TOOLS_TEMPLATE, pathIn } from '../shared/folder.js';
+import {
+  DESCRIPTIONS, INDEX, MODULES, POOLING, SEEING, SENTENCES, TEMPLATE, TOOLS_TEMPLATE, pathIn,
+} from '../shared/folder.js';
 import { othersThan } from '../shared/named.js';
 import { onlyName } from './identity.js';
 import { Entry } from './store.js';
@@ -31,8 +33,9 @@ function fileAt(folder, path) {
 const coded = (path) => path.split('/').map(encodeURIComponent).join('/');
 
 /**
- * A file of the folder, let go of until its turn comes; null where the server answers with one of these statuses, or if another
- * site's does not let the page see its 404 (nginx leaves out CORS headers there): then a second request fails like the first.
+ * A file of the folder, let go of until its turn comes; null where the server answers with one of these statuses, or if
+ * another site's does not let the page see its 404 (nginx leaves out CORS headers there): then a second request fails
+ * like the first.
  */
 async function find(folder, name, statuses, options, again = true) {
   try {
@@ -47,9 +50,11 @@ async function find(folder, name, statuses, options, again = true) {
   }
 }
 
-const missing = (folder, name, why) => new QuernError('model/format', `There is no ${name} in the folder on ${hostOf(folder)}; ${why}.`, {
-  phase: 'load', detail: { rule: 'missing', host: hostOf(folder), file: name },
-});
+const missing = (folder, name, why) =>
+  new QuernError('model/format', `There is no ${name} in the folder on ${hostOf(folder)}; ${why}.`, {
+    phase: 'load',
+    detail: { rule: 'missing', host: hostOf(folder), file: name },
+  });
 
 /** A file that the model needs; without it the folder may be another program's. */
 async function findRequired(folder, name, why, options) {
@@ -79,9 +84,11 @@ function namesIn(text) {
   }
   const values = Object.values(map ?? {});
   const other = values.find((name) => typeof name !== 'string' || !/^[^./\\:][^/\\:]*\.safetensors$/.test(name));
-  if (other !== undefined) throw wrongIndex(`names what is no safetensors file beside it: ${JSON.stringify(other).slice(0, 64)}`);
+  if (other !== undefined)
+    throw wrongIndex(`names what is no safetensors file beside it: ${JSON.stringify(other).slice(0, 64)}`);
   const names = [...new Set(values)].sort();
-  if (names.length === 0 || names.length > MOST_WEIGHTS) throw wrongIndex(`names ${names.length} files; 1 to ${MOST_WEIGHTS} are possible`);
+  if (names.length === 0 || names.length > MOST_WEIGHTS)
+    throw wrongIndex(`names ${names.length} files; 1 to ${MOST_WEIGHTS} are possible`);
   return names;
 }
 
@@ -98,7 +105,10 @@ async function readText(remote, tooLong) {
 
 /** Whether a model's description speaks of vision; what is no JSON the engine refuses. */
 async function hasVision(config) {
-  const text = await readText(config, () => new QuernError('model/format', 'The folder\'s config.json is too long.', { phase: 'load' }));
+  const text = await readText(
+    config,
+    () => new QuernError('model/format', "The folder's config.json is too long.", { phase: 'load' }),
+  );
   return /"vision_config"\s*:/.test(text);
 }
 
@@ -125,13 +135,16 @@ const folderName = (folder) => nameOf(folder.replace(/[?#].*$/, '').replace(/\/(
 
 /** Where the files of a complete copy are, by its journal, in which the first has the folder's own address. */
 async function storedFiles({ folder, id }, options) {
-  const entry = options.store && await Entry.open(options.store, id, options).catch(() => null);
-  return entry?.complete ? entry.header.files.map(({ url }, i) => fileAt(folder, i ? pathIn(url) : DESCRIPTIONS[0])) : null;
+  const entry = options.store && (await Entry.open(options.store, id, options).catch(() => null));
+  return entry?.complete
+    ? entry.header.files.map(({ url }, i) => fileAt(folder, i ? pathIn(url) : DESCRIPTIONS[0]))
+    : null;
 }
 
 /**
  * The files of a folder, or of one type in it: those of a complete copy, which needs no server, or what is there now.
- * @param {{folder: string, id: string}} source the address, with a slash at the end of its path @param {object} options of `openParts`
+ * @param {{folder: string, id: string}} source the address, with a slash at the end of its path
+ * @param {object} options of `openParts`
  * @returns {Promise<{urls: string[], id: string, name: string, found?: object[]}>} `found`: the files, opened
  */
 export async function listFolder(source, options) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a source to the bytes of its files, in order, by way of the store (keeper.js): what is stored there is checked before use, the rest comes
-// from the servers (remotes.js), stored on its way to the engine. A complete model needs no request; a damaged chunk is fetched again, alone.
+// From a source to the bytes of its files, in order, by way of the store (keeper.js): what is stored there is checked
+// before use, the rest comes from the servers (remotes.js), stored on its way to the engine. A complete model needs no
+// request; a damaged chunk is fetched again, alone.
 
 import { hostOf } from '../net/answer.js';
 import { CHUNK, CHUNKS } from '../shared/chunk.js';
@@ -46,8 +47,15 @@ class Loading {
     if (!cached) await this.#begin();
     const sizes = this.#urls.map((_, file) => this.#size(file));
     return {
-      phase: cached ? 'load' : 'download', cached, total: sizes.includes(0) ? 0 : sum(sizes),
-      parts: sizes.map((size, i) => ({ size, name: pathIn(this.#urls[i]), chunks: this.#bytes(i), endsAt: (end) => this.#endsAt(i, end) })),
+      phase: cached ? 'load' : 'download',
+      cached,
+      total: sizes.includes(0) ? 0 : sum(sizes),
+      parts: sizes.map((size, i) => ({
+        size,
+        name: pathIn(this.#urls[i]),
+        chunks: this.#bytes(i),
+        endsAt: (end) => this.#endsAt(i, end),
+      })),
       discard: () => this.#keeper.discard(),
     };
   }
@@ -86,7 +94,12 @@ class Loading {
   /** Asks the servers; what is stored of another version is dropped. */
   async #connect(damaged) {
     if (this.#more.isName) throw onlyName();
-    const options = { ...this.#options, found: damaged ? [] : this.#more.found, ends: this.#ends, onChunk: (...chunk) => this.#keep(...chunk) };
+    const options = {
+      ...this.#options,
+      found: damaged ? [] : this.#more.found,
+      ends: this.#ends,
+      onChunk: (...chunk) => this.#keep(...chunk),
+    };
     this.#remotes = await Remotes.open(this.#urls, options, this.#firstWanted(damaged));
     const { name, versions } = this.#remotes;
     if (this.#seen && !beginsWith(this.#seen, versions)) throw await this.#changed();
@@ -97,7 +110,11 @@ class Loading {
 
   async #changed() {
     await this.#keeper.discard();
-    return new QuernError('net/changed', `The file on ${new URL(this.#urls[0]).host} is another one than its stored copy.`, { phase: 'load' });
+    return new QuernError(
+      'net/changed',
+      `The file on ${new URL(this.#urls[0]).host} is another one than its stored copy.`,
+      { phase: 'load' },
+    );
   }
 
   // --- chunks ---
@@ -145,7 +162,12 @@ class Loading {
       if (!this.#left(file, index)) return null;
     }
     if (!this.#remotes) await this.#repair(file, index);
-    return this.#remotes.next(file, index, (from) => Runs.without(this.#keeper.stored(file).filter((i) => i > from), from));
+    return this.#remotes.next(file, index, (from) =>
+      Runs.without(
+        this.#keeper.stored(file).filter((i) => i > from),
+        from,
+      ),
+    );
   }
 
   /** Whether a chunk is to be read from the store. */
@@ -197,9 +219,15 @@ class Loading {
       await this.#connect([file, index]);
     } catch (error) {
       if (!damaged || !isOf('net', error) || error.code === 'net/changed') throw error;
-      throw new QuernError('storage/corrupt', `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`, {
-        phase: 'load', retryable: true, cause: error,
-      });
+      throw new QuernError(
+        'storage/corrupt',
+        `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`,
+        {
+          phase: 'load',
+          retryable: true,
+          cause: error,
+        },
+      );
     }
   }
 
@@ -236,7 +264,8 @@ class Loading {
 }
 
 /**
- * @param {object} source as source.js locates it, or {kind: 'streams', streams: {stream: ReadableStream, size: number, name?: string}[]}
+ * @param {object} source as source.js locates it, or {kind: 'streams', streams: {stream: ReadableStream, size: number,
+ *   name?: string}[]}
  * @param {import('./local.js').OpenOptions} options and for tests chunkSize, clock, parallel
  * @returns {Promise<import('./local.js').Opened>}
  */
@@ -247,5 +276,8 @@ export async function openParts(source, options) {
     const named = { ...source, id: await idOfSource(source) };
     return new Loading(source.folder ? await listFolder(named, options) : named, options).open();
   }
-  return localParts(filesOf(source).map((file) => ({ size: file.size, name: file.name, chunks: streamBytes(file) })), options);
+  return localParts(
+    filesOf(source).map((file) => ({ size: file.size, name: file.name, chunks: streamBytes(file) })),
+    options,
+  );
 }

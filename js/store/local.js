@@ -8,12 +8,18 @@ import { sum } from '../shared/sum.js';
 /** A hash that is begun. */
 export const startSha256 = async () => (await (await import('./sha256.js')).createSHA256()).init();
 
-export const notTheHash = (what, expected) => new QuernError('model/integrity', `${what} does not have the SHA-256 that it should have.`,
-  { phase: 'load', detail: { expected } });
+export const notTheHash = (what, expected) =>
+  new QuernError('model/integrity', `${what} does not have the SHA-256 that it should have.`, {
+    phase: 'load',
+    detail: { expected },
+  });
 
-const unreadable = (error) => new QuernError('use/param', `The file cannot be read any more (${error?.message ?? error}); choose it again.`, {
-  phase: 'load', detail: { param: 'source' }, cause: error,
-});
+const unreadable = (error) =>
+  new QuernError('use/param', `The file cannot be read any more (${error?.message ?? error}); choose it again.`, {
+    phase: 'load',
+    detail: { param: 'source' },
+    cause: error,
+  });
 
 /** What can be read of a source that is no address. */
 export const filesOf = ({ blobs, names, streams }) => streams
@@ -43,15 +49,16 @@ async function* countedBytes(chunks, expected, onBytes) {
  * @property {object} [headers]
  * @property {string[]} [sha256]
  * @property {AbortSignal} [signal]
- * @property {boolean} [saysEnds] each part's `endsAt` will be called when its header tells; until then nothing is fetched ahead
+ * @property {boolean} [saysEnds] each part's `endsAt` will be called when its header tells; until then nothing is
+ *   fetched ahead
  * @property {(error: Error) => void} [notice]
  * @property {(n: number) => void} [onBytes]
  * @property {(waiting: object) => void} [onWait]
  *
- * @typedef {{size: number, name?: string, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part
- *   a file of a model; size 0: unknown; name: its path, where that is known; a chunk is valid until the next is asked for
- * @typedef {{phase: 'download' | 'load', cached: boolean, total: number, parts: Part[], discard: () => Promise<void>}} Opened
- *   a model; total 0: unknown; `discard` forgets what turned out to be none
+ * @typedef {{size: number, name?: string, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part a
+ *   file of a model; size 0: unknown; name: its path, where that is known; a chunk is valid until the next is asked for
+ * @typedef {{phase: 'download' | 'load', cached: boolean, total: number, parts: Part[], discard: () => Promise<void>}}
+ *   Opened a model; total 0: unknown; `discard` forgets what turned out to be none
  */
 
 /**
@@ -61,7 +68,11 @@ async function* countedBytes(chunks, expected, onBytes) {
  * @returns {Opened}
  */
 export function localParts(files, { sha256 = [], onBytes = () => {} }) {
-  const parts = files.map(({ size, name, chunks }, file) => ({ size, name, chunks: countedBytes(chunks, sha256[file], onBytes) }));
+  const parts = files.map(({ size, name, chunks }, file) => ({
+    size,
+    name,
+    chunks: countedBytes(chunks, sha256[file], onBytes),
+  }));
   return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };
 }
 
@@ -72,10 +83,16 @@ export function localParts(files, { sha256 = [], onBytes = () => {} }) {
  */
 export async function joined(model, projector, { sha256 = [], ...options }, open) {
   const one = await open(model, { ...options, sha256 });
-  const other = await open(projector, { ...options, sha256: sha256.length > one.parts.length ? sha256.slice(one.parts.length) : [] });
+  const other = await open(projector, {
+    ...options,
+    sha256: sha256.length > one.parts.length ? sha256.slice(one.parts.length) : [],
+  });
   const phase = [one, other].some(({ phase: of }) => of === 'download') ? 'download' : 'load';
   return {
-    phase, cached: one.cached && other.cached, total: one.total && other.total ? one.total + other.total : 0, parts: [...one.parts, ...other.parts],
+    phase,
+    cached: one.cached && other.cached,
+    total: one.total && other.total ? one.total + other.total : 0,
+    parts: [...one.parts, ...other.parts],
     async discard() {
       await one.discard();
       await other.discard();

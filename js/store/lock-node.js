@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Locks in Node: sockets that listen. A lock ends with the worker or process that has it, however that ends, and whoever waits
-// for it is connected to it.
+// Locks in Node: sockets that listen. A lock ends with the worker or process that has it, however that ends, and
+// whoever waits for it is connected to it.
 //
-// A folder's sockets are in the folder itself; where that takes none (its path is too long for a socket, it is read-only, its
-// file system knows no sockets) in a private one below the temporary folder. Somebody else's socket there is not believed: he
-// could let everybody wait. On Windows they are pipes, which have names of their own.
+// A folder's sockets are in the folder itself; where that takes none (its path is too long for a socket, it is
+// read-only, its file system knows no sockets) in a private one below the temporary folder. Somebody else's socket
+// there is not believed: he could let everybody wait. On Windows they are pipes, which have names of their own.
 
 import { createHash } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
@@ -25,7 +25,8 @@ const others = () => new Error('a lock there belongs to somebody else');
 /** @returns {Promise<(() => void) | null>} null: somebody else listens there, or did */
 function listen(path) {
   return new Promise((done, failed) => {
-    if (Buffer.byteLength(path) > LONGEST_PATH) throw Object.assign(new Error('its path is too long for a socket'), { syscall: 'listen' });
+    if (Buffer.byteLength(path) > LONGEST_PATH)
+      throw Object.assign(new Error('its path is too long for a socket'), { syscall: 'listen' });
     const sockets = new Set();
     const server = createServer((socket) => {
       sockets.add(socket.unref());
@@ -69,12 +70,19 @@ function meet(path, { wait, signal }) {
 
 /** What is at a path, which must be ours; null: nothing (any more), or a pipe. */
 async function look(path) {
-  const found = process.geteuid ? await lstat(path, { bigint: true }).catch((error) => { if (error.code !== 'ENOENT') throw error; }) : null;
+  const found = process.geteuid
+    ? await lstat(path, { bigint: true }).catch((error) => {
+        if (error.code !== 'ENOENT') throw error;
+      })
+    : null;
   if (found && Number(found.uid) !== process.geteuid()) throw others();
   return found;
 }
 
-/** Removes what a process that was killed has left. Of two that found it one is first, and has another socket there by now. */
+/**
+ * Removes what a process that was killed has left. Of two that found it one is first, and has another socket there by
+ * now.
+ */
 function clear(path, found) {
   const now = found && lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (now && now.ino === found.ino && now.ctimeNs === found.ctimeNs) unlinkSync(path);

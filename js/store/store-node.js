@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The store of Node: a plain folder, by default in the platform's folder for caches. What is made here is open to nobody but
-// its owner. Locks (lock-node.js) do not reach another machine over one folder: there two downloads may write the same chunks
-// twice, and the hashes of the chunks see to the rest.
+// The store of Node: a plain folder, by default in the platform's folder for caches. What is made here is open to
+// nobody but its owner. Locks (lock-node.js) do not reach another machine over one folder: there two downloads may
+// write the same chunks twice, and the hashes of the chunks see to the rest.
 
 import { constants } from 'node:fs';
 import { open, readFile, readdir, rm, stat, statfs } from 'node:fs/promises';
@@ -11,7 +11,10 @@ import { makeFolder, tighten } from './folder-node.js';
 import { lock } from './lock-node.js';
 import { sum } from '../shared/sum.js';
 
-/** Opening what is no file but a pipe, say, does not wait; a link in a folder that others may write to does not lead what is written elsewhere. */
+/**
+ * Opening what is no file but a pipe, say, does not wait; a link in a folder that others may write to does not lead
+ * what is written elsewhere.
+ */
 const { O_RDONLY, O_RDWR, O_CREAT, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 
 export function defaultFolder({ platform, env } = process) {
@@ -90,8 +93,10 @@ export class FolderStore {
 
   async open(name, { write }) {
     const path = join(write ? await this.#made() : await this.#folder(), name);
-    const handle = await open(path, (write ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY) | O_NONBLOCK, 0o600).catch(orNull);
-    if (write) await handle?.chmod(0o600).catch(() => {});     // one of an older version
+    const handle = await open(path, (write ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY) | O_NONBLOCK, 0o600).catch(
+      orNull,
+    );
+    if (write) await handle?.chmod(0o600).catch(() => {}); // one of an older version
     return handle && new FolderFile(handle);
   }
 

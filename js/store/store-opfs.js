@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The store of a browser: the origin private file system. A worker reads and writes through a synchronous access handle,
-// straight from and into wasm memory. Measured on one machine (512 MB, 4 MiB at a time, GB/s, Chromium 156 and Firefox 153):
-// access handle 13 and 11; a stream of getFile() 0.1 to 1.1 and 0.1 to 1.0; getFile() with slices 0.2 to 0.4 and 0.1 to 0.3.
-// A handle is exclusive where the browser does not know `mode`; then a second tab reads by slices.
+// The store of a browser: the origin private file system. A worker reads and writes through a synchronous access
+// handle, straight from and into wasm memory. Measured on one machine (512 MB, 4 MiB at a time, GB/s, Chromium 156 and
+// Firefox 153): access handle 13 and 11; a stream of getFile() 0.1 to 1.1 and 0.1 to 1.0; getFile() with slices 0.2 to
+// 0.4 and 0.1 to 0.3. A handle is exclusive where the browser does not know `mode`; then a second tab reads by slices.
 
 const FOLDER = 'quern';
 
@@ -11,7 +11,8 @@ const SNAPSHOTS = 50;
 
 /** Pages that are not served securely have none, and neither do some private windows. */
 function storage() {
-  if (!navigator.storage?.getDirectory) throw new Error('the browser gives this page no storage, for which it must be served over https');
+  if (!navigator.storage?.getDirectory)
+    throw new Error('the browser gives this page no storage, for which it must be served over https');
   return navigator.storage;
 }
 
@@ -47,7 +48,10 @@ class SlicedFile {
   close() {}
 }
 
-/** Chromium 156 gives this from write(), and does not throw, where the disk or the quota is full: its code of an error, without a sign. */
+/**
+ * Chromium 156 gives this from write(), and does not throw, where the disk or the quota is full: its code of an error,
+ * without a sign.
+ */
 const NO_SPACE = 2 ** 32 - 8;
 
 /** The access handle as a store's file. */

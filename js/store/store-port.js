@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A store of the page's own, used by the worker: its calls go over a port, bytes are handed over and not copied more than
-// once. `serveStore` is the page's end, where answers are checked too, `PortStore` the worker's.
+// A store of the page's own, used by the worker: its calls go over a port, bytes are handed over and not copied more
+// than once. `serveStore` is the page's end, where answers are checked too, `PortStore` the worker's.
 
 import { QuernError } from '../shared/errors.js';
 import { guarded, letGo } from './guard.js';

@@ -20,7 +20,11 @@ const dataName = (key, file) => `${key}.${file}`;
 
 /** Keys of all that is stored. */
 async function keysIn(store) {
-  return [...new Set((await guarded(store).list()).map((name) => /^([0-9a-f]{32})\.(?:\d+|journal)$/.exec(name)?.[1]).filter(Boolean))];
+  return [
+    ...new Set(
+      (await guarded(store).list()).map((name) => /^([0-9a-f]{32})\.(?:\d+|journal)$/.exec(name)?.[1]).filter(Boolean),
+    ),
+  ];
 }
 
 export class Entry {
@@ -79,7 +83,8 @@ export class Entry {
 
   /**
    * Whether all of these files are there: of a model that is kept with a projector, those before it too.
-   * @param {string[]} urls of which the last ones may be `projectors`: those must be the same, and not only a model's of this id
+   * @param {string[]} urls of which the last ones may be `projectors`: those must be the same, and not only a model's
+   *   of this id
    */
   has(urls, projectors = 0) {
     const { files = [] } = this.header ?? {};
@@ -99,7 +104,10 @@ export class Entry {
     if (bytes) this.#journal.read(bytes);
   }
 
-  /** The right to write. @returns {Promise<(() => void) | null>} gives it back; null: another has it and `wait` is false */
+  /**
+   * The right to write.
+   * @returns {Promise<(() => void) | null>} gives it back; null: another has it and `wait` is false
+   */
   lock({ wait = true, signal } = {}) {
     return this.#store.lock(this.#key, { wait, signal });
   }
@@ -116,7 +124,10 @@ export class Entry {
     await this.#append(headerLine(header));
   }
 
-  /** Makes it these files, of which the first `kept` are what is stored. What crashes meanwhile leaves some chunks to be fetched again. */
+  /**
+   * Makes it these files, of which the first `kept` are what is stored. What crashes meanwhile leaves some chunks to be
+   * fetched again.
+   */
   async become(header, kept) {
     await this.resume();
     const record = (file) => this.stored(file).map((index) => line('chunk', file, index, this.hash(file, index)));
@@ -130,7 +141,11 @@ export class Entry {
   async checkRoom(bytes) {
     const { used, quota } = await this.#store.usage();
     const free = Math.max(0, quota - used);
-    if (bytes > free) throw storageError('storage/quota', `it needs ${Math.ceil(bytes / 1e6)} MB, and ${Math.floor(free / 1e6)} MB are free`);
+    if (bytes > free)
+      throw storageError(
+        'storage/quota',
+        `it needs ${Math.ceil(bytes / 1e6)} MB, and ${Math.floor(free / 1e6)} MB are free`,
+      );
   }
 
   /** Goes on writing what is there. */

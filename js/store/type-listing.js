@@ -21,7 +21,11 @@ async function pathsIn({ list }, options) {
   } catch (cause) {
     if (cause instanceof QuernError) throw cause;
     const message = `The server ${hostOf(list)} does not say which files the repository has; name the file itself.`;
-    throw new QuernError('model/format', message, { phase: 'load', detail: { rule: 'list', host: hostOf(list) }, cause });
+    throw new QuernError('model/format', message, {
+      phase: 'load',
+      detail: { rule: 'list', host: hostOf(list) },
+      cause,
+    });
   } finally {
     remote.close();
   }
@@ -29,8 +33,9 @@ async function pathsIn({ list }, options) {
 
 /** @param {{folder: string, type: string, list: string}} source @returns {Promise<{urls: string[], id: string}>} */
 export async function listType(source, options) {
-  const stored = options.store && await storedOfType(options.store, source).catch(() => undefined);
-  if (stored?.complete && !stored.header.projectors) return { id: stored.header.id, urls: stored.header.files.map(({ url }) => url) };
+  const stored = options.store && (await storedOfType(options.store, source).catch(() => undefined));
+  if (stored?.complete && !stored.header.projectors)
+    return { id: stored.header.id, urls: stored.header.files.map(({ url }) => url) };
   const paths = await pathsIn(source, options);
   const files = filesOfType(paths, source.type);
   if (files.length === 0) {

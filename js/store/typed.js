@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A GGUF file of a repository by its type (`hf:OWNER/REPO:Q8_0`). The model is kept by the address of its file, as if that had been named, so what is
-// stored is found without a server, whichever way it was named first.
+// A GGUF file of a repository by its type (`hf:OWNER/REPO:Q8_0`). The model is kept by the address of its file, as if
+// that had been named, so what is stored is found without a server, whichever way it was named first.
 
 import { Entry } from './store.js';
 
@@ -8,7 +8,10 @@ const SPLIT = /-\d{5}-of-\d{5}(?=\.gguf$)/i;
 
 const whole = (path) => path.replace(SPLIT, '');
 
-/** The files of a type: of those whose name has it the one with the shortest, all of its parts. @param {string[]} paths */
+/**
+ * The files of a type: of those whose name has it the one with the shortest, all of its parts.
+ * @param {string[]} paths
+ */
 export function filesOfType(paths, type) {
   const isMeant = new RegExp(`(?:^|[-._/])${type.replaceAll('.', '\\.')}(?=[-./])`, 'i');
   const found = paths.filter((path) => /\.gguf$/i.test(path) && !/mmproj/i.test(path) && isMeant.test(path));

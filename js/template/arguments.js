@@ -34,7 +34,8 @@ export function bind(scope, { params, asks }, given, named = new Dict()) {
 }
 
 /**
- * Takes the arguments of a call from a stack: those without names, pairs of name and value, a list and a dict of more, a caller.
+ * Takes the arguments of a call from a stack: those without names, pairs of name and value, a list and a dict of more,
+ * a caller.
  * @param {import('./operands.js').Shape} shape
  * @returns {{given: any[], named?: Dict}}
  */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text and tags in a row, what their bodies are wrapped in, and targets of assignments, which stand before what is assigned and are read twice.
+// Text and tags in a row, what their bodies are wrapped in, and targets of assignments, which stand before what is
+// assigned and are read twice.
 
 import { Expressions } from './expressions.js';
 
@@ -7,7 +8,9 @@ export class Bodies extends Expressions {
   /** The innermost loop that `break` would leave. @type {{next: number, breaks: number[]} | null} */
   loop = null;
 
-  /** Reads a tag behind its word, up to its end or, where it has a body, to the end of the tag that ends that. @abstract */
+  /**
+   * Reads a tag behind its word, up to its end or, where it has a body, to the end of the tag that ends that. @abstract
+   */
   statement() {}
 
   /** Text and tags; with `ends` up to the word of one of these, which comes next. */

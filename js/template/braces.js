@@ -28,10 +28,18 @@ function specOf(text, v) {
   const usual = isText(v) ? '<' : '>';
   const isZero = zero && fill === undefined;
   const s = spec({
-    fill: fill ?? (isZero ? '0' : ' '), align: align ?? (isZero && usual === '>' ? '=' : usual), sign: sign ?? '', positive: Boolean(z),
-    alternate: Boolean(hash), width: Number(width), group: group ?? '', precision: precision === undefined ? -1 : Number(precision), type: type ?? '',
+    fill: fill ?? (isZero ? '0' : ' '),
+    align: align ?? (isZero && usual === '>' ? '=' : usual),
+    sign: sign ?? '',
+    positive: Boolean(z),
+    alternate: Boolean(hash),
+    width: Number(width),
+    group: group ?? '',
+    precision: precision === undefined ? -1 : Number(precision),
+    type: type ?? '',
   });
-  if (all === undefined || !(isText(v) || isNumber(v)) || !fits(s, v)) fail(`a format is wrong for a value of the type '${typeName(v)}'`);
+  if (all === undefined || !(isText(v) || isNumber(v)) || !fits(s, v))
+    fail(`a format is wrong for a value of the type '${typeName(v)}'`);
   return { ...s, sign: s.sign === '-' ? '' : s.sign };
 }
 
@@ -84,7 +92,8 @@ class Braces {
   /** Where a field ends that begins at a place: at its specification's colon, or at its brace. */
   #fieldEnd(text, from) {
     let at = from;
-    while (at < text.length && !'{}:!'.includes(text[at])) at = text[at] === '[' ? (text.indexOf(']', at) + 1 || text.length) : at + 1;
+    while (at < text.length && !'{}:!'.includes(text[at]))
+      at = text[at] === '[' ? text.indexOf(']', at) + 1 || text.length : at + 1;
     return at;
   }
 

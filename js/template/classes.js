@@ -31,7 +31,13 @@ export const isWordLetter = (letter) => isAlpha(letter) || isDecimal(letter) || 
 const ALSO_EMPTY = { isascii: (letter) => letter < '\x80', isprintable: isPrintable };
 
 const CLASSES = {
-  isalpha: isAlpha, isdecimal: isDecimal, isdigit: isDigit, isnumeric: isNumeric, isspace: isSpace, isalnum: isWordLetter, ...ALSO_EMPTY,
+  isalpha: isAlpha,
+  isdecimal: isDecimal,
+  isdigit: isDigit,
+  isnumeric: isNumeric,
+  isspace: isSpace,
+  isalnum: isWordLetter,
+  ...ALSO_EMPTY,
 };
 
 /** Letters that have a case are as they must be, and there is one. */
@@ -39,7 +45,8 @@ function hasCase(text, how) {
   let [isCased, isInside] = [false, false];
   for (const letter of text) {
     const [lower, upper, title] = [isLower(letter), isUpper(letter), isTitle(letter)];
-    if (how === 'islower' ? upper || title : how === 'isupper' ? lower || title : isInside ? upper || title : lower) return false;
+    if (how === 'islower' ? upper || title : how === 'isupper' ? lower || title : isInside ? upper || title : lower)
+      return false;
     isInside = lower || upper || title;
     isCased ||= isInside;
   }

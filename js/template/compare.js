@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What Python answers about values: whether they are true, how long they are, which is smaller, what is in them. Work that grows with them counts.
+// What Python answers about values: whether they are true, how long they are, which is smaller, what is in them. Work
+// that grows with them counts.
 
 import { TemplateError } from './meter.js';
 import {
-  Dict, Generator, Range, Safe, Tuple, Undefined, View, asNumber, isKey, isNumber, isSequence, isText, itemsOf, letterCount, letters, textOf,
-  typeName, viewItems,
+  Dict, Generator, Range, Safe, Tuple, Undefined, View, asNumber, isKey, isNumber, isSequence, isText, itemsOf,
+  letterCount, letters, textOf, typeName, viewItems,
 } from './values.js';
 
 /** Values inside each other. */
@@ -101,7 +102,8 @@ export function compare(meter, a, b, sign, depth = 0) {
   const n = Math.min(all.length, others.length);
   meter.count(n >> 3);
   for (let i = 0; i < n; i++) {
-    if (all[i] !== others[i] && !equal(meter, all[i], others[i], depth + 1)) return compare(meter, all[i], others[i], sign, depth + 1);
+    if (all[i] !== others[i] && !equal(meter, all[i], others[i], depth + 1))
+      return compare(meter, all[i], others[i], sign, depth + 1);
   }
   return order(all.length, others.length);
 }
@@ -111,7 +113,9 @@ const nothingIn = (v) => new TemplateError(`a value of the type '${typeName(v)}'
 /** What is walked through; of a generator what is left, after which there is nothing. @returns {any[]} */
 export function walk(meter, v) {
   if (isText(v)) return letters(meter, textOf(v));
-  meter.count(v instanceof Dict ? v.size : v instanceof View ? 2 * v.dict.size : v instanceof Range ? v.length >> 2 : 0);
+  meter.count(
+    v instanceof Dict ? v.size : v instanceof View ? 2 * v.dict.size : v instanceof Range ? v.length >> 2 : 0,
+  );
   const items = walked(v);
   if (!(v instanceof Range)) meter.count(items.length >> 3);
   return items;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Statements: from a template's text to a program in one pass. Where a tag says first what is done last (targets of `set`), tokens are read again.
+// Statements: from a template's text to a program in one pass. Where a tag says first what is done last (targets of
+// `set`), tokens are read again.
 
 import { Loops } from './loops.js';
 import { tokensOf } from './lexer.js';
@@ -194,7 +195,10 @@ const STATEMENTS = new Map([
   ['macro', (s) => s.macroTag()], ['filter', (s) => s.filterTag()],
 ]);
 
-/** @typedef {{code: import('./writer.js').Instruction[], own: Set<string>}} Program own: names that no variable shows through */
+/**
+ * @typedef {{code: import('./writer.js').Instruction[], own: Set<string>}} Program own: names that no variable shows
+ * through
+ */
 
 /** @param {string} source @returns {Program} */
 export function compile(source) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers with as many digits as somebody wants, rounded as Python rounds: exactly, halves to even. A part of template-rare.js.
+// Numbers with as many digits as somebody wants, rounded as Python rounds: exactly, halves to even. A part of
+// template-rare.js.
 
 import { TemplateError } from './meter.js';
 import { amount, exponentText, isFloat, pointed, special } from './numbers.js';
@@ -58,7 +59,10 @@ export function exponentialText(x, digits) {
   return `${minusOf(x)}${all[0]}${digits ? `.${all.slice(1)}` : ''}${exponentText(exponent)}`;
 }
 
-/** Of so many digits in all, as is shorter; zeros at the end stay where `keeps`. `least`: digits from which on there is an exponent. */
+/**
+ * Of so many digits in all, as is shorter; zeros at the end stay where `keeps`. `least`: digits from which on there is
+ * an exponent.
+ */
 export function generalText(x, digits, keeps = false, least = digits || 1) {
   if (!Number.isFinite(x)) return special(x);
   const n = digits || 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Expressions: jinja2's grammar, one function for each rule, and each writes the instructions of what it reads. Where an expression says first
-// what is done last (`a if b`), instructions change places.
+// Expressions: jinja2's grammar, one function for each rule, and each writes the instructions of what it reads. Where
+// an expression says first what is done last (`a if b`), instructions change places.
 
 import { Operands } from './operands.js';
 import { Undefined } from './values.js';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// jinja2's filters, those that most templates use; rare-filters.js has the others. Those that give iterators in Python compute all of their items at
-// once here: templates cannot tell, since nothing that they do changes values.
+// jinja2's filters, those that most templates use; rare-filters.js has the others. Those that give iterators in Python
+// compute all of their items at once here: templates cannot tell, since nothing that they do changes values.
 
 import { lengthOf, truth, walk } from './compare.js';
 import { jsonWrite } from './json.js';
@@ -85,7 +85,8 @@ function runItems(meter, [v]) {
 
 // --- values ---
 
-const runDefault = (meter, [v, otherwise = '', orFalse]) => (v instanceof Undefined || (isYes(orFalse) && !truth(v)) ? otherwise : v);
+const runDefault = (meter, [v, otherwise = '', orFalse]) =>
+  v instanceof Undefined || (isYes(orFalse) && !truth(v)) ? otherwise : v;
 
 export const wantNumber = (v) => (isNumber(v) ? asNumber(v) : fail(`a number is needed here, no '${typeName(v)}'`));
 
@@ -191,4 +192,5 @@ export const FILTERS = tableOf('value!', [
 ]);
 
 /** The only test that asks for filters. */
-for (const [name, builtin] of tableOf('value!', [['filter', '', (_, [v]) => isKnown(FILTERS, v)]])) TESTS.set(name, builtin);
+for (const [name, builtin] of tableOf('value!', [['filter', '', (_, [v]) => isKnown(FILTERS, v)]]))
+  TESTS.set(name, builtin);

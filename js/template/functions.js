@@ -24,7 +24,8 @@ export function pairOf(meter, v) {
   return both.length === 2 ? /** @type {[any, any]} */ (both) : fail('a pair of two values is needed here');
 }
 
-const entriesOf = (meter, v) => walk(meter, v instanceof Dict ? new View(v, 'items') : v).map((one) => pairOf(meter, one));
+const entriesOf = (meter, v) =>
+  walk(meter, v instanceof Dict ? new View(v, 'items') : v).map((one) => pairOf(meter, one));
 
 function dict(meter, [from, named]) {
   return new Dict([...from === undefined ? [] : entriesOf(meter, from), ...named.entries()]);
@@ -32,7 +33,8 @@ function dict(meter, [from, named]) {
 
 function namespace(meter, args) {
   const all = dict(meter, args);
-  for (const name of all.keys()) if (isText(name) && textOf(name).startsWith('_')) fail(`names in a namespace may not begin with '_'`);
+  for (const name of all.keys())
+    if (isText(name) && textOf(name).startsWith('_')) fail(`names in a namespace may not begin with '_'`);
   return new Namespace(all);
 }
 

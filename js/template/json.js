@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON as Python's json module writes and reads it: whole numbers of any size, dicts in their order, of a key that comes twice the last value.
+// JSON as Python's json module writes and reads it: whole numbers of any size, dicts in their order, of a key that
+// comes twice the last value.
 
 import { compare, walk, within } from './compare.js';
 import { floatText } from './numbers.js';
@@ -19,7 +20,8 @@ function quoted(meter, text, ascii) {
   meter.count(text.length >> 6);
   if (!ascii && !/\p{Cs}/u.test(text)) return JSON.stringify(text);
   meter.count(text.length);
-  return `"${text.replace(ascii ? /["\\]|[^ -~]/g : /["\\\0-\x1f]/g, escaped)}"`;     // eslint-disable-line no-control-regex
+  // eslint-disable-line no-control-regex
+  return `"${text.replace(ascii ? /["\\]|[^ -~]/g : /["\\\0-\x1f]/g, escaped)}"`;
 }
 
 /** null, a truth value or a number; undefined: it is none of them. */
@@ -27,7 +29,15 @@ function word(meter, v) {
   if (v === null) return 'null';
   if (typeof v === 'boolean') return String(v);
   if (typeof v === 'bigint') return intText(meter, v);
-  return typeof v !== 'number' ? undefined : Number.isFinite(v) ? floatText(v) : Number.isNaN(v) ? 'NaN' : v > 0 ? 'Infinity' : '-Infinity';
+  return typeof v !== 'number'
+    ? undefined
+    : Number.isFinite(v)
+      ? floatText(v)
+      : Number.isNaN(v)
+        ? 'NaN'
+        : v > 0
+          ? 'Infinity'
+          : '-Infinity';
 }
 
 function keyText(meter, key, ascii) {
@@ -42,10 +52,19 @@ function value(meter, v, form, depth) {
   if (isText(v)) return quoted(meter, textOf(v), form.ascii);
   if (v instanceof Dict) {
     const entries = form.sorted ? v.entries().sort(([a], [b]) => compare(meter, a, b, '<')) : v.entries();
-    const parts = entries.map(([key, one]) => keyText(meter, key, form.ascii) + form.key + value(meter, one, form, depth + 1));
+    const parts = entries.map(
+      ([key, one]) => keyText(meter, key, form.ascii) + form.key + value(meter, one, form, depth + 1),
+    );
     return block(meter, '{}', parts, form, depth);
   }
-  if (isSequence(v)) return block(meter, '[]', itemsOf(v).map((one) => value(meter, one, form, depth + 1)), form, depth);
+  if (isSequence(v))
+    return block(
+      meter,
+      '[]',
+      itemsOf(v).map((one) => value(meter, one, form, depth + 1)),
+      form,
+      depth,
+    );
   return word(meter, v) ?? fail(`a value of the type '${typeName(v)}' cannot be written as JSON`);
 }
 
@@ -67,7 +86,8 @@ function indentOf(meter, v) {
 
 /**
  * @param {import('./meter.js').Meter} meter @param {any} v
- * @param {{indent?: any, separators?: any, ascii?: boolean, sorted?: boolean}} options as Python's, the first two values of the template
+ * @param {{indent?: any, separators?: any, ascii?: boolean, sorted?: boolean}} options as Python's, the first two
+ *   values of the template
  */
 export function jsonWrite(meter, v, { indent, separators, ascii = false, sorted = false } = {}) {
   if (isText(v)) return quoted(meter, textOf(v), ascii);
@@ -81,7 +101,15 @@ export function jsonWrite(meter, v, { indent, separators, ascii = false, sorted 
 // --- reading ---
 
 /** The last three are Python's own. */
-const WORDS = { __proto__: null, null: null, true: true, false: false, NaN: NaN, Infinity: Infinity, '-Infinity': -Infinity };
+const WORDS = {
+  __proto__: null,
+  null: null,
+  true: true,
+  false: false,
+  NaN: NaN,
+  Infinity: Infinity,
+  '-Infinity': -Infinity,
+};
 
 /** Python reads no longer whole numbers either. */
 const MOST_DIGITS = 4300;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What Python knows about letters: case, classes, white space. JavaScript knows nearly the same, by the same Unicode tables.
+// What Python knows about letters: case, classes, white space. JavaScript knows nearly the same, by the same Unicode
+// tables.
 
 const SPACE = /^[\s\x1c-\x1f\x85]$/;
 
-/** str.isspace(), and what strip() and split() take for white space. @param {string} letter of one code point, here and below */
+/**
+ * str.isspace(), and what strip() and split() take for white space.
+ * @param {string} letter of one code point, here and below
+ */
 export const isSpace = (letter) => SPACE.test(letter) && letter !== '\ufeff';
 
 const are = (pattern) => (letter) => pattern.test(letter);
@@ -15,7 +19,9 @@ export const isPrintable = (letter) => letter === ' ' || !/^[\p{C}\p{Z}]$/u.test
 
 const CASED = /[\p{Lowercase}\p{Uppercase}\p{Lt}]/u;
 
-/** The form of a letter that begins a word: JavaScript knows none, and few differ from the upper one. Georgian has none. */
+/**
+ * The form of a letter that begins a word: JavaScript knows none, and few differ from the upper one. Georgian has none.
+ */
 const TITLES = /^[\u01c4-\u01cc\u01f1-\u01f3]$/;
 const SAME = /^[\u10d0-\u10ff]$/;
 const IOTAS = /^[\u1f80-\u1f87\u1f90-\u1f97\u1fa0-\u1fa7\u1fb3\u1fc3\u1ff3]$/;
@@ -60,7 +66,10 @@ const CASES = {
   title: (text) => text.replace(RUNS, titleOf),
   capitalize: (text) => titleOf(text),
   swapcase: (text) => text.replace(/[\p{Lowercase}\p{Uppercase}]/gu, swapped),
-  casefold: (text) => Array.from(text, (letter) => (letter === 'ı' ? letter : letter.toUpperCase().toLowerCase())).join('').replaceAll('ς', 'σ'),
+  casefold: (text) =>
+    Array.from(text, (letter) => (letter === 'ı' ? letter : letter.toUpperCase().toLowerCase()))
+      .join('')
+      .replaceAll('ς', 'σ'),
 };
 
 /** upper(), lower(), title(), capitalize(), swapcase(), casefold() of Python. */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A template as tokens, with white space around tags taken away as jinja2 does with trim_blocks and lstrip_blocks. Text between tags is one token.
+// A template as tokens, with white space around tags taken away as jinja2 does with trim_blocks and lstrip_blocks. Text
+// between tags is one token.
 
 import { isSpace } from './letters.js';
 import { TemplateError } from './meter.js';
 
 /**
  * @typedef {object} Token
- * @property {string} type 'data', 'variable', 'block', 'end' (of a tag), 'name', 'string', 'int', 'float', 'over', or an operator
+ * @property {string} type 'data', 'variable', 'block', 'end' (of a tag), 'name', 'string', 'int', 'float', 'over', or
+ *   an operator
  * @property {string} text
  */
 
@@ -161,14 +163,27 @@ class Lexer {
 
   #balance(operator, brackets) {
     if (CLOSING[operator]) brackets.push(CLOSING[operator]);
-    else if (')]}'.includes(operator) && brackets.pop() !== operator) throw new TemplateError(`'${operator}' closes what was not opened`);
+    else if (')]}'.includes(operator) && brackets.pop() !== operator)
+      throw new TemplateError(`'${operator}' closes what was not opened`);
   }
 }
 
 /** @param {string} source @returns {Token[]} */
 export const tokensOf = (source) => new Lexer(source).read();
 
-const SIMPLE = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"', a: '\x07', b: '\b', f: '\f', v: '\v', '\n': '' };
+const SIMPLE = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+  '\n': '',
+};
 const ESCAPE = /\\(?:([ntr\\'"abfv\n])|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})|([xuUN]))/g;
 
 /** What a string of a template says. */

@@ -6,7 +6,8 @@ import { TemplateError } from './meter.js';
 import { methodOf } from './methods.js';
 import { str } from './repr.js';
 import {
-  Builtin, Dict, Method, Namespace, Range, Tuple, Undefined, isInt, isPlain, isSequence, isText, itemsOf, letters, textOf,
+  Builtin, Dict, Method, Namespace, Range, Tuple, Undefined, isInt, isPlain, isSequence, isText, itemsOf, letters,
+  textOf,
 } from './values.js';
 
 /** What a macro is: its parameters and instructions, and where it was made. */
@@ -23,8 +24,12 @@ export class Macro {
   member(name) {
     const { name: own, params, asks } = this.code;
     const members = {
-      __proto__: null, name: own, arguments: name === 'arguments' && new Tuple(params.map((param) => param.name)), caller: asks.has('caller'),
-      catch_kwargs: asks.has('kwargs'), catch_varargs: asks.has('varargs'),
+      __proto__: null,
+      name: own,
+      arguments: name === 'arguments' && new Tuple(params.map((param) => param.name)),
+      caller: asks.has('caller'),
+      catch_kwargs: asks.has('kwargs'),
+      catch_varargs: asks.has('varargs'),
     };
     return members[name];
   }
@@ -86,7 +91,8 @@ export function useOf({ name }) {
 function ownMember(meter, v, name) {
   if (v instanceof Namespace) return v.dict.get(name);
   if (v instanceof Macro || v instanceof Loop) return v.member(name);
-  if (v instanceof Tuple && v.isGroup && (name === 'grouper' || name === 'list')) return v.items[name === 'list' ? 1 : 0];
+  if (v instanceof Tuple && v.isGroup && (name === 'grouper' || name === 'list'))
+    return v.items[name === 'list' ? 1 : 0];
   return methodOf(meter, v, name);
 }
 

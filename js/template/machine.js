@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs a compiled template: a machine with a stack of values that can be left after any instruction and gone on with, so nobody waits for a long
-// template. Names are looked up in scopes, which are chains. Macros and loops that call themselves are frames of the machine: nothing here recurses.
+// Runs a compiled template: a machine with a stack of values that can be left after any instruction and gone on with,
+// so nobody waits for a long template. Names are looked up in scopes, which are chains. Macros and loops that call
+// themselves are frames of the machine: nothing here recurses.
 
 import { bind, missing, takeArguments } from './arguments.js';
 import { truth, walk } from './compare.js';
@@ -31,7 +32,10 @@ export class Machine extends State {
    * @param {{steps: number, atOnce?: number, now: Date}} how atOnce: steps of one operation
    */
   constructor({ code, own }, variables, { steps, atOnce, now }) {
-    super(Object.assign(new Meter(steps, atOnce), { now }), [...FUNCTIONS, ...variables.entries()].filter(([name]) => !own.has(name)));
+    super(
+      Object.assign(new Meter(steps, atOnce), { now }),
+      [...FUNCTIONS, ...variables.entries()].filter(([name]) => !own.has(name)),
+    );
     this.#code = code;
   }
 
@@ -101,8 +105,13 @@ export class Machine extends State {
   #begin({ entry, collects }) {
     const items = walk(this.meter, this.pop());
     this.#loop = new Loop(items, {
-      outer: this.#loop, entry: entry && this.#at - entry, kept: collects ? [] : null, scope: this.scope, stack: this.stack.length,
-      captures: this.captures.length, depth: entry ? this.#depth : 0,
+      outer: this.#loop,
+      entry: entry && this.#at - entry,
+      kept: collects ? [] : null,
+      scope: this.scope,
+      stack: this.stack.length,
+      captures: this.captures.length,
+      depth: entry ? this.#depth : 0,
     });
     if (entry) this.#depth = 0;
   }
@@ -196,7 +205,10 @@ export class Machine extends State {
     this.push(of(this.meter, this.pop(), b));
   }
 
-  /** Each takes the machine and its instruction's number, or what is in place of one. @type {Record<string, (m: Machine, n: any) => void>} */
+  /**
+   * Each takes the machine and its instruction's number, or what is in place of one.
+   * @type {Record<string, (m: Machine, n: any) => void>}
+   */
   static operations = {
     constant: (m, n) => m.push(n),
     load: (m, n) => m.push(m.load(n)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one rendering may use up. Every step counts, and work that grows with what a template handles counts by its size: so a hostile template ends
-// by its count, never by a clock, and at the same place on every machine.
+// What one rendering may use up. Every step counts, and work that grows with what a template handles counts by its
+// size: so a hostile template ends by its count, never by a clock, and at the same place on every machine.
 
 /** Steps of one operation, which nobody can interrupt: some milliseconds. */
 export const MOST_AT_ONCE = 2 ** 15;
@@ -26,9 +26,13 @@ export class Meter {
     this.count(1);
   }
 
-  /** @param {number} steps about a quarter of a microsecond each: 64 letters that are compared or copied, or one that is looked at */
+  /**
+   * @param {number} steps about a quarter of a microsecond each: 64 letters that are compared or copied, or one that is
+   * looked at
+   */
   count(steps) {
     this.left -= steps;
-    if (!(this.left >= this.#least)) throw new TemplateError(this.#least ? 'one of its operations takes too many steps' : 'it takes too many steps');
+    if (!(this.left >= this.#least))
+      throw new TemplateError(this.#least ? 'one of its operations takes too many steps' : 'it takes too many steps');
   }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The methods of Python's types, as jinja2's sandbox lets templates call them. What would change a value is there as something undefined: a call of
-// it fails.
+// The methods of Python's types, as jinja2's sandbox lets templates call them. What would change a value is there as
+// something undefined: a call of it fails.
 
 import { equal, lengthOf, walk } from './compare.js';
 import { find } from './late.js';
-import { fail, intOr, keeping, runCase, runEnds, runFind, runJoin, runReplace, runSplit, runStrip, runWithout, tableOf } from './texts.js';
+import {
+  fail, intOr, keeping, runCase, runEnds, runFind, runJoin, runReplace, runSplit, runStrip, runWithout, tableOf,
+} from './texts.js';
 import { Builtin, Dict, Method, Namespace, Tuple, Undefined, View, asNumber, isKey, typeName } from './values.js';
 
 const self = ([v]) => v;
@@ -93,8 +95,14 @@ export const METHODS = {
     ...family(['items', 'keys', 'values'], (_, [dict], kind) => new View(dict, kind)),
   ]),
   int: tableOf('self!', OF_INT),
-  float: tableOf('self!', [['conjugate', '', (_, args) => self(args)], ['is_integer', '', (_, [v]) => Number.isInteger(v)]]),
-  Cycler: tableOf('self!', [['next', '', next], ['reset', '', reset]]),
+  float: tableOf('self!', [
+    ['conjugate', '', (_, args) => self(args)],
+    ['is_integer', '', (_, [v]) => Number.isInteger(v)],
+  ]),
+  Cycler: tableOf('self!', [
+    ['next', '', next],
+    ['reset', '', reset],
+  ]),
 };
 METHODS.bool = METHODS.int;
 
@@ -109,12 +117,20 @@ const MEMBERS = {
   int: { __proto__: null, real: asNumber, imag: () => 0n, numerator: asNumber, denominator: () => 1n },
   float: { __proto__: null, real: asNumber, imag: () => 0 },
   range: { __proto__: null, start: (v) => BigInt(v.start), stop: (v) => BigInt(v.stop), step: (v) => BigInt(v.step) },
-  Cycler: { __proto__: null, current: (v) => v.items[v.at], items: (v) => new Tuple(v.items), pos: (v) => BigInt(v.at) },
+  Cycler: {
+    __proto__: null,
+    current: (v) => v.items[v.at],
+    items: (v) => new Tuple(v.items),
+    pos: (v) => BigInt(v.at),
+  },
   Joiner: { __proto__: null, sep: (v) => v.separator, used: (v) => v.isUsed },
 };
 MEMBERS.bool = MEMBERS.int;
 
-/** The method (or member) of a value; undefined: it has none. What the sandbox keeps from templates is Undefined. @param {string} name */
+/**
+ * The method (or member) of a value; undefined: it has none. What the sandbox keeps from templates is Undefined.
+ * @param {string} name
+ */
 export function methodOf(meter, v, name) {
   const type = typeName(v);
   const isOfText = type === 'str' || type === 'Markup';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Python's numbers: whole ones are bigints, the others numbers, whose digits are the shortest in both languages; how they are written differs.
+// Python's numbers: whole ones are bigints, the others numbers, whose digits are the shortest in both languages; how
+// they are written differs.
 
 import { TemplateError } from './meter.js';
 import { asNumber } from './values.js';
@@ -16,7 +17,8 @@ const bitsOf = (v) => (amount(v) <= SAFE ? 53 : 4 * amount(v).toString(16).lengt
 /** float(v) of a whole number. */
 function real(v) {
   const x = Number(v);
-  if (!Number.isFinite(x) && typeof v !== 'number') throw new TemplateError('a whole number is too large to be made a float');
+  if (!Number.isFinite(x) && typeof v !== 'number')
+    throw new TemplateError('a whole number is too large to be made a float');
   return x;
 }
 
@@ -46,12 +48,17 @@ export function floatText(x) {
 
 // --- reading ---
 
-/** Digits of all scripts as ASCII's: those of one script follow each other from a place that a multiple of 16, or of 10 behind one, begins. */
-const latin = (text) => text.replace(/\p{Nd}/gu, (letter) => {
-  let value = 0;
-  for (let point = letter.codePointAt(0) - 1; value < 9 && /\p{Nd}/u.test(String.fromCodePoint(point)); point--) value++;
-  return value;
-});
+/**
+ * Digits of all scripts as ASCII's: those of one script follow each other from a place that a multiple of 16, or of 10
+ * behind one, begins.
+ */
+const latin = (text) =>
+  text.replace(/\p{Nd}/gu, (letter) => {
+    let value = 0;
+    for (let point = letter.codePointAt(0) - 1; value < 9 && /\p{Nd}/u.test(String.fromCodePoint(point)); point--)
+      value++;
+    return value;
+  });
 
 /** Longer texts are no numbers for Python either, unless they have white space around them. */
 const MOST_LETTERS = 5000;
@@ -59,7 +66,10 @@ const MOST_LETTERS = 5000;
 /** Without the white space around it, and single '_' between digits. */
 function tidy(text) {
   if (text.length > MOST_LETTERS) return '';
-  return latin(text.replace(/^(?:(?!\ufeff)[\s\x85])+|(?<![\s\x85])(?:(?!\ufeff)[\s\x85])+$/g, '')).replace(/(?<=[\da-z])_(?=[\da-z])/gi, '');
+  return latin(text.replace(/^(?:(?!\ufeff)[\s\x85])+|(?<![\s\x85])(?:(?!\ufeff)[\s\x85])+$/g, '')).replace(
+    /(?<=[\da-z])_(?=[\da-z])/gi,
+    '',
+  );
 }
 
 const PREFIXES = { 2: 'b', 8: 'o', 16: 'x' };
@@ -164,9 +174,11 @@ const FLOATS = {
   '**': (a, b) => {
     if (a === 0 && b < 0) notZero(0);
     if (a === 1) return 1;
-    if (a < 0 && Number.isFinite(b) && !Number.isInteger(b) && Number.isFinite(a)) throw new TemplateError('a power is no real number');
+    if (a < 0 && Number.isFinite(b) && !Number.isInteger(b) && Number.isFinite(a))
+      throw new TemplateError('a power is no real number');
     const x = a === -1 && !Number.isFinite(b) ? 1 : a ** b;
-    if (!Number.isFinite(x) && Number.isFinite(a) && Number.isFinite(b)) throw new TemplateError('a power is too large for a float');
+    if (!Number.isFinite(x) && Number.isFinite(a) && Number.isFinite(b))
+      throw new TemplateError('a power is too large for a float');
     return x;
   },
 };

@@ -8,7 +8,14 @@ import { readFloat, readInt } from './numbers.js';
 import { TESTS } from './tests.js';
 import { Writer } from './writer.js';
 
-const WORDS = new Map([['true', true], ['True', true], ['false', false], ['False', false], ['none', null], ['None', null]]);
+const WORDS = new Map([
+  ['true', true],
+  ['True', true],
+  ['false', false],
+  ['False', false],
+  ['none', null],
+  ['None', null],
+]);
 
 /**
  * What of a call is on the stack: arguments without names, with names, a list and a dict of more, a caller.
@@ -16,8 +23,10 @@ const WORDS = new Map([['true', true], ['True', true], ['false', false], ['False
  */
 
 export class Operands extends Writer {
-  /** Levels below the outermost one, whose names are their own; loops around; conditions at the outermost level; names that it sets before
-   * it reads them. */
+  /**
+   * Levels below the outermost one, whose names are their own; loops around; conditions at the outermost level; names
+   * that it sets before it reads them.
+   */
   inner = 0;
   loops = 0;
   branches = 0;
@@ -206,7 +215,10 @@ export class Operands extends Writer {
     return true;
   }
 
-  /** A name that the outermost level sets before it reads it is undefined until then, whatever the variables say; so others see it too. */
+  /**
+   * A name that the outermost level sets before it reads it is undefined until then, whatever the variables say; so
+   * others see it too.
+   */
   note(name, sets) {
     if (sets && this.loops && name === 'loop') this.wrong("a loop keeps the name 'loop' for itself");
     if (this.inner) return;

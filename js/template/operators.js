@@ -8,7 +8,8 @@ import { TemplateError } from './meter.js';
 import { arithmetic } from './numbers.js';
 import { escapeHtml } from './texts.js';
 import {
-  Range, Safe, Tuple, Undefined, asNumber, integer, isInt, isNumber, isPlain, isSequence, isText, itemsOf, letters, rangeOf, textOf, typeName,
+  Range, Safe, Tuple, Undefined, asNumber, integer, isInt, isNumber, isPlain, isSequence, isText, itemsOf, letters,
+  rangeOf, textOf, typeName,
 } from './values.js';
 
 function repeated(meter, v, times) {
@@ -43,7 +44,12 @@ export function binary(meter, sign, a, b) {
   throw new TemplateError(`'${sign}' is not supported between '${typeName(a)}' and '${typeName(b)}'`);
 }
 
-const ORDERS = { '<': (order) => order < 0, '<=': (order) => order <= 0, '>': (order) => order > 0, '>=': (order) => order >= 0 };
+const ORDERS = {
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '>': (order) => order > 0,
+  '>=': (order) => order >= 0,
+};
 
 export function compared(meter, sign, a, b) {
   if (sign === '==') return equal(meter, a, b);
@@ -61,7 +67,8 @@ function limited(at, n, step) {
 
 export function sliced(meter, v, from, to, by) {
   if (v instanceof Undefined) useOf(v);
-  if (!isText(v) && !isSequence(v) && !(v instanceof Range)) throw new TemplateError(`a value of the type '${typeName(v)}' cannot be sliced`);
+  if (!isText(v) && !isSequence(v) && !(v instanceof Range))
+    throw new TemplateError(`a value of the type '${typeName(v)}' cannot be sliced`);
   const step = by === null ? 1 : integer(by);
   if (step === 0) throw new TemplateError('a slice cannot have steps of 0');
   const isSimple = isText(v) && isPlain(meter, textOf(v));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The filters that look at items by a key: what a path finds in them, with upper and lower case the same unless they are told otherwise.
-// A part of template-rare.js.
+// The filters that look at items by a key: what a path finds in them, with upper and lower case the same unless they
+// are told otherwise. A part of template-rare.js.
 
 import { compare, equal, walk } from './compare.js';
 import { atPath } from './filters.js';
@@ -39,7 +39,11 @@ export function runSort(meter, [v, isReverse, isSensitive, attribute]) {
 export function runDictSort(meter, [v, isSensitive, by = 'key', isReverse]) {
   const place = ['key', 'value'].indexOf(isText(by) ? textOf(by) : '');
   if (place < 0) fail("dictsort sorts by 'key' or by 'value'");
-  return sorted(meter, keyed(meter, new View(wantDict(v), 'items'), (pair) => pair.items[place], isSensitive), isReverse);
+  return sorted(
+    meter,
+    keyed(meter, new View(wantDict(v), 'items'), (pair) => pair.items[place], isSensitive),
+    isReverse,
+  );
 }
 
 export function runUnique(meter, [v, isSensitive, attribute]) {
@@ -55,7 +59,8 @@ export function runUnique(meter, [v, isSensitive, attribute]) {
 export function runMost(meter, [v, isSensitive, attribute], sign) {
   const list = keyed(meter, v, (one) => atPath(meter, one, attribute), isSensitive);
   if (!list.length) return new Undefined('an item of an empty sequence');
-  return list.reduce((best, one) => (compare(meter, one.key, best.key, sign < 0 ? '<' : '>') === sign ? one : best)).item;
+  return list.reduce((best, one) => (compare(meter, one.key, best.key, sign < 0 ? '<' : '>') === sign ? one : best))
+    .item;
 }
 
 export function runGroupBy(meter, [v, attribute, otherwise, isSensitive]) {

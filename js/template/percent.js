@@ -32,7 +32,8 @@ class Percent {
       out.push(this.#place());
     }
     const values = this.#values;
-    const mayStay = values instanceof Dict || Array.isArray(values) || values instanceof Range || values instanceof Undefined;
+    const mayStay =
+      values instanceof Dict || Array.isArray(values) || values instanceof Range || values instanceof Undefined;
     if (this.#left.length && !mayStay) fail('not all values have a place in the text');
     return out.join('');
   }
@@ -81,7 +82,9 @@ class Percent {
     if (s.type === 'c' && isInt(v)) return putLetter(meter, s, asNumber(v));
     if ('eEfFgG'.includes(s.type) && isNumber(v)) return putNumber(meter, s, asNumber(v), true);
     const isDecimal = 'diu'.includes(s.type);
-    if (!(isDecimal ? isNumber(v) && (typeof v !== 'number' || Number.isFinite(v)) : 'oxX'.includes(s.type) && isInt(v))) {
+    if (
+      !(isDecimal ? isNumber(v) && (typeof v !== 'number' || Number.isFinite(v)) : 'oxX'.includes(s.type) && isInt(v))
+    ) {
       fail('a value is not of the kind that its place wants, or the place is of an unknown kind');
     }
     return putNumber(meter, { ...s, least: Math.max(0, s.precision) }, asNumber(v), false);

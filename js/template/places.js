@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Places for values in texts: how wide they are, what fills them up, how numbers stand in them. A part of template-rare.js.
+// Places for values in texts: how wide they are, what fills them up, how numbers stand in them. A part of
+// template-rare.js.
 
 import { exponentialText, fixedText, generalText } from './digits.js';
 import { floatText } from './numbers.js';
@@ -12,12 +13,24 @@ const MOST_WIDTH = 2 ** 24;
 
 /**
  * @typedef {object} Spec
- * @property {string} fill @property {string} align '<', '>', '^', or '=': behind the sign @property {string} sign '+', ' ' or ''
- * @property {string} group ',', '_' or '' @property {string} type @property {boolean} alternate '#' @property {boolean} positive zero has no sign
- * @property {number} width @property {number} precision -1: none is given @property {number} least digits of a whole number
+ * @property {string} fill @property {string} align '<', '>', '^', or '=': behind the sign @property {string} sign '+',
+ *   ' ' or ''
+ * @property {string} group ',', '_' or '' @property {string} type @property {boolean} alternate '#' @property {boolean}
+ *   positive zero has no sign
+ * @property {number} width @property {number} precision -1: none is given @property {number} least digits of a whole
+ *   number
  */
 const PLAIN = {
-  fill: ' ', align: '', sign: '', group: '', type: '', alternate: false, positive: false, width: 0, precision: -1, least: 0,
+  fill: ' ',
+  align: '',
+  sign: '',
+  group: '',
+  type: '',
+  alternate: false,
+  positive: false,
+  width: 0,
+  precision: -1,
+  least: 0,
 };
 
 export const spec = (given) => ({ ...PLAIN, ...given });
@@ -49,7 +62,8 @@ const BASES = { b: 2, o: 8, x: 16, X: 16 };
 function realText(x, { type, precision, alternate }) {
   const digits = precision < 0 ? 6 : precision;
   if (digits > 5000) fail('a precision is too large');
-  const withPoint = (text) => (alternate && Number.isFinite(x) && !text.includes('.') ? text.replace(/(?=e|$)/, '.') : text);
+  const withPoint = (text) =>
+    alternate && Number.isFinite(x) && !text.includes('.') ? text.replace(/(?=e|$)/, '.') : text;
   switch (type.toLowerCase()) {
     case '': return precision < 0 ? floatText(x) : dotted(x, precision || 1, alternate);
     case 'e': return withPoint(exponentialText(x, digits));
@@ -69,7 +83,8 @@ function dotted(x, precision, keeps) {
 function grouped(digits, { group, fill, align, width }, size, others) {
   if (!group) return digits;
   let all = digits;
-  while (fill === '0' && align === '=' && all.length + Math.floor((all.length - 1) / size) < width - others) all = `0${all}`;
+  while (fill === '0' && align === '=' && all.length + Math.floor((all.length - 1) / size) < width - others)
+    all = `0${all}`;
   const parts = [];
   for (let end = all.length; end > 0; end -= size) parts.push(all.slice(Math.max(0, end - size), end));
   return parts.reverse().join(group);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// jinja2's filters that few templates use. pprint, urlize and wordwrap are left out: no chat template has use for them, and one that names them is
-// refused. A part of template-rare.js.
+// jinja2's filters that few templates use. pprint, urlize and wordwrap are left out: no chat template has use for them,
+// and one that names them is refused. A part of template-rare.js.
 
 import { lengthOf, walk } from './compare.js';
 import { roundTo } from './digits.js';
@@ -10,11 +10,15 @@ import { attribute } from './lookup.js';
 import { methodOf } from './methods.js';
 import { arithmetic } from './numbers.js';
 import { runDictSort, runGroupBy, runMost, runSort, runUnique } from './order.js';
-import { runFileSize, runIndent, runStripTags, runTruncate, runUrlEncode, runWordCount, runXmlAttributes } from './rare-text-filters.js';
+import {
+  runFileSize, runIndent, runStripTags, runTruncate, runUrlEncode, runWordCount, runXmlAttributes,
+} from './rare-text-filters.js';
 import { runPad } from './rare-texts.js';
 import { str } from './repr.js';
 import { fail, intOr, isGiven, keeping, plainText, tableOf, wantText } from './texts.js';
-import { Dict, Generator, Tuple, Undefined, integer, isNumber, isSequence, isText, itemsOf, textOf, typeName } from './values.js';
+import {
+  Dict, Generator, Tuple, Undefined, integer, isNumber, isSequence, isText, itemsOf, textOf, typeName,
+} from './values.js';
 
 function add(meter, a, b) {
   if (isNumber(a) && isNumber(b)) return arithmetic(meter, '+', a, b);
@@ -24,7 +28,8 @@ function add(meter, a, b) {
   return Array.isArray(a) ? both : new Tuple(both);
 }
 
-const runSum = (meter, [v, path, start = 0n]) => walk(meter, v).reduce((sum, one) => add(meter, sum, atPath(meter, one, path)), start);
+const runSum = (meter, [v, path, start = 0n]) =>
+  walk(meter, v).reduce((sum, one) => add(meter, sum, atPath(meter, one, path)), start);
 
 function runRandom(meter, [v]) {
   if (lengthOf(meter, v) > 1) fail('random is not supported: what it gives differs each time');

@@ -8,7 +8,9 @@ import { runCount, runLines, runPad, runPartition, runTabs } from './rare-texts.
 import { keeping, plainText, runCase, runFind, tableOf, worked } from './texts.js';
 import { textOf } from './values.js';
 
-const CLASSES = 'alnum alpha ascii decimal digit lower numeric printable space title upper'.split(' ').map((name) => `is${name}`);
+const CLASSES = 'alnum alpha ascii decimal digit lower numeric printable space title upper'
+  .split(' ')
+  .map((name) => `is${name}`);
 
 export const RARE_METHODS = tableOf('self!', [
   ...family(['casefold', 'swapcase'], keeping(runCase)),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The filters that make texts in ways that Python's own texts do not know, and that few templates use. A part of template-rare.js.
+// The filters that make texts in ways that Python's own texts do not know, and that few templates use. A part of
+// template-rare.js.
 
 import { isWordLetter } from './classes.js';
 import { lengthOf, walk } from './compare.js';
@@ -66,7 +67,10 @@ function urlText(meter, v, isQuery) {
   const text = str(meter, v);
   meter.count(text.length >> 1);
   if (/[\ud800-\udfff]/u.test(text)) fail('half a surrogate pair cannot stand in a URL');
-  const quoted = encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
+  const quoted = encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
   return isQuery ? quoted.replaceAll('%20', '+') : quoted.replaceAll('%2F', '/');
 }
 
@@ -77,10 +81,14 @@ export function runUrlEncode(meter, [v]) {
 }
 
 export function runXmlAttributes(meter, [v, space]) {
-  const all = wantDict(v).entries().filter(([, value]) => value !== null && !(value instanceof Undefined)).map(([name, value]) => {
-    if (/[ \t\n\v\f\r/>=]/.test(wantText(name))) fail('xmlattr got a name with a letter that no attribute may have');
-    return `${runEscape(meter, [name]).text}="${runEscape(meter, [value]).text}"`;
-  }).join(' ');
+  const all = wantDict(v)
+    .entries()
+    .filter(([, value]) => value !== null && !(value instanceof Undefined))
+    .map(([name, value]) => {
+      if (/[ \t\n\v\f\r/>=]/.test(wantText(name))) fail('xmlattr got a name with a letter that no attribute may have');
+      return `${runEscape(meter, [name]).text}="${runEscape(meter, [value]).text}"`;
+    })
+    .join(' ');
   return all && (space === undefined || isYes(space)) ? ` ${all}` : all;
 }
 

@@ -18,10 +18,12 @@ export function runPartition(meter, [v, given], isRight) {
 export function runLines(meter, [v, keep = false]) {
   const isKept = integer(keep) !== 0;
   meter.count(str(meter, v).length >> 2);
-  const all = str(meter, v).split(/(\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])/);     // eslint-disable-line no-control-regex
+  // eslint-disable-line no-control-regex
+  const all = str(meter, v).split(/(\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])/);
   meter.count(all.length);
   const lines = [];
-  for (let i = 0; i < all.length; i += 2) if (all[i] || i + 1 < all.length) lines.push(isKept ? all[i] + (all[i + 1] ?? '') : all[i]);
+  for (let i = 0; i < all.length; i += 2)
+    if (all[i] || i + 1 < all.length) lines.push(isKept ? all[i] + (all[i + 1] ?? '') : all[i]);
   return lines;
 }
 

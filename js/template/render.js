@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Renders chat templates, which are programs written by whoever made the model file: they run in slices, between which others are let in, and end
-// by a count of their steps. What they make of the same variables is what transformers makes of them.
+// Renders chat templates, which are programs written by whoever made the model file: they run in slices, between which
+// others are let in, and end by a count of their steps. What they make of the same variables is what transformers makes
+// of them.
 
 import { compile } from './compile.js';
 import { readSteps } from './json.js';
@@ -55,7 +56,8 @@ function* rendered(template, json) {
 
 /**
  * @param {string} template @param {string} json
- * @param {(steps: Iterator<unknown, string, void>) => Promise<string>} through takes some steps at a time, and lets others in between
+ * @param {(steps: Iterator<unknown, string, void>) => Promise<string>} through takes some steps at a time, and lets
+ *   others in between
  * @returns {Promise<string>}
  */
 export async function render(template, json, through) {

@@ -4,22 +4,32 @@
 import { walk, within } from './compare.js';
 import { TemplateError } from './meter.js';
 import { floatText } from './numbers.js';
-import { Dict, Namespace, Range, Safe, Tuple, Undefined, View, isSequence, isText, textOf, typeName } from './values.js';
+import {
+  Dict, Namespace, Range, Safe, Tuple, Undefined, View, isSequence, isText, textOf, typeName,
+} from './values.js';
 
-/** A noncharacter too: one of these is the sentinel in texts of conversations (reply/chat.js), which has to be found again. */
+/**
+ * A noncharacter too: one of these is the sentinel in texts of conversations (reply/chat.js), which has to be found
+ * again.
+ */
 const AS_IS = /[ '\ufdd0-\ufdef]/;
 
 const ESCAPES = { '\t': '\\t', '\n': '\\n', '\r': '\\r', '\\': '\\\\' };
 
 export function escaped(letter) {
   const hex = letter.codePointAt(0).toString(16);
-  return hex.length <= 2 ? `\\x${hex.padStart(2, '0')}` : hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+  return hex.length <= 2
+    ? `\\x${hex.padStart(2, '0')}`
+    : hex.length <= 4
+      ? `\\u${hex.padStart(4, '0')}`
+      : `\\U${hex.padStart(8, '0')}`;
 }
 
 function reprText(meter, text) {
   meter.count(text.length >> 2);
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const written = (letter) => (letter === quote ? `\\${quote}` : ESCAPES[letter] ?? (AS_IS.test(letter) ? letter : escaped(letter)));
+  const written = (letter) =>
+    letter === quote ? `\\${quote}` : (ESCAPES[letter] ?? (AS_IS.test(letter) ? letter : escaped(letter)));
   return quote + text.replace(/['\\\p{C}\p{Z}]/gu, written) + quote;
 }
 
@@ -33,7 +43,8 @@ const BRACKETS = { list: '[]', tuple: '()', dict: '{}' };
 function reprAll(meter, v, depth) {
   const [open, close] = v instanceof View ? [`${typeName(v)}([`, '])'] : BRACKETS[typeName(v)];
   const one = (item) => repr(meter, item, depth);
-  const parts = v instanceof Dict ? v.entries().map(([key, value]) => `${one(key)}: ${one(value)}`) : walk(meter, v).map(one);
+  const parts =
+    v instanceof Dict ? v.entries().map(([key, value]) => `${one(key)}: ${one(value)}`) : walk(meter, v).map(one);
   const text = `${open}${parts.join(', ')}${v instanceof Tuple && parts.length === 1 ? ',' : ''}${close}`;
   meter.count(text.length >> 6);
   return text;

@@ -23,7 +23,12 @@ const RARE_FUNCTIONS = table([
 /** Once it is here, nobody asks for it again. */
 export function add() {
   if (rare.isThere) return;
-  for (const [to, from] of [[FILTERS, RARE_FILTERS], [TESTS, RARE_TESTS], [METHODS.str, RARE_METHODS], [FUNCTIONS, RARE_FUNCTIONS]]) {
+  for (const [to, from] of [
+    [FILTERS, RARE_FILTERS],
+    [TESTS, RARE_TESTS],
+    [METHODS.str, RARE_METHODS],
+    [FUNCTIONS, RARE_FUNCTIONS],
+  ]) {
     for (const [name, builtin] of from) to.set(name, builtin);
   }
   Object.assign(rare, { isThere: true, formatPercent });

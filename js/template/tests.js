@@ -4,14 +4,17 @@
 import { compare, contains, equal } from './compare.js';
 import { Loop, Macro } from './lookup.js';
 import { fail, tableOf } from './texts.js';
-import { Builtin, Dict, Generator, Joiner, Method, Range, Safe, Undefined, View, isKey, isNumber, isSequence, isText, textOf } from './values.js';
+import {
+  Builtin, Dict, Generator, Joiner, Method, Range, Safe, Undefined, View, isKey, isNumber, isSequence, isText, textOf,
+} from './values.js';
 
 const isCallable = (v) => [Builtin, Joiner, Loop, Macro, Method, Undefined].some((type) => v instanceof type);
 const isSized = (v) => isText(v) || isSequence(v) || v instanceof Dict || v instanceof Range || v instanceof Undefined;
 export const isWhole = (v) => typeof v === 'bigint';
 
 /** Whether a table has that name. */
-export const isKnown = (builtins, v) => (isKey(v) ? isText(v) && builtins.has(textOf(v)) : fail('a list or dict is no name'));
+export const isKnown = (builtins, v) =>
+  isKey(v) ? isText(v) && builtins.has(textOf(v)) : fail('a list or dict is no name');
 
 /** What a value is by itself. */
 const KINDS = {

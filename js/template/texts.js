@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What filters and methods do with texts, and how they take their arguments. A filter and a method that do the same are one function, with `how` for
-// their differences: a side, or whether only texts are allowed. Offsets are units of a string here, and letters where Python's arguments count them.
+// What filters and methods do with texts, and how they take their arguments. A filter and a method that do the same are
+// one function, with `how` for their differences: a side, or whether only texts are allowed. Offsets are units of a
+// string here, and letters where Python's arguments count them.
 
 import { countSearch, truth, walk } from './compare.js';
 import { changeCase, isSpace } from './letters.js';
@@ -21,7 +22,8 @@ export function fail(why) {
 export const wantText = (v) => (isText(v) ? textOf(v) : fail(`a text is needed here, no '${typeName(v)}'`));
 
 /** A table of builtins that have the same first parameter. @param {any[][]} rows */
-export const tableOf = (first, rows) => table(rows.map(([name, params, ...rest]) => [name, `${first} ${params}`, ...rest]));
+export const tableOf = (first, rows) =>
+  table(rows.map(([name, params, ...rest]) => [name, `${first} ${params}`, ...rest]));
 
 /** A text as work to do: it is counted. */
 export function worked(meter, v) {
@@ -37,7 +39,8 @@ function asSafe(v) {
 }
 
 /** The same for what is safe: what it gives is safe too. @param {(meter: any, args: any[], how?: any) => any} run */
-export const keeping = (run) => (meter, args, how) => (args[0] instanceof Safe ? asSafe(run(meter, args, how)) : run(meter, args, how));
+export const keeping = (run) => (meter, args, how) =>
+  args[0] instanceof Safe ? asSafe(run(meter, args, how)) : run(meter, args, how);
 
 /** What is filled into safe texts would have to be escaped. */
 export const plainText = (v) => (v instanceof Safe ? fail('a safe text is not supported as a format') : v);
@@ -164,11 +167,15 @@ export function runWithout(meter, [v, given], isRight) {
 // --- new texts ---
 
 export function runReplace(meter, [v, given, other, most], isStrict) {
-  const [text, old, by] = [v, given, isStrict && v instanceof Safe ? escapeHtml(other) : other].map(isStrict ? wantText : (one) => str(meter, one));
+  const [text, old, by] = [v, given, isStrict && v instanceof Safe ? escapeHtml(other) : other].map(
+    isStrict ? wantText : (one) => str(meter, one),
+  );
   const n = isStrict && most !== undefined ? integer(most) : intOr(most, -1);
   if (old) return joined(meter, parts(meter, text, old, n), by);
   const all = ['', ...letters(meter, text), ''];
-  return n < 0 || n >= all.length ? joined(meter, all, by) : joined(meter, all.slice(0, n + 1), by) + all.slice(n + 1).join('');
+  return n < 0 || n >= all.length
+    ? joined(meter, all, by)
+    : joined(meter, all.slice(0, n + 1), by) + all.slice(n + 1).join('');
 }
 
 function joined(meter, all, separator) {
@@ -177,6 +184,9 @@ function joined(meter, all, separator) {
 }
 
 export function runJoin(meter, [v, items], isStrict) {
-  const [separator, all] = [textOf(v), walk(meter, items).map(!isStrict ? (one) => str(meter, one) : v instanceof Safe ? escapeHtml : wantText)];
+  const [separator, all] = [
+    textOf(v),
+    walk(meter, items).map(!isStrict ? (one) => str(meter, one) : v instanceof Safe ? escapeHtml : wantText),
+  ];
   return joined(meter, all, separator);
 }

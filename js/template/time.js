@@ -2,12 +2,34 @@
 // A time as Python's strftime() writes it, with the names of the C locale.
 
 const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-const MONTHS = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
 
 const [CLOCK, DATE] = ['%H:%M:%S', '%m/%d/%y'];
 
 /** What stands for several. */
-const LONG = { c: `%a %b %e ${CLOCK} %Y`, D: DATE, F: '%Y-%m-%d', R: '%H:%M', r: '%I:%M:%S %p', T: CLOCK, X: CLOCK, x: DATE };
+const LONG = {
+  c: `%a %b %e ${CLOCK} %Y`,
+  D: DATE,
+  F: '%Y-%m-%d',
+  R: '%H:%M',
+  r: '%I:%M:%S %p',
+  T: CLOCK,
+  X: CLOCK,
+  x: DATE,
+};
 
 /** What stands for a text, or for a number: then how wide it is, and with what it is filled up if not with zeros. */
 function fieldsOf(time) {
@@ -18,15 +40,44 @@ function fieldsOf(time) {
   const week = (weekday) => Math.floor((yearDay + 7 - weekday) / 7);
   const [name, half2] = [MONTHS[month], hour < 12 ? 'am' : 'pm'];
   return {
-    '%': ['%'], n: ['\n'], t: ['\t'], Z: [''], z: [''],
-    A: [DAYS[monday]], a: [DAYS[monday].slice(0, 3)], B: [name], b: [name.slice(0, 3)], h: [name.slice(0, 3)], P: [half2], p: [half2.toUpperCase()],
-    C: [Math.floor(year / 100), 2], d: [day, 2], e: [day, 2, ' '], f: [time.getMilliseconds() * 1000, 6], H: [hour, 2], I: [half, 2],
-    j: [yearDay + 1, 3], k: [hour, 2, ' '], l: [half, 2, ' '], M: [time.getMinutes(), 2], m: [month + 1, 2], S: [time.getSeconds(), 2],
-    s: [Math.floor(time / 1000)], U: [week(sunday), 2], u: [monday + 1], W: [week(monday), 2], w: [sunday], Y: [year], y: [year % 100, 2],
+    '%': ['%'],
+    n: ['\n'],
+    t: ['\t'],
+    Z: [''],
+    z: [''],
+    A: [DAYS[monday]],
+    a: [DAYS[monday].slice(0, 3)],
+    B: [name],
+    b: [name.slice(0, 3)],
+    h: [name.slice(0, 3)],
+    P: [half2],
+    p: [half2.toUpperCase()],
+    C: [Math.floor(year / 100), 2],
+    d: [day, 2],
+    e: [day, 2, ' '],
+    f: [time.getMilliseconds() * 1000, 6],
+    H: [hour, 2],
+    I: [half, 2],
+    j: [yearDay + 1, 3],
+    k: [hour, 2, ' '],
+    l: [half, 2, ' '],
+    M: [time.getMinutes(), 2],
+    m: [month + 1, 2],
+    S: [time.getSeconds(), 2],
+    s: [Math.floor(time / 1000)],
+    U: [week(sunday), 2],
+    u: [monday + 1],
+    W: [week(monday), 2],
+    w: [sunday],
+    Y: [year],
+    y: [year % 100, 2],
   };
 }
 
-/** The time of a rendering. A flag: '-' fills nothing up, '_' with spaces, '0' with zeros. What is no field stays as it is. */
+/**
+ * The time of a rendering. A flag: '-' fills nothing up, '_' with spaces, '0' with zeros. What is no field stays as it
+ * is.
+ */
 export function timeText(meter, format) {
   meter.count(16 * format.length);
   const fields = fieldsOf(meter.now);

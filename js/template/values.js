@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Python's values as templates see them: what they are, how they are told apart. None is null, an int a bigint, a float a number, a str a
-// string, a list an array; the others are the classes below. None changes once it is made, but for namespaces and the place a generator has reached.
+// Python's values as templates see them: what they are, how they are told apart. None is null, an int a bigint, a float
+// a number, a str a string, a list an array; the others are the classes below. None changes once it is made, but for
+// namespaces and the place a generator has reached.
 
 import { TemplateError } from './meter.js';
 
@@ -91,13 +92,16 @@ export class Method {
 }
 
 /**
- * A filter, test, method or function. `params` names its parameters as Python does, with spaces between them; one that must be given ends with
- * `!`, one that no name may give is a digit. `*`: any number of further ones, as an array; `**`: any further ones with names, as a Dict. What was
- * not given is undefined. What is filtered or tested, or whose method it is, comes first.
+ * A filter, test, method or function. `params` names its parameters as Python does, with spaces between them; one that
+ * must be given ends with `!`, one that no name may give is a digit. `*`: any number of further ones, as an array;
+ * `**`: any further ones with names, as a Dict. What was not given is undefined. What is filtered or tested, or whose
+ * method it is, comes first.
  */
 export class Builtin {
   /**
-   * @param {string} name @param {string} params @param {(meter: import('./meter.js').Meter, args: any[], how?: any) => any} run
+   * @param {string} name
+   * @param {string} params
+   * @param {(meter: import('./meter.js').Meter, args: any[], how?: any) => any} run
    * @param {any} [how] handed on, for families of them
    */
   constructor(name, params, run, how) {
@@ -106,7 +110,8 @@ export class Builtin {
 }
 
 /** @param {any[][]} rows of Builtin's arguments @returns {Map<string, Builtin>} */
-export const table = (rows) => new Map(rows.map(([name, params, run, how]) => [name, new Builtin(name, params, run, how)]));
+export const table = (rows) =>
+  new Map(rows.map(([name, params, run, how]) => [name, new Builtin(name, params, run, how)]));
 
 // --- kinds ---
 
@@ -128,8 +133,9 @@ export function typeName(v) {
   if (v === null) return 'NoneType';
   if (Array.isArray(v)) return 'list';
   if (v instanceof View) return VIEWS[v.kind];
-  if (v instanceof Dict || v instanceof Tuple || v instanceof Range || v instanceof Generator || v instanceof Method) return v.kindName;
-  return TYPES[typeof v] ?? (v instanceof Builtin ? 'function' : v.constructor.title ?? v.kindName ?? 'object');
+  if (v instanceof Dict || v instanceof Tuple || v instanceof Range || v instanceof Generator || v instanceof Method)
+    return v.kindName;
+  return TYPES[typeof v] ?? (v instanceof Builtin ? 'function' : (v.constructor.title ?? v.kindName ?? 'object'));
 }
 
 /** A JS number from an int. */
@@ -173,7 +179,8 @@ function keyOf(key) {
   return key;
 }
 
-export const isKey = (v) => !(Array.isArray(v) || v instanceof Dict || v instanceof View || (v instanceof Tuple && Number.isNaN(v.weight)));
+export const isKey = (v) =>
+  !(Array.isArray(v) || v instanceof Dict || v instanceof View || (v instanceof Tuple && Number.isNaN(v.weight)));
 
 export class Dict {
   #entries = new Map();   // what keyOf() says -> [key, value]
@@ -205,10 +212,22 @@ export class Dict {
   values() { return this.entries().map(([, value]) => value); }
 }
 
-for (const [type, name] of [[Dict, 'dict'], [Tuple, 'tuple'], [Range, 'range'], [Generator, 'generator'], [Method, 'builtin_function_or_method'],
-  [Undefined, 'Undefined'], [Namespace, 'Namespace'], [Cycler, 'Cycler'], [Joiner, 'Joiner'], [Safe, 'Markup']]) type.prototype.kindName = name;
+for (const [type, name] of [
+  [Dict, 'dict'],
+  [Tuple, 'tuple'],
+  [Range, 'range'],
+  [Generator, 'generator'],
+  [Method, 'builtin_function_or_method'],
+  [Undefined, 'Undefined'],
+  [Namespace, 'Namespace'],
+  [Cycler, 'Cycler'],
+  [Joiner, 'Joiner'],
+  [Safe, 'Markup'],
+])
+  type.prototype.kindName = name;
 
-export const viewItems = ({ dict, kind }) => (kind === 'items' ? dict.entries().map((entry) => new Tuple(entry)) : dict[kind]());
+export const viewItems = ({ dict, kind }) =>
+  kind === 'items' ? dict.entries().map((entry) => new Tuple(entry)) : dict[kind]();
 
 // --- letters ---
 

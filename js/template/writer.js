@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program while it is written: instructions, and tokens that are read from a list and may be read again. Jumps say how far, from behind themselves,
-// so that instructions can be moved together.
+// A program while it is written: instructions, and tokens that are read from a list and may be read again. Jumps say
+// how far, from behind themselves, so that instructions can be moved together.
 
 import { TemplateError } from './meter.js';
 

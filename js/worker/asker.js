@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who asks for something, and what the work for him is done with, a little at a time: his turns (turns.js), and the engine's tokenizer in them.
+// Who asks for something, and what the work for him is done with, a little at a time: his turns (turns.js), and the
+// engine's tokenizer in them.
 
 import { ownerOf } from './shares.js';
 
@@ -32,11 +33,16 @@ export class Asker {
     return work();
   });
 
-  /** Takes all the steps of some work. @param {Iterator<unknown, any, void>} steps @returns {Promise<any>} what the last of them returns */
+  /**
+   * Takes all the steps of some work.
+   * @param {Iterator<unknown, any, void>} steps
+   * @returns {Promise<any>} what the last of them returns
+   */
   through = (steps) => this.#turns.through(this.owner, steps, this.signal);
 
   /**
-   * The tokens of a text. A word, or whatever the tokenizer takes as one, that is very long takes many times its memory, so these come one at a time.
+   * The tokens of a text. A word, or whatever the tokenizer takes as one, that is very long takes many times its
+   * memory, so these come one at a time.
    * @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} [mode] @param {number} [sentinel]
    */
   tokens = async (text, mode, sentinel) => {

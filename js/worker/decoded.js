@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Images' files that were decoded and resized before, so that a conversation's next turn does neither again. Known by the hash of all their bytes:
-// what comes from an address or a path may be another image today. A page that is not secure has no such hash, and remembers nothing.
+// Images' files that were decoded and resized before, so that a conversation's next turn does neither again. Known by
+// the hash of all their bytes: what comes from an address or a path may be another image today. A page that is not
+// secure has no such hash, and remembers nothing.
 //
-// What one scope (cacheScope) has shown no other one finds here; where there is no more room, the scope with the most gives up its oldest.
+// What one scope (cacheScope) has shown no other one finds here; where there is no more room, the scope with the most
+// gives up its oldest.
 
 /** Bytes of pixels: three megabytes are an image that is looked at closely, a quarter of that a usual one. */
 const MOST = 24 << 20;

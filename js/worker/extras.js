@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What an engine's worker needs for replies that ask for more than most: a grammar, tools, probabilities, a conversation that is shortened. A file of
-// its own in the package, which comes with the first of them, and with the first grammar its wasm file.
+// What an engine's worker needs for replies that ask for more than most: a grammar, tools, probabilities, a
+// conversation that is shortened. A file of its own in the package, which comes with the first of them, and with the
+// first grammar its wasm file.
 
 import { CallGuide } from '../reply/call-guide.js';
 import { FLEXIBLE, schemaFlags, grammarOf } from '../reply/constraint.js';
@@ -22,7 +23,10 @@ export { Tools } from '../reply/tools.js';
 /** Memory of a compiler: a grammar, its block and what it is made of. */
 const COMPILER = 120 * 2 ** 20;
 
-/** Bytes that grammars may take beside a model; and at least, the tree of its vocabulary: for each token, and for the module. */
+/**
+ * Bytes that grammars may take beside a model; and at least, the tree of its vocabulary: for each token, and for the
+ * module.
+ */
 const MOST = 160 * 2 ** 20;
 const [EACH, MODULE] = [96, 2 ** 22];
 
@@ -76,17 +80,24 @@ async function grammarsOf(engine, means, who) {
   return learnt.get(engine);
 }
 
-/** What its text is held to, its calls, or both, and what of their schemas was passed over; no guide: neither. @param {Guide} [text] */
+/**
+ * What its text is held to, its calls, or both, and what of their schemas was passed over; no guide: neither.
+ * @param {Guide} [text]
+ */
 async function guideOf(engine, options, text, compile) {
   const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate(true), engine.facts));
   if (!options.tools?.length) return { guide: text, notes: [] };
   const grammar = calls.text ? await compiled(compile, calls, options) : null;
-  const guide = new CallGuide(engine, grammar, choice, { most: options.parallelToolCalls === false ? 1 : undefined, text });
+  const guide = new CallGuide(engine, grammar, choice, {
+    most: options.parallelToolCalls === false ? 1 : undefined,
+    text,
+  });
   return { guide, notes: (grammar?.notes ?? []).map((note) => ({ ...note, message: named(note.message, calls) })) };
 }
 
 /** What is said of a tool's schema says whose it is. */
-const named = (message, { names }) => message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`);
+const named = (message, { names }) =>
+  message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`);
 
 /** The grammar of calls. */
 async function compiled(compile, calls, options) {
@@ -107,7 +118,8 @@ async function compiled(compile, calls, options) {
  * @param {import('./side-lane.js').SideHost} means.host where compiling is done
  * @param {import('./turns.js').Turns} means.turns when the rest is
  * @param {{logprobs?: number, cacheScope?: number, guest?: number}} options of the reply
- * @param {{stopped: boolean, onStop: () => void}} job that may be stopped before its grammar is compiled, which then is not done
+ * @param {{stopped: boolean, onStop: () => void}} job that may be stopped before its grammar is compiled, which then is
+ *   not done
  */
 export async function openExtra(engine, means, options, job) {
   const who = { owner: ownerOf(options), job };
@@ -127,5 +139,10 @@ async function extraOf(engine, compile, options) {
     text?.end();
     throw error;
   });
-  return new Extra(engine, { ...options, guide, notes: [...limits?.grammar.notes ?? [], ...notes], value: limits?.value });
+  return new Extra(engine, {
+    ...options,
+    guide,
+    notes: [...(limits?.grammar.notes ?? []), ...notes],
+    value: limits?.value,
+  });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What Node supplies to whoever runs the engine (worker-node.js, inspect.js): files instead of fetched scripts, and paths as
-// sources, which are read in place.
+// What Node supplies to whoever runs the engine (worker-node.js, inspect.js): files instead of fetched scripts, and
+// paths as sources, which are read in place.
 
 import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import glue32 from './node/quern-simd.mjs';
@@ -65,6 +65,10 @@ export async function openAny(source, options) {
   if (source.kind !== 'paths') return openParts(source, options);
   const found = await Promise.all(source.paths.map((path) => find(path)));
   const nameOf = (path) => path.replaceAll('\\', '/');
-  const part = (path, i) => ({ size: found[i].size, name: nameOf(path), chunks: fileBytes(path, found[i], options.memory) });
+  const part = (path, i) => ({
+    size: found[i].size,
+    name: nameOf(path),
+    chunks: fileBytes(path, found[i], options.memory),
+  });
   return localParts(source.paths.map(part), options);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bytes of an image's file, wherever it is: handed over, at an address, in a `data:` address, at a path. Not more of them than an image
-// may have, and not later than a minute.
+// The bytes of an image's file, wherever it is: handed over, at an address, in a `data:` address, at a path. Not more
+// of them than an image may have, and not later than a minute.
 
 import { deadline, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -15,7 +15,8 @@ const PIECE = 2 ** 16;
 /** How far from there a place is looked for where no letter is cut in two: the bytes of one are written as `%C3%A9`. */
 const NEAR = 32;
 
-const isCut = (url, at) => (url[at] === '%' ? !/[89ab]/i.test(url[at + 1] ?? '') : url[at - 1] !== '%' && url[at - 2] !== '%');
+const isCut = (url, at) =>
+  url[at] === '%' ? !/[89ab]/i.test(url[at + 1] ?? '') : url[at - 1] !== '%' && url[at - 2] !== '%';
 
 /** Where the next piece ends. */
 function endOf(url, from) {
@@ -55,7 +56,7 @@ function* unpacked(pieces) {
  */
 export function* bytesOfData(url) {
   const comma = url.indexOf(',');
-  const bad = () => new QuernError('image/decode', 'An image\'s data: address is broken.', { detail: { rule: 'data' } });
+  const bad = () => new QuernError('image/decode', "An image's data: address is broken.", { detail: { rule: 'data' } });
   if (comma < 0) throw bad();
   if (url.length > 1.5 * MOST_BYTES) throw tooLarge(Math.floor(0.75 * url.length));
   const isPacked = /;\s*base64\s*$/i.test(url.slice(0, comma));
@@ -99,13 +100,19 @@ async function fetched(url, { fetch, signal, clock = systemClock }) {
   try {
     const response = await fetch(url, { credentials: 'omit', signal: patience.signal });
     const { ok, status } = response;
-    if (!ok) throw new QuernError('net/http', `The image at ${short} cannot be fetched: status ${status}.`, { detail: { status } });
+    if (!ok)
+      throw new QuernError('net/http', `The image at ${short} cannot be fetched: status ${status}.`, {
+        detail: { status },
+      });
     return await read(response, short);
   } catch (error) {
     signal.throwIfAborted();
-    if (patience.signal.aborted) throw new QuernError('net/stalled', `The image at ${short} has not come within ${PATIENCE_MS / 1000} seconds.`);
+    if (patience.signal.aborted)
+      throw new QuernError('net/stalled', `The image at ${short} has not come within ${PATIENCE_MS / 1000} seconds.`);
     if (error instanceof QuernError) throw error;
-    throw new QuernError('net/unreachable', `The image at ${short} cannot be fetched (${error.message}).`, { cause: error });
+    throw new QuernError('net/unreachable', `The image at ${short} cannot be fetched (${error.message}).`, {
+      cause: error,
+    });
   } finally {
     cancel();
     signal.removeEventListener('abort', end);
@@ -114,9 +121,11 @@ async function fetched(url, { fetch, signal, clock = systemClock }) {
 }
 
 /**
- * @param {{url?: string, path?: string, bytes?: Uint8Array, blob?: Blob, bitmap?: ImageBitmap, pixels?: object}} frame as it came from the page
- * @param {{fetch: typeof fetch, readImage?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?: typeof systemClock,
- *   through?: (steps: Iterator<void, Uint8Array>) => Promise<Uint8Array>}} how through: takes all steps of a millisecond or so
+ * @param {{url?: string, path?: string, bytes?: Uint8Array, blob?: Blob, bitmap?: ImageBitmap, pixels?: object}} frame
+ *   as it came from the page
+ * @param {{fetch: typeof fetch, readImage?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?:
+ *   typeof systemClock, through?: (steps: Iterator<void, Uint8Array>) => Promise<Uint8Array>}} how through: takes all
+ *   steps of a millisecond or so
  * @returns {Promise<Uint8Array | Blob | ImageBitmap | object>} as js/media takes it
  */
 export async function imageSource({ url, path, bytes, blob, bitmap, pixels }, how) {

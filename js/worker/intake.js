@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How the bytes of a model's files come into an engine, one file after the other. The engine with 32-bit addresses reads the
-// header and plans; where that does not fit and 64-bit addresses would help, one with these takes its place and is given the
-// same bytes. Each file's header tells where its contents end, which is passed on to whoever fetches it.
+// How the bytes of a model's files come into an engine, one file after the other. The engine with 32-bit addresses
+// reads the header and plans; where that does not fit and 64-bit addresses would help, one with these takes its place
+// and is given the same bytes. Each file's header tells where its contents end, which is passed on to whoever fetches
+// it.
 
 import { Engine } from '../engine/engine.js';
 import { described } from './described.js';
@@ -32,7 +33,10 @@ export function begin(engine, { size, isProjector }) {
   else engine.nextFile(size);
 }
 
-/** Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take its place. */
+/**
+ * Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take
+ * its place.
+ */
 export class Feeder {
   #starter;
   #head = [];          // chunks, and what began the files between them
@@ -108,7 +112,9 @@ export class HeaderReader {
 
 /**
  * Reads all files to their ends, which they tell: whatever goes on after that is refused.
- * @param {Feeder | HeaderReader} reader @param {import('../store/local.js').Part[]} parts @param {number} projectors how many of them come last
+ * @param {Feeder | HeaderReader} reader
+ * @param {import('../store/local.js').Part[]} parts
+ * @param {number} projectors how many of them come last
  */
 export async function readAll(reader, parts, projectors) {
   for (const [i, { size, name, chunks, endsAt }] of parts.entries()) {

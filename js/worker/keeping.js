@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Conversations that outlive the engine: before a reply what is kept of its prompt is read and given to the engine, after it what is new is written,
-// a page at a time, by the turns of whoever asked (turns.js). Nothing here can change a reply: what is missing, damaged or another model's is read
-// anew. A store that fails costs what would have been kept, and a line on the console.
+// Conversations that outlive the engine: before a reply what is kept of its prompt is read and given to the engine,
+// after it what is new is written, a page at a time, by the turns of whoever asked (turns.js). Nothing here can change
+// a reply: what is missing, damaged or another model's is read anew. A store that fails costs what would have been
+// kept, and a line on the console.
 
 import { asQuernError, isOf } from '../shared/errors.js';
 import { guarded } from '../store/guard.js';
 import { ownerOf } from './shares.js';
-import { KeptFile, PAGE, forgetKept, holding, keepsAny, listKept, makeRoom, mostRecords, removeKept, sentenceOf, sizeOf } from '../store/kept.js';
+import {
+  KeptFile, PAGE, forgetKept, holding, keepsAny, listKept, makeRoom, mostRecords, removeKept, sentenceOf, sizeOf,
+} from '../store/kept.js';
 
 const KEEP_BYTES = 2 ** 31;
 
-/** What reads ahead into one room while the other is looked at: a promise that is not awaited yet is not unhandled. @param {Promise<any>} [coming] */
+/**
+ * What reads ahead into one room while the other is looked at: a promise that is not awaited yet is not unhandled.
+ * @param {Promise<any>} [coming]
+ */
 const ahead = (coming) => {
   coming?.catch(() => {});
   return coming;
@@ -56,8 +62,11 @@ export class Keeping {
     const ticket = { name, place: generation.place };
     this.#wanted.add(ticket);
     try {
-      const result = await this.#runner.add(generation, job, (sequence, isOver) => this.#restore(name, sequence, generation.place, isOver));
-      this.#writing = this.#writing.then(() => this.#attempt(name, () => this.#save(ticket, generation)))
+      const result = await this.#runner.add(generation, job, (sequence, isOver) =>
+        this.#restore(name, sequence, generation.place, isOver),
+      );
+      this.#writing = this.#writing
+        .then(() => this.#attempt(name, () => this.#save(ticket, generation)))
         .then(() => {
           this.#wanted.delete(ticket);
           if (!this.#runner.isDead) release();
@@ -92,7 +101,8 @@ export class Keeping {
       if (isOf('engine', error)) this.#fail(error);
       else if (error.code === 'storage/quota') this.#full.add(name);
       else if (error.code === 'storage/unavailable') this.#store = null;
-      if (error.code !== 'storage/busy' && !isOf('engine', error)) this.#notice(error.code, error.cause?.message ?? error.message);
+      if (error.code !== 'storage/busy' && !isOf('engine', error))
+        this.#notice(error.code, error.cause?.message ?? error.message);
     }
   }
 
@@ -111,7 +121,11 @@ export class Keeping {
     return this.#attempt('', async () => { if (await keepsAny(this.#store)) await this.#identify({}); });
   }
 
-  /** Work with the engine when it is the turn of whoever asked. @param {object} place his @param {(ms: number) => any} work */
+  /**
+   * Work with the engine when it is the turn of whoever asked.
+   * @param {object} place his
+   * @param {(ms: number) => any} work
+   */
   #slice(place, work) { return this.#runner.turns.run(ownerOf(place), work); }
 
   async #identify(place) {
@@ -146,13 +160,21 @@ export class Keeping {
 
   /** @returns {Promise<number>} how many records are good, Infinity where none was found damaged */
   async #give(file, n, { sequence, place, isOver }) {
-    const read = (i) => (i < n ? file.read(i, this.#room(i % 2, file.lengthOf((i + 1) * PAGE > sequence.length))) : undefined);
+    const read = (i) =>
+      i < n ? file.read(i, this.#room(i % 2, file.lengthOf((i + 1) * PAGE > sequence.length))) : undefined;
     let coming = ahead(read(0));
     try {
       for (let i = 0; i < n; i++) {
         const record = await coming;
         if (!record) return Infinity;
-        const found = await this.#slice(place, () => !isOver() && sequence.give(record, () => { coming = ahead(read(i + 1)); }));
+        const found = await this.#slice(
+          place,
+          () =>
+            !isOver() &&
+            sequence.give(record, () => {
+              coming = ahead(read(i + 1));
+            }),
+        );
         if (found === 'damaged') return i;
         if (found !== 'next') return Infinity;
       }
@@ -218,7 +240,8 @@ export class Keeping {
     const room = this.#room(2, file.lengthOf(false));
     for (let i = 0; i < file.records; i++) {
       const head = await file.read(i, room);
-      if (!head || await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.give(head)) !== 'next') return i;
+      if (!head || (await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.give(head))) !== 'next')
+        return i;
     }
     return file.records;
   }
@@ -232,7 +255,8 @@ export class Keeping {
     if (agreed < most) await makeRoom(this.#store, ticket.name, sizeOf(most, bytes), this.#most);
     for (let i = agreed; i < most; i++) {
       let isTaken;
-      do isTaken = await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.take(room)); while (isTaken === null);
+      do isTaken = await this.#slice(ticket.place, () => this.#isWanted(ticket) && sequence.take(room));
+      while (isTaken === null);
       if (!isTaken) return;
       if (i === agreed) await file.cut(agreed);
       await file.add(room);

@@ -6,4 +6,15 @@ import { MARKS } from '../reply/marks.js';
 import { QuernError, asQuernError, badParam, fromWire, unknownName } from '../shared/errors.js';
 import { piecesOf } from '../shared/stream.js';
 
-export const LENT = { MARKS, abortable, deadline, systemClock, QuernError, asQuernError, badParam, fromWire, unknownName, piecesOf };
+export const LENT = {
+  MARKS,
+  abortable,
+  deadline,
+  systemClock,
+  QuernError,
+  asQuernError,
+  badParam,
+  fromWire,
+  unknownName,
+  piecesOf,
+};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Vectors of texts, and how well texts answer a query. Each text is a sequence whose last token's hidden state is looked at, of some models the
-// first one's; so many go on side by side that steps are full, behind all replies. What comes out of one depends on it alone: sums are made
-// here, in float64, in order.
-// A file of its own in the package, which comes with the first call.
+// Vectors of texts, and how well texts answer a query. Each text is a sequence whose last token's hidden state is
+// looked at, of some models the first one's; so many go on side by side that steps are full, behind all replies. What
+// comes out of one depends on it alone: sums are made here, in float64, in order. A file of its own in the package,
+// which comes with the first call.
 
 import { QuernError } from '../shared/errors.js';
 import { Rows } from '../engine/rows.js';
@@ -84,7 +84,10 @@ function workOf(ids, whose, { dim, pooling }) {
   return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, whose);    // nothing behind a token changes its state
 }
 
-/** Does it for each of n, so many at a time. One that finds no place, because others wait, is tried again when one of these has ended. */
+/**
+ * Does it for each of n, so many at a time. One that finds no place, because others wait, is tried again when one of
+ * these has ended.
+ */
 async function forEach(n, most, job, act) {
   const again = [];
   let next = 0;
@@ -108,7 +111,8 @@ async function forEach(n, most, job, act) {
 }
 
 function checkFinite(sum) {
-  if (!Number.isFinite(sum)) throw new QuernError('model/nonfinite', 'The model produced invalid numbers; the file is probably damaged.');
+  if (!Number.isFinite(sum))
+    throw new QuernError('model/nonfinite', 'The model produced invalid numbers; the file is probably damaged.');
 }
 
 /** The first of a state's numbers, as long as 1 unless they are to stay what they are. */
@@ -131,14 +135,18 @@ function dot(a, b) {
 function tokenOf(engine, word) {
   const ids = engine.tokenize(word, 'plain');
   if (ids.length === 1) return ids[0];
-  throw new QuernError('model/unsupported', `The model cannot rank: its vocabulary has no token '${word}'.`, { detail: { rule: 'rank' } });
+  throw new QuernError('model/unsupported', `The model cannot rank: its vocabulary has no token '${word}'.`, {
+    detail: { rule: 'rank' },
+  });
 }
 
 /** What a state is worth: of yes and no the share of yes, by the file's own classes or by the words' logits. */
 function scorer(engine) {
   const { dim, classes } = engine.facts;
   const rows = engine.part(Rows);
-  const [yes, no] = (classes ? [-1, -2] : ['yes', 'no'].map((word) => tokenOf(engine, word))).map((id) => rows.row(id, dim));
+  const [yes, no] = (classes ? [-1, -2] : ['yes', 'no'].map((word) => tokenOf(engine, word))).map((id) =>
+    rows.row(id, dim),
+  );
   return (state) => 1 / (1 + Math.exp(dot(state, no) - dot(state, yes)));
 }
 
@@ -158,10 +166,12 @@ function progressOf(total, emit) {
 /**
  * @param {import('../engine/engine.js').Engine} engine
  * @param {import('./runner.js').Runner} runner
- * @param {{texts: (string | Int32Array)[], query?: string,
- *   options: {instruction?: string, dimensions?: number, normalize?: boolean, cacheScope?: number, guest?: number}}} asked
- * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void, asker: import('../reply/chat.js').Asker}} caller
- * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other, or a score for each
+ * @param {{texts: (string | Int32Array)[], query?: string, options: {instruction?: string, dimensions?: number,
+ *   normalize?: boolean, cacheScope?: number, guest?: number}}} asked
+ * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void, asker:
+ *   import('../reply/chat.js').Asker}} caller
+ * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other,
+ *   or a score for each
  */
 export async function pool(engine, runner, { texts, query, options }, { job, emit, asker }) {
   const { dim, parallel, vectors } = engine.facts;

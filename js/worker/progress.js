@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Progress of a load as the page hears of it: bytes from wherever, at most ten times a second; the latest state is never
-// lost, so that a stalled download shows how far it came.
+// Progress of a load as the page hears of it: bytes from wherever, at most ten times a second; the latest state is
+// never lost, so that a stalled download shows how far it came.
 
 const INTERVAL_MS = 100;
 
@@ -36,7 +36,10 @@ export class Progress {
     this.#emit({ type: 'progress', ...this.#state, total: total && Math.max(loaded, total), ...more });
   }
 
-  /** Told at once: the server is asked again later. @param {{ms: number | null, code: string, message: string}} waiting */
+  /**
+   * Told at once: the server is asked again later.
+   * @param {{ms: number | null, code: string, message: string}} waiting
+   */
   wait(waiting) {
     this.stop();
     this.#send({ phase: 'download', waiting });

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What may follow a reply's token, where it is held to something (reply/guide.js): looked for right after its step, as long as that is a small part
-// of it. What takes longer is found by turns (turns.js) while the reply waits and the others go on.
+// What may follow a reply's token, where it is held to something (reply/guide.js): looked for right after its step, as
+// long as that is a small part of it. What takes longer is found by turns (turns.js) while the reply waits and the
+// others go on.
 
 import { guestKey, ownerOf } from './shares.js';
 
-/** What it takes of a step, where their owners differ: each owner has a part of that, and so many milliseconds at least. */
+/**
+ * What it takes of a step, where their owners differ: each owner has a part of that, and so many milliseconds at least.
+ */
 const SHARE = 1 / 5;
 const LEAST_MS = 1;
 
@@ -29,7 +32,8 @@ export class Pursuit {
    * @param {import('./turns.js').Turns} runner.turns
    * @param {() => void | Promise<void>} runner.rest lets waiting messages in
    * @param {Map<number, any>} runner.runs by their sequences' numbers
-   * @param {(number: number, act: (work: {pursue: (ms: number) => void}) => void) => void} runner.act does something for one, which may end by it
+   * @param {(number: number, act: (work: {pursue: (ms: number) => void}) => void) => void} runner.act does something
+   *   for one, which may end by it
    * @param {() => void} runner.found one waits no longer
    */
   constructor({ turns, rest, runs, act, found }) {
@@ -58,12 +62,16 @@ export class Pursuit {
     if (soon && this.#isBehind(run)) pursue(0);
     if (!this.#isBehind(run)) return;
     run.isPursued = true;
-    while (this.#isBehind(run)) await this.slice(run, pursue).catch(() => {});      // where that fails, the run is no more
+    // where that fails, the run is no more
+    while (this.#isBehind(run)) await this.slice(run, pursue).catch(() => {});
     run.isPursued = false;
     this.#found();
   }
 
-  /** The same of all, after a step that took so long. Whoever has more of them than his share of it allows waits with the rest. */
+  /**
+   * The same of all, after a step that took so long. Whoever has more of them than his share of it allows waits with
+   * the rest.
+   */
   async all(stepMs) {
     const behind = [...this.#runs.values()].filter(({ work, isPursued }) => work.isBehind && !isPursued);
     const owners = countOwners(this.#runs.values());

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Memory for images that are decoded. What one takes is known before it begins; who finds no room waits. One image of a guest is at work at a time,
-// and whose image was let in longest ago comes first: among the scopes (keys), then among a scope's guests (connections). Nobody overtakes whose turn
-// it is, so that a large image does not wait for ever behind small ones.
+// Memory for images that are decoded. What one takes is known before it begins; who finds no room waits. One image of a
+// guest is at work at a time, and whose image was let in longest ago comes first: among the scopes (keys), then among a
+// scope's guests (connections). Nobody overtakes whose turn it is, so that a large image does not wait for ever behind
+// small ones.
 
 import { abortable } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 import { guestKey } from './shares.js';
 
-const tooMuch = (bytes, most) => new QuernError('image/size',
-  `Decoding this image takes up to ${bytes} bytes of memory, at most ${most} are possible at a time.`, { detail: { found: bytes, limit: most } });
+const tooMuch = (bytes, most) =>
+  new QuernError(
+    'image/size',
+    `Decoding this image takes up to ${bytes} bytes of memory, at most ${most} are possible at a time.`,
+    { detail: { found: bytes, limit: most } },
+  );
 
 export class Room {
   #most;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Who computes: replies and scores that are asked for together run side by side, in one loop of bounded steps. Each step is followed by a look
-// at the worker's messages, so that a stop, another question or the end of the model is never far away. Whose turn it is the engine decides
-// (src/engine/scheduler.h); here its events go to whom they belong, and whoever ends, however, leaves the others alone. What may follow a reply's
-// token is looked for right after its step (pursuit.js).
+// Who computes: replies and scores that are asked for together run side by side, in one loop of bounded steps. Each
+// step is followed by a look at the worker's messages, so that a stop, another question or the end of the model is
+// never far away. Whose turn it is the engine decides (src/engine/scheduler.h); here its events go to whom they belong,
+// and whoever ends, however, leaves the others alone. What may follow a reply's token is looked for right after its
+// step (pursuit.js).
 
 import { QuernError, asQuernError, isOf } from '../shared/errors.js';
 import { WAITING, WAITING_BEHIND } from '../shared/waiting.js';
@@ -13,15 +14,20 @@ import { Turns } from './turns.js';
 const BUDGET_MS = 50;
 
 /**
- * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.
+ * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws
+ * with the error.
  * @typedef {object} Work
- * @property {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} place of its sequence, and whose it is
+ * @property {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} place of its sequence, and
+ *   whose it is
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] before it begins
- * @property {(slice: import('../reply/guide.js').Slice) => Promise<void> | undefined} [prepare] what comes before it, while others go on
+ * @property {(slice: import('../reply/guide.js').Slice) => Promise<void> | undefined} [prepare] what comes before it,
+ *   while others go on
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
- * @property {boolean} [isBehind] what may follow is not known yet: it waits, and pursue() finds out, in so many milliseconds or more calls
+ * @property {boolean} [isBehind] what may follow is not known yet: it waits, and pursue() finds out, in so many
+ *   milliseconds or more calls
  * @property {(ms: number) => void} [pursue]
- * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the event's step did
+ * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the
+ *   event's step did
  * @property {(began: number) => object | null} [look] after every finished step, for sequences that have no events
  * @property {() => object} stop
  */
@@ -49,7 +55,13 @@ export class Runner {
       await rest();
       if (engine.awaits) await this.#answered(performance.now());      // what a slice has asked of a device
     });
-    this.#pursuit = new Pursuit({ turns: this.turns, rest, runs: this.#runs, act: (...what) => this.#do(...what), found: () => this.#loop() });
+    this.#pursuit = new Pursuit({
+      turns: this.turns,
+      rest,
+      runs: this.#runs,
+      act: (...what) => this.#do(...what),
+      found: () => this.#loop(),
+    });
   }
 
   #tell(isBusy) {
@@ -62,8 +74,8 @@ export class Runner {
    * Runs it beside the others.
    * @param {Work} work
    * @param {{stopped: boolean, onStop: () => void}} job
-   * @param {(sequence: import('../engine/sequence.js').Sequence, isOver: () => boolean) => Promise<void>} [prepare] what is held, while others go
-   * on; isOver: the sequence is there no more
+   * @param {(sequence: import('../engine/sequence.js').Sequence, isOver: () => boolean) => Promise<void>} [prepare]
+   *   what is held, while others go on; isOver: the sequence is there no more
    * @returns {Promise<object>} its result
    */
   async add(work, job, prepare) {
@@ -72,7 +84,9 @@ export class Runner {
     this.#refuseMore(work);
     const sequence = this.#engine.sequence(work.place);
     const run = { sequence, work, begun: false };
-    const result = new Promise((resolve, reject) => { this.#runs.set(sequence.number, Object.assign(run, { resolve, reject })); });
+    const result = new Promise((resolve, reject) => {
+      this.#runs.set(sequence.number, Object.assign(run, { resolve, reject }));
+    });
     job.onStop = () => this.#do(sequence.number, () => work.stop());
     this.#do(sequence.number, () => { work.hold?.(sequence); });
     const begin = () => {
@@ -112,7 +126,9 @@ export class Runner {
     const { parallel } = this.#engine.facts;
     const isBehind = place.priority === 'background';
     const waiting = isBehind ? WAITING_BEHIND : WAITING;
-    const alike = isBehind ? [...this.#runs.values()].filter(({ work }) => work.place.priority === 'background').length : 0;
+    const alike = isBehind
+      ? [...this.#runs.values()].filter(({ work }) => work.place.priority === 'background').length
+      : 0;
     if (this.#runs.size < parallel + WAITING && alike < parallel + WAITING_BEHIND) return;
     const what = isBehind ? 'replies and texts in the background' : 'replies';
     const message = `No more than ${parallel + waiting} ${what} can be asked for at a time: ${parallel} that are made and ${waiting} that wait.`;
@@ -144,7 +160,8 @@ export class Runner {
 
   /** One that is being prepared computes nothing, neither does one that waits when all but its last token is read. */
   get #runsAny() {
-    for (const { begun, work, sequence } of this.#runs.values()) if (begun && !(work.isBehind && sequence.pending <= 1)) return true;
+    for (const { begun, work, sequence } of this.#runs.values())
+      if (begun && !(work.isBehind && sequence.pending <= 1)) return true;
     return false;
   }
 
@@ -178,7 +195,10 @@ export class Runner {
     for (const number of [...this.#runs.keys()]) this.#do(number, act);
   }
 
-  /** Does something for one of them, which may end by it: its rows are let go at once, wherever they are. A crash ends all. */
+  /**
+   * Does something for one of them, which may end by it: its rows are let go at once, wherever they are. A crash ends
+   * all.
+   */
   #do(number, act) {
     const run = this.#runs.get(number);
     if (!run) return;

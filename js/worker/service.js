@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine worker's work: messages in, answers out. Replies and scores run side by side (runner.js); the rest (tokens of a text) is
-// answered in between. Of a conversation with images these are measured first, and let go of in the end (sight.js).
+// The engine worker's work: messages in, answers out. Replies and scores run side by side (runner.js); the rest (tokens
+// of a text) is answered in between. Of a conversation with images these are measured first, and let go of in the end
+// (sight.js).
 
 import { Chat } from '../reply/chat.js';
 import { around } from '../engine/around.js';
@@ -8,8 +9,8 @@ import { bytesOf, textOf } from '../engine/text-run.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, LOOK, NOTICE, PING, PONG, PROFILE, PROMPT,
-  READY, STOP, TOKENIZE, VECTORS,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, LOOK, NOTICE, PING,
+  PONG, PROFILE, PROMPT, READY, STOP, TOKENIZE, VECTORS,
 } from '../shared/protocol.js';
 import { Job } from './job.js';
 import { Keeping } from './keeping.js';
@@ -86,7 +87,8 @@ export class Service {
 
   /** All events of one step go in one message, before whatever answers follow from it. */
   #tell(id, event) {
-    if (this.#events.length === 0) queueMicrotask(() => this.#host.post({ type: EVENTS, events: this.#events.splice(0) }));
+    if (this.#events.length === 0)
+      queueMicrotask(() => this.#host.post({ type: EVENTS, events: this.#events.splice(0) }));
     this.#events.push([id, event]);
   }
 
@@ -143,8 +145,10 @@ export class Service {
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
-    [TOKENIZE]: async ({ text, options }, job) => around(await this.#asker(options, job).tokens(text), this.#engine.facts.added),
-    [DETOKENIZE]: ({ ids, bytes, options }, job) => this.#asker(options, job).through(bytes ? bytesOf(this.#engine, ids) : textOf(this.#engine, ids)),
+    [TOKENIZE]: async ({ text, options }, job) =>
+      around(await this.#asker(options, job).tokens(text), this.#engine.facts.added),
+    [DETOKENIZE]: ({ ids, bytes, options }, job) =>
+      this.#asker(options, job).through(bytes ? bytesOf(this.#engine, ids) : textOf(this.#engine, ids)),
     [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, job)).ids,
   };
 
@@ -159,7 +163,8 @@ export class Service {
 
   /** Of a conversation; undefined where it has nothing to do with any. */
   async #toolsOf(messages, options) {
-    if (!options.tools && !options.toolChoice && !messages.some(({ role, toolCalls }) => role === 'tool' || toolCalls)) return undefined;
+    if (!options.tools && !options.toolChoice && !messages.some(({ role, toolCalls }) => role === 'tool' || toolCalls))
+      return undefined;
     const { Tools, formOf } = await this.#host.extras();
     return new Tools(messages, options, formOf(this.#engine.chatTemplate(true), this.#engine.facts));
   }
@@ -177,7 +182,8 @@ export class Service {
 
   /**
    * Work on a conversation, whose images are held until it has ended, and is kept.
-   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean, keep?: string}} asked
+   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean,
+   *   keep?: string}} asked
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
    */
   async #converse({ messages, media, options, mustFit, keep }, job, workOf) {
@@ -202,7 +208,10 @@ export class Service {
     }
   }
 
-  /** Without its oldest turns, if it needs to be; half a context leaves room for a reply, and what would shorten it is not fetched. */
+  /**
+   * Without its oldest turns, if it needs to be; half a context leaves room for a reply, and what would shorten it is
+   * not fetched.
+   */
   async #shortened(prompt, { messages, media, options: { maxTokens } }, promptOf) {
     const { contextSize } = this.#engine;
     if (prompt.ids.length <= contextSize / 2) return { ...prompt, dropped: 0 };
@@ -220,9 +229,17 @@ export class Service {
     this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, rest, this.#host.busy);
-    this.#grammars = { allowed, host: this.#host, compile: () => this.#host.compile('grammar', url), turns: this.#runner.turns };
+    this.#grammars = {
+      allowed,
+      host: this.#host,
+      compile: () => this.#host.compile('grammar', url),
+      turns: this.#runner.turns,
+    };
     this.#keeping = new Keeping(this.#engine, this.#runner, {
-      store, keepMaxBytes, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
+      store,
+      keepMaxBytes,
+      tell: (text) => this.#host.post({ type: NOTICE, text }),
+      fail: (error) => this.#fail({ id: 0 }, error),
     });
     this.#keeping.expect();
     if (this.#engine.facts.vision) {
@@ -243,6 +260,9 @@ export class Service {
   }
 
   #spent() {
-    return { memory: { ...this.#engine.memory(), grammars: this.#grammarBytes(this.#engine) }, work: this.#engine.work() };
+    return {
+      memory: { ...this.#engine.memory(), grammars: this.#grammarBytes(this.#engine) },
+      work: this.#engine.work(),
+    };
   }
 }

@@ -47,7 +47,8 @@ export class Account {
 export function accountOf(accounts, name, Kind, now) {
   const known = accounts.get(name);
   if (known) return known;
-  if (accounts.size % SWEEP === SWEEP - 1) for (const [other, account] of accounts) if (account.isForgotten(now)) accounts.delete(other);
+  if (accounts.size % SWEEP === SWEEP - 1)
+    for (const [other, account] of accounts) if (account.isForgotten(now)) accounts.delete(other);
   const account = new Kind();
   accounts.set(name, account);
   return account;
@@ -56,9 +57,15 @@ export function accountOf(accounts, name, Kind, now) {
 export class Shares {
   #accounts = new Map();      // by scope, and by guest
 
-  #of(owner, now) { return [owner.scope, guestKey(owner)].map((name) => accountOf(this.#accounts, name, Account, now)); }
+  #of(owner, now) {
+    return [owner.scope, guestKey(owner)].map((name) => accountOf(this.#accounts, name, Account, now));
+  }
 
-  /** Who has used less comes first, among the scopes and then among the guests of one. @param {Owner} a @param {Owner} b */
+  /**
+   * Who has used less comes first, among the scopes and then among the guests of one.
+   * @param {Owner} a
+   * @param {Owner} b
+   */
   compare(a, b) {
     const now = performance.now();
     const [[scopeA, guestA], [scopeB, guestB]] = [this.#of(a, now), this.#of(b, now)];

@@ -5,8 +5,8 @@ import { undecoded } from '../media/limits.js';
 import { SideEnd, sideWorkersOf } from './side-workers.js';
 
 /**
- * Milliseconds of work: a hundred megapixels take some seconds. Packages do not look at the time: with the patience there is with such (side-lane.js)
- * these are half a minute.
+ * Milliseconds of work: a hundred megapixels take some seconds. Packages do not look at the time: with the patience
+ * there is with such (side-lane.js) these are half a minute.
  */
 const MOST_MS = 30_000;
 const MOST_OF_PACKAGES_MS = 3000;
@@ -39,17 +39,24 @@ const jobOf = (signal) => {
 /**
  * @param {import('./side-lane.js').SideHost} host
  * @param {{owner: import('./turns.js').Owner, signal: AbortSignal}} asker
- * @returns {(job: {bytes: Uint8Array, found: {kind: string, width: number, height: number}, target: object}) => Promise<any>}
+ * @returns {(job: {bytes: Uint8Array, found: {kind: string, width: number, height: number}, target: object}) =>
+ *   Promise<any>}
  */
-export const decoderBeside = (host, { owner, signal }) => async ({ bytes, found, target }) => {
-  const isLong = found.width * found.height > SMALL;
-  const how = { owner, job: jobOf(signal), most: OURS.includes(found.kind) ? MOST_MS : MOST_OF_PACKAGES_MS, isLong };
-  try {
-    const { bytes: data, ...rest } = await sideWorkersOf(host).run(DECODE, { bytes: bytes.slice(), found, target }, how);
-    return { data, ...rest };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof SideEnd)) throw error;
-    throw undecoded(`The ${found.kind} file is not decoded: ${error.message}.`, error);
-  }
-};
+export const decoderBeside =
+  (host, { owner, signal }) =>
+  async ({ bytes, found, target }) => {
+    const isLong = found.width * found.height > SMALL;
+    const how = { owner, job: jobOf(signal), most: OURS.includes(found.kind) ? MOST_MS : MOST_OF_PACKAGES_MS, isLong };
+    try {
+      const { bytes: data, ...rest } = await sideWorkersOf(host).run(
+        DECODE,
+        { bytes: bytes.slice(), found, target },
+        how,
+      );
+      return { data, ...rest };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof SideEnd)) throw error;
+      throw undecoded(`The ${found.kind} file is not decoded: ${error.message}.`, error);
+    }
+  };

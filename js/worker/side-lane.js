@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker's end of one side worker (side-worker.js): started for a job, and again after it has ended. Whatever it does, crash, hang or
-// never start, each job that it was given has an outcome.
+// The engine's worker's end of one side worker (side-worker.js): started for a job, and again after it has ended.
+// Whatever it does, crash, hang or never start, each job that it was given has an outcome.
 
 import { sharedWord } from '../shared/shared-word.js';
 import { buffersOf } from './side-pace.js';
 
-/** How long a worker has to start, and to give up a job; longer than most of a job that pauses is a worker that looks at no time. */
+/**
+ * How long a worker has to start, and to give up a job; longer than most of a job that pauses is a worker that looks at
+ * no time.
+ */
 const START_MS = 10_000;
 const GRACE_MS = 100;
 const PATIENCE = 10;
@@ -14,7 +17,8 @@ const PATIENCE = 10;
  * A worker's end here.
  * @typedef {object} SidePort
  * @property {(message: object, transfer: any[]) => void} post
- * @property {(receive: (message: any) => void, fail: (error: Error) => void) => void} listen fail: it has crashed, or cannot be started
+ * @property {(receive: (message: any) => void, fail: (error: Error) => void) => void} listen fail: it has crashed, or
+ *   cannot be started
  * @property {() => void} end
  *
  * @typedef {object} SideHost

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How work beside the engine's worker goes. It looks at the time every few milliseconds: so it learns that it has to give up, and while the engine
-// makes replies it pauses, so that it takes a quarter of a core and not all of it. Both need memory that is shared with the engine's worker; where
-// there is none it works on, and is ended from outside (side-lane.js).
+// How work beside the engine's worker goes. It looks at the time every few milliseconds: so it learns that it has to
+// give up, and while the engine makes replies it pauses, so that it takes a quarter of a core and not all of it. Both
+// need memory that is shared with the engine's worker; where there is none it works on, and is ended from outside
+// (side-lane.js).
 
 /** Looks come more often than this: what an interval is longer, the machine has not worked on it. */
 const INTERVAL_MS = 5;
@@ -23,7 +24,10 @@ export class Pace {
   #stop;
   #at = performance.now();
 
-  /** @param {{id: number, most: number, words?: {busy: Int32Array, stop: Int32Array}}} job words: whether replies are made; the job to give up */
+  /**
+   * @param {{id: number, most: number, words?: {busy: Int32Array, stop: Int32Array}}} job words: whether replies are
+   * made; the job to give up
+   */
   constructor({ id, most, words }) {
     this.#id = id;
     this.#most = most;

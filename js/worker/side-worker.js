@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-// A side worker's own part: it does one job after the other, at a pace (side-pace.js), and gives it back where it has to give it up.
+// A side worker's own part: it does one job after the other, at a pace (side-pace.js), and gives it back where it has
+// to give it up.
 //
 //   engine's worker -> side worker                          side worker -> engine's worker
 //   id kind setup payload most words                        ready
 //                                                           id value spent held        it is done
-//                                                           id payload spent           it has given up: nobody waits, or it takes too long
+//                                                           id payload spent           it has given up: nobody
+//                                                                                      waits, or it takes too long
 //                                                           id error spent
 
 import { asQuernError, toWire } from '../shared/errors.js';
 import { Pace, buffersOf } from './side-pace.js';
 
 /**
- * @typedef {{name: string, open: (setup: any) => (payload: any, pace: () => boolean) => Promise<{value: any, held?: number}>}} SideKind
+ * @typedef {{name: string, open: (setup: any) => (payload: any, pace: () => boolean) => Promise<{value: any, held?:
+ *   number}>}} SideKind
  * @param {{listen: (receive: (message: any) => void) => void, post: (message: object, transfer?: any[]) => void}} port
  * @param {SideKind[]} kinds
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Work beside the engine's worker: what cannot be cut into slices and needs no engine, above all compiling what replies must look like. Two side
-// workers at most, the first for whatever is asked. What takes it longer than a moment is given up and begun again in the second one, so that
-// nobody's small schema waits for anybody's large one. Of those who wait comes first who has used the least time of late.
-// Where no such worker can be started the work is done here.
+// Work beside the engine's worker: what cannot be cut into slices and needs no engine, above all compiling what replies
+// must look like. Two side workers at most, the first for whatever is asked. What takes it longer than a moment is
+// given up and begun again in the second one, so that nobody's small schema waits for anybody's large one. Of those who
+// wait comes first who has used the least time of late. Where no such worker can be started the work is done here.
 
 import { fromWire } from '../shared/errors.js';
 import { Shares } from './shares.js';
@@ -43,7 +43,9 @@ export class SideWorkers {
   constructor(host) {
     this.#host = host;
     this.#isHere = !host.aside;
-    this.#lanes = [MOMENT_MS, Infinity].map((budget) => new Lane(host, budget, (lane, outcome) => this.#settled(lane, outcome)));
+    this.#lanes = [MOMENT_MS, Infinity].map(
+      (budget) => new Lane(host, budget, (lane, outcome) => this.#settled(lane, outcome)),
+    );
   }
 
   /** Bytes of their memory. */
@@ -53,8 +55,9 @@ export class SideWorkers {
    * Does a job. SideEnd: it has no result.
    * @param {import('./side-worker.js').SideKind} kind
    * @param {any} payload its `bytes` are handed over, not copied
-   * @param {{setup?: () => object, owner: import('./shares.js').Owner, job: {stopped: boolean, onStop(): void}, most?: number, isLong?: boolean}} how
-   * setup: what the kind is opened with, once for each worker; most: milliseconds of work; isLong: it surely takes longer than a moment
+   * @param {{setup?: () => object, owner: import('./shares.js').Owner, job: {stopped: boolean, onStop(): void}, most?:
+   *   number, isLong?: boolean}} how setup: what the kind is opened with, once for each worker; most: milliseconds of
+   *   work; isLong: it surely takes longer than a moment
    */
   run(kind, payload, { setup = () => ({}), owner, job, most = MOST_MS, isLong = false }) {
     if (job.stopped) return Promise.reject(stopped());
@@ -104,7 +107,8 @@ export class SideWorkers {
       else if (failure) job.reject(new SideEnd(failure.message));
       else if (error) job.reject(fromWire(error));
       else if ('value' in outcome) job.resolve(outcome.value);
-      else if (payload && !job.isLong && !job.isStopped) this.#waiting.push(Object.assign(job, { payload, isLong: true }));
+      else if (payload && !job.isLong && !job.isStopped)
+        this.#waiting.push(Object.assign(job, { payload, isLong: true }));
       else job.reject(late());
     }
     this.#next();

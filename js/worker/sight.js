@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A conversation's images and videos in the worker. First they are measured, by their headers alone, which is all that counting tokens needs; then,
-// if the prompt fits, decoded, resized and handed to the engine, which looks at them when their turn comes, unless it knows them. All this goes on
-// in slices by turns (turns.js) or beside the engine, and within a bound of memory (room.js); what was seen is known to the same scope alone.
+// A conversation's images and videos in the worker. First they are measured, by their headers alone, which is all that
+// counting tokens needs; then, if the prompt fits, decoded, resized and handed to the engine, which looks at them when
+// their turn comes, unless it knows them. All this goes on in slices by turns (turns.js) or beside the engine, and
+// within a bound of memory (room.js); what was seen is known to the same scope alone.
 
 import { abortable } from '../shared/clock.js';
 import { Decoded } from './decoded.js';
@@ -17,7 +18,10 @@ import { Room } from './room.js';
 const IMAGE = { low: 65_536, auto: 262_144, high: 1_048_576 };
 const VIDEO = 524_288;
 
-/** Bytes of memory for images that are decoded, together, where nobody says otherwise: the largest that can be read has room. */
+/**
+ * Bytes of memory for images that are decoded, together, where nobody says otherwise: the largest that can be read has
+ * room.
+ */
 const MEMORY = 2 ** 31;
 
 /** Milliseconds of looking between two looks at the messages. */
@@ -28,16 +32,18 @@ const FPS = 24;
 
 /**
  * A medium that was measured (reply/placeholders.js), and how to go on with it.
- * @typedef {import('../reply/placeholders.js').Seen & {grid: import('../engine/media.js').Grid, size: {width: number, height: number},
- *   reduced?: {width: number, height: number}, sources: (() => Promise<any>)[]}} Measured
+ * @typedef {import('../reply/placeholders.js').Seen & {grid: import('../engine/media.js').Grid, size: {width: number,
+ *   height: number}, reduced?: {width: number, height: number}, sources: (() => Promise<any>)[]}} Measured
  */
 
 /**
  * What comes with the first model that sees (vision.js, vision-node.js).
  * @typedef {object} Vision
  * @property {typeof Sight} Sight
- * @property {(source: any, header: Function) => Promise<{width: number, height: number, bytes: number}>} sizeOf bytes: that decoding takes at most
- * @property {(source: any, how: object) => Promise<{data: Uint8Array, width: number, height: number, reduced?: object}>} pixelsOf
+ * @property {(source: any, header: Function) => Promise<{width: number, height: number, bytes: number}>} sizeOf bytes:
+ *   that decoding takes at most
+ * @property {(source: any, how: object) => Promise<{data: Uint8Array, width: number, height: number, reduced?:
+ *   object}>} pixelsOf
  * @property {(path: string) => Promise<Uint8Array>} [readImage] the file at a path
  */
 
@@ -80,7 +86,11 @@ export class Sight {
       asker.signal.throwIfAborted();
       measured.push(await named(i, abortable(this.#measureOne(medium, asker), asker.signal)));
     }
-    return new Places(measured, { image: this.#media.pad('image'), video: this.#media.pad('video') }, MARKS[this.#engine.facts.marks]);
+    return new Places(
+      measured,
+      { image: this.#media.pad('image'), video: this.#media.pad('video') },
+      MARKS[this.#engine.facts.marks],
+    );
   }
 
   /**
@@ -131,8 +141,11 @@ export class Sight {
     const { maxImages = Infinity } = this.#options;
     const found = media.reduce((sum, { frames, ...medium }) => sum + this.#chosen(frames.length, medium).length, 0);
     if (found <= maxImages) return;
-    throw new QuernError('image/size', `The messages have ${found} images, frames of videos among them, at most ${maxImages} are allowed here.`,
-      { detail: { found, limit: maxImages } });
+    throw new QuernError(
+      'image/size',
+      `The messages have ${found} images, frames of videos among them, at most ${maxImages} are allowed here.`,
+      { detail: { found, limit: maxImages } },
+    );
   }
 
   /** What an image says of its size, and what decoding it takes. */
@@ -140,8 +153,11 @@ export class Sight {
     const { width, height, bytes } = await this.#vision.sizeOf(source, this.#header);
     const { maxImagePixels = Infinity } = this.#options;
     if (width * height <= maxImagePixels) return { width, height, bytes };
-    throw new QuernError('image/size', `An image of ${width} x ${height} is larger than is allowed here, which is ${maxImagePixels} pixels.`,
-      { detail: { width, height, limit: maxImagePixels } });
+    throw new QuernError(
+      'image/size',
+      `An image of ${width} x ${height} is larger than is allowed here, which is ${maxImagePixels} pixels.`,
+      { detail: { width, height, limit: maxImagePixels } },
+    );
   }
 
   async #measureOne({ kind, frames, ...medium }, asker) {
@@ -149,7 +165,10 @@ export class Sight {
     const first = await this.#source(frames[indices[0]], asker);
     const size = await this.#sizeOf(first);
     const grid = this.#media.plan(kind, { ...size, frames: indices.length }, this.#limits(kind, medium));
-    const sources = Array.from(indices, (index, i) => async () => (i === 0 ? first : this.#source(frames[index], asker)));
+    const sources = Array.from(
+      indices,
+      (index, i) => async () => (i === 0 ? first : this.#source(frames[index], asker)),
+    );
     const labels = kind === 'video' ? this.#labels(indices, grid.frames, medium) : [];
     return { kind, tokens: grid.rows * grid.cols, labels, grid, size, sources };
   }
@@ -164,11 +183,17 @@ export class Sight {
     return Array.from(this.#images.sample(total, fps, sample.perSecond, sample.least, sample.most));
   }
 
-  /** Of pixels. What the caller asks for counts more than what the model was made for, that more than what is usual here. */
+  /**
+   * Of pixels. What the caller asks for counts more than what the model was made for, that more than what is usual
+   * here.
+   */
   #limits(kind, { detail = 'auto', maxPixels }) {
     const { vision } = this.#engine.facts;
     const { minPixels, minVideoPixels, maxPixels: most, maxVideoPixels: mostOfVideo } = this.#options;
-    const usual = kind === 'image' ? most ?? Math.min(IMAGE[detail], vision.maxPixels) : mostOfVideo ?? Math.min(VIDEO, vision.maxVideoPixels);
+    const usual =
+      kind === 'image'
+        ? (most ?? Math.min(IMAGE[detail], vision.maxPixels))
+        : (mostOfVideo ?? Math.min(VIDEO, vision.maxVideoPixels));
     const high = maxPixels ?? (kind === 'image' ? Math.min(usual, detail === 'low' ? IMAGE.low : Infinity) : usual);
     const low = kind === 'image' ? minPixels ?? vision.minPixels : minVideoPixels ?? vision.minVideoPixels;
     return { low: Math.min(low, high), high };
@@ -180,7 +205,9 @@ export class Sight {
       const index = indices[Math.min(i, indices.length - 1)];
       return timestamps ? timestamps[index] : index / fps;
     };
-    return Array.from({ length: count / 2 }, (_, pair) => this.#images.label((time(2 * pair) + time(2 * pair + 1)) / 2));
+    return Array.from({ length: count / 2 }, (_, pair) =>
+      this.#images.label((time(2 * pair) + time(2 * pair + 1)) / 2),
+    );
   }
 
   async #takeOne(medium, ids, asker) {
@@ -194,7 +221,9 @@ export class Sight {
     for (let i = 0; i < grid.frames; i += 2) {
       const [one, other] = [i, i + 1].map((at) => sources[Math.min(at, sources.length - 1)]);
       const frame = await this.#pixels(one, size, grid, asker);
-      ids.push(await this.#add(grid, [frame, other === one ? frame : await this.#pixels(other, size, grid, asker)], asker));
+      ids.push(
+        await this.#add(grid, [frame, other === one ? frame : await this.#pixels(other, size, grid, asker)], asker),
+      );
     }
   }
 
@@ -217,7 +246,14 @@ export class Sight {
     checkSame(said, size);
     const leave = await this.#room.enter(owner, bytes + 3 * target.width * (said.height + target.height), signal);
     try {
-      const found = await this.#vision.pixelsOf(source, { header: this.#header, target, signal, slice: run, owner, host: this.#host });
+      const found = await this.#vision.pixelsOf(source, {
+        header: this.#header,
+        target,
+        signal,
+        slice: run,
+        owner,
+        host: this.#host,
+      });
       if (!found.reduced) checkSame(found, size);
       const pixels = await through(this.#images.resizing(found.data, found, target));
       if (found.reduced) this.#reduced.set(pixels, found.reduced);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a source to a loaded engine, or to a stored model: which build, how many threads, what happens when something fails.
+// From a source to a loaded engine, or to a stored model: which build, how many threads, what happens when something
+// fails.
 
 import { Engine } from '../engine/engine.js';
 import { QuernError, isOf } from '../shared/errors.js';
@@ -35,8 +36,8 @@ const TOO_LARGE = 2 ** 32;
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
 /**
- * Whether a model may see: with a projector, or as a folder, some of whose files are known only to an engine with vision. What cannot takes a smaller
- * build.
+ * Whether a model may see: with a projector, or as a folder, some of whose files are known only to an engine with
+ * vision. What cannot takes a smaller build.
  */
 function maySee(source) {
   const { kind, folder, [kind]: files = [] } = source;
@@ -51,8 +52,8 @@ function visionOf({ blind = false }, { visionOptions }) {
 }
 
 /**
- * Makes an instance of a compiled engine: of the page's, if it has one from an earlier load, which needs no fetching and is as fast as it became
- * there. A new one that is good is lent to it.
+ * Makes an instance of a compiled engine: of the page's, if it has one from an earlier load, which needs no fetching
+ * and is as fast as it became there. A new one that is good is lent to it.
  * @template T
  * @param {EngineHost} host
  * @param {{build: string, address: 32 | 64, sees: boolean}} which
@@ -119,9 +120,15 @@ class Starter {
   /** @param {32 | 64} address of a new instance */
   async #instance(address) {
     const { build, scalar } = chooseVariant(this.#options.variant, address);
-    const instance = await withEngine(this.#host, { build, address, sees: this.#sees }, this.#options, this.#emit,
-      (glue, module) => this.#instantiate(glue, module, address));
-    if (instance.isBlind && this.#projectors) throw new QuernError('env/version', 'The engine at wasmUrl is one without vision.', { phase: 'start' });
+    const instance = await withEngine(
+      this.#host,
+      { build, address, sees: this.#sees },
+      this.#options,
+      this.#emit,
+      (glue, module) => this.#instantiate(glue, module, address),
+    );
+    if (instance.isBlind && this.#projectors)
+      throw new QuernError('env/version', 'The engine at wasmUrl is one without vision.', { phase: 'start' });
     return { ...instance, scalar, address };
   }
 
@@ -137,7 +144,8 @@ class Starter {
     return new Engine(instance, {
       ...this.#options, blind: this.#options.blind || instance.isBlind,
       quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
-      restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),     // 0 would say that there is none
+      // 0 would say that there is none
+      restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),
       memoryLimit: Math.min(instance.maximum, this.#allowed), waiting: WAITING,
     });
   }
@@ -156,7 +164,8 @@ class Starter {
 }
 
 /**
- * Opens a source while an instance starts. `memory()` gives the Staging of the engine that is fed, which is there before bytes are asked for.
+ * Opens a source while an instance starts. `memory()` gives the Staging of the engine that is fed, which is there
+ * before bytes are asked for.
  * @param {EngineHost} host
  */
 async function open(host, source, options, { starting, memory, progress, onBytes = (n) => progress.add(n) }) {
@@ -196,7 +205,12 @@ async function load(host, source, options, progress, emit) {
   let feeder;
   const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
   const memory = () => feeder.engine.staging;
-  const { opened, instance } = await open(host, source, options, { starting: starter.first(), memory, progress, onBytes });
+  const { opened, instance } = await open(host, source, options, {
+    starting: starter.first(),
+    memory,
+    progress,
+    onBytes,
+  });
   try {
     await keptIfGood(opened, progress, async () => {
       const isLarge = starter.measure(opened.parts);
@@ -232,7 +246,12 @@ export async function storeModel(host, source, options, emit) {
   await onceMore(host, async () => {
     let reader;
     const memory = () => reader.engine.staging;
-    const { opened, instance } = await open(host, source, { ...options, mustStore: true }, { starting, memory, progress });
+    const { opened, instance } = await open(
+      host,
+      source,
+      { ...options, mustStore: true },
+      { starting, memory, progress },
+    );
     const projectors = projectorsOf(source);
     reader = new HeaderReader(host, instance, opened.parts.length - projectors);
     await keptIfGood(opened, progress, () => readAll(reader, opened.parts, projectors));

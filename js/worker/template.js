@@ -8,13 +8,20 @@ import { QuernError } from '../shared/errors.js';
 /** What the browser itself refuses is a template's doing too: a text or a number beyond any size. */
 const isTemplates = (error) => error instanceof TemplateError || error instanceof RangeError;
 
-/** @param {string} template @param {string} json its variables @param {import('../reply/chat.js').Asker} asker @returns {Promise<string>} */
+/**
+ * @param {string} template
+ * @param {string} json its variables
+ * @param {import('../reply/chat.js').Asker} asker
+ * @returns {Promise<string>}
+ */
 export async function render(template, json, asker) {
   try {
     return await renderText(template, json, asker.through);
   } catch (error) {
     if (!isTemplates(error)) throw error;
     const problem = error.message.replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, 120);
-    throw new QuernError('model/format', `The model's chat template cannot be used: ${problem}.`, { detail: { rule: 'template' } });
+    throw new QuernError('model/format', `The model's chat template cannot be used: ${problem}.`, {
+      detail: { rule: 'template' },
+    });
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tokens that stand for a text where its vector is wanted, or its rank: Qwen3-Embedding's and Qwen3-Reranker's own words around it. No text
-// becomes a special token; one that is too long loses its end, and nothing that stands around it.
+// The tokens that stand for a text where its vector is wanted, or its rank: Qwen3-Embedding's and Qwen3-Reranker's own
+// words around it. No text becomes a special token; one that is too long loses its end, and nothing that stands around
+// it.
 
 import { QuernError } from '../shared/errors.js';
 import { around } from '../engine/around.js';
@@ -11,10 +12,11 @@ import { Unused, composed, guarded } from '../reply/guard.js';
 /** What the models were taught with, where nobody says otherwise. */
 const TASK = 'Given a web search query, retrieve relevant passages that answer the query';
 
-const RANKING = '<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. '
-  + 'Note that the answer can only be "yes" or "no".<|im_end|>\n'
-  + '<|im_start|>user\n<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}<|im_end|>\n'
-  + '<|im_start|>assistant\n<think>\n\n</think>\n\n';
+const RANKING =
+  '<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. ' +
+  'Note that the answer can only be "yes" or "no".<|im_end|>\n' +
+  '<|im_start|>user\n<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}<|im_end|>\n' +
+  '<|im_start|>assistant\n<think>\n\n</think>\n\n';
 
 /** Where a template of ranking begins to speak of the query. */
 const USER = '<|im_start|>user\n';
@@ -26,8 +28,8 @@ function ownEnd(engine) {
 }
 
 /**
- * The tokens that end a text whose vector is wanted: those of the files, or the one that such models were made with. Where a folder says how it makes
- * vectors, what its tokenizer adds is all.
+ * The tokens that end a text whose vector is wanted: those of the files, or the one that such models were made with.
+ * Where a folder says how it makes vectors, what its tokenizer adds is all.
  */
 function endOf(engine) {
   const { added: { after }, vectors } = engine.facts;
@@ -82,16 +84,21 @@ async function vectorPrompts(engine, asker, { instruction }) {
 function templateOf(engine, instruction) {
   const own = engine.part(Rows).template();
   if (!/\{query\}[^]*\{document\}/.test(own)) return RANKING;
-  return instruction === undefined || own.includes('{instruction}') || own.includes(TASK) ? own.replace(TASK, '{instruction}') : RANKING;
+  return instruction === undefined || own.includes('{instruction}') || own.includes(TASK)
+    ? own.replace(TASK, '{instruction}')
+    : RANKING;
 }
 
 /**
- * What stands around query and document inside a template: a folder's tokenizer is given these two as a text, as their models' own README has it,
- * while nothing is added to the template of a GGUF file.
+ * What stands around query and document inside a template: a folder's tokenizer is given these two as a text, as their
+ * models' own README has it, while nothing is added to the template of a GGUF file.
  */
 const addedInside = ({ format, added }) => (format === 'gguf' ? { before: [], after: [] } : added);
 
-/** The words of a template with texts in place of their names, none of which is a special token, and the sentinel that sees to it. */
+/**
+ * The words of a template with texts in place of their names, none of which is a special token, and the sentinel that
+ * sees to it.
+ */
 function* filledIn(words, given, document) {
   const unused = new Unused();
   for (const text of [words, ...Object.values(given), document]) yield* unused.seen(text);
@@ -108,7 +115,10 @@ async function rankPrompts(engine, asker, { instruction }, query) {
   const { contextSize } = engine;
   const { before: first, after: last } = addedInside(engine.facts);
   const [words, after] = templateOf(engine, instruction).split('{document}');
-  const given = { instruction: await asker.through(composed(instruction ?? TASK)), query: await asker.through(composed(query)) };
+  const given = {
+    instruction: await asker.through(composed(instruction ?? TASK)),
+    query: await asker.through(composed(query)),
+  };
   const tail = around(engine.tokenize(after, 'chat'), { before: last });
   const cut = first.length && words.includes(USER) ? words.indexOf(USER) + USER.length : 0;
   const begin = around(engine.tokenize(words.slice(0, cut), 'chat'), { after: first });
@@ -120,16 +130,25 @@ async function rankPrompts(engine, asker, { instruction }, query) {
   const least = (await tokensOf('')).length + tail.length;
   if (least >= contextSize) refuseLong(least, contextSize, 'The query');
   return async (document) => {
-    const { ids, isCut } = cutTo(await tokensOf(await asker.through(composed(head(engine, document, contextSize)))), limit);
+    const { ids, isCut } = cutTo(
+      await tokensOf(await asker.through(composed(head(engine, document, contextSize)))),
+      limit,
+    );
     return { ids: around(ids, { after: tail }), isCut };
   };
 }
 
-/** Refuses vectors that are made another way than here; ranks are made of the last token's state whatever the files say of vectors. */
+/**
+ * Refuses vectors that are made another way than here; ranks are made of the last token's state whatever the files say
+ * of vectors.
+ */
 function refuseAnother({ vectors: { refused } }) {
   if (!refused) return;
-  throw new QuernError('model/unsupported', `The model makes its vectors another way (${refused}) than this version does, so there are none.`,
-    { detail: { rule: 'pooling' } });
+  throw new QuernError(
+    'model/unsupported',
+    `The model makes its vectors another way (${refused}) than this version does, so there are none.`,
+    { detail: { rule: 'pooling' } },
+  );
 }
 
 /**

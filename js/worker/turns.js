@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Whose turn it is beside the model's steps. Tokens of texts, prompts of conversations, pixels: such work is cut into slices of some milliseconds,
-// and between two slices the worker looks at its messages. While replies are made, slices together take a fifth of the time of the steps, and less
-// where more guests have replies than wait for slices: who wants many slices slows the replies of others by no more than his part. Otherwise slices
-// follow each other. Among those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's guests
-// (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever else comes.
+// Whose turn it is beside the model's steps. Tokens of texts, prompts of conversations, pixels: such work is cut into
+// slices of some milliseconds, and between two slices the worker looks at its messages. While replies are made, slices
+// together take a fifth of the time of the steps, and less where more guests have replies than wait for slices: who
+// wants many slices slows the replies of others by no more than his part. Otherwise slices follow each other. Among
+// those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's guests
+// (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever
+// else comes.
 
 import { Account, accountOf } from './shares.js';
 
@@ -14,7 +16,10 @@ const SHARE = 1 / 5;
 /** Slices have that much beside each step, however short it is: nobody notices it. */
 const LEAST_MS = 0.5;
 
-/** What a guest has asked for first comes first, until it has taken so long; then what he asked for later goes on beside it. */
+/**
+ * What a guest has asked for first comes first, until it has taken so long; then what he asked for later goes on beside
+ * it.
+ */
 const SOON_MS = 250;
 
 /** @typedef {import('./shares.js').Owner} Owner */
@@ -38,7 +43,8 @@ class Scope extends Account {
 /** Who comes first of those who wait. */
 function first(accounts, now) {
   let best = null;
-  for (const account of accounts.values()) if (account.waiting > 0 && (!best || account.rank(now) < best.rank(now))) best = account;
+  for (const account of accounts.values())
+    if (account.waiting > 0 && (!best || account.rank(now) < best.rank(now))) best = account;
   return best;
 }
 
@@ -66,7 +72,8 @@ export class Turns {
   }
 
   /**
-   * Does a slice of work when it is its turn. What it begins and does not wait for is its own affair: only what it does at once counts.
+   * Does a slice of work when it is its turn. What it begins and does not wait for is its own affair: only what it does
+   * at once counts.
    * @template T
    * @param {Owner} owner
    * @param {(ms: number) => T} work is told how long it may take
@@ -112,17 +119,23 @@ export class Turns {
   }
 
   /**
-   * Waits until nobody else does something of which there may be only one at a time; who has used the least time comes first.
+   * Waits until nobody else does something of which there may be only one at a time; who has used the least time comes
+   * first.
    * @param {Owner} owner
    * @returns {Promise<() => null>} to be called when it is over
    */
   async alone(owner) {
     if (this.#dead) throw this.#dead;
-    if (this.#isTaken) await new Promise((resolve, reject) => { this.#others.push({ ...this.#accountsOf(owner), resolve, reject }); });
+    if (this.#isTaken)
+      await new Promise((resolve, reject) => {
+        this.#others.push({ ...this.#accountsOf(owner), resolve, reject });
+      });
     this.#isTaken = true;
     return () => {
       const now = this.#now();
-      const order = this.#others.sort((a, b) => a.scope.rank(now) - b.scope.rank(now) || a.guest.rank(now) - b.guest.rank(now));
+      const order = this.#others.sort(
+        (a, b) => a.scope.rank(now) - b.scope.rank(now) || a.guest.rank(now) - b.guest.rank(now),
+      );
       this.#isTaken = order.length > 0;
       order.shift()?.resolve();
       return null;
@@ -163,9 +176,12 @@ export class Turns {
    */
   async after(ms, owners = 1) {
     let waiting = 0;
-    for (const { guests } of this.#scopes.values()) for (const guest of guests.values()) waiting += guest.waiting > 0 ? 1 : 0;
-    this.#credit = Math.min(this.#credit, 0) + Math.max(LEAST_MS, ms * SHARE * Math.min(1, waiting / Math.max(1, owners)));
-    do await this.#rest(); while (this.#credit > 0 && this.#give(Math.min(SLICE_MS, this.#credit)));
+    for (const { guests } of this.#scopes.values())
+      for (const guest of guests.values()) waiting += guest.waiting > 0 ? 1 : 0;
+    this.#credit =
+      Math.min(this.#credit, 0) + Math.max(LEAST_MS, ms * SHARE * Math.min(1, waiting / Math.max(1, owners)));
+    do await this.#rest();
+    while (this.#credit > 0 && this.#give(Math.min(SLICE_MS, this.#credit)));
   }
 
   /** The engine has crashed: nothing is done any more. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the engine's builds are: beside the file that this is bundled into, each named in the form that bundlers follow.
+// Where the engine's builds are: beside the file that this is bundled into, each named in the form that bundlers
+// follow.
 
 /** By build; called, since a bundler may have put only some of them there. */
 export const WASM = {

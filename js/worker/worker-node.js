@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in Node: the same service as in a page. A side worker is this file again, so that no other one has to be found.
+// The engine's worker in Node: the same service as in a page. A side worker is this file again, so that no other one
+// has to be found.
 
 import { availableParallelism, totalmem } from 'node:os';
 import { Worker, parentPort, workerData } from 'node:worker_threads';
@@ -53,7 +54,8 @@ async function endAll() {
 }
 
 const post = (message, transfer = []) => parentPort.postMessage(message, transfer);
-const listen = (receive, leave) => parentPort.on('message', (message) => (message?.type === END ? leave() : receive(message)));
+const listen = (receive, leave) =>
+  parentPort.on('message', (message) => (message?.type === END ? leave() : receive(message)));
 
 /** @type {import('./service.js').Host} */
 const host = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in a browser. Whatever it fetches or starts (of the wasm files one) is named here in the form that bundlers
-// follow. The glue is a file of its own, which the engine's threads load too.
+// The engine's worker in a browser. Whatever it fetches or starts (of the wasm files one) is named here in the form
+// that bundlers follow. The glue is a file of its own, which the engine's threads load too.
 
 import { QuernError } from '../shared/errors.js';
 import { wasmFailure } from '../engine/instance.js';
@@ -20,17 +20,24 @@ import { WASM } from './wasm-files.js';
 
 async function fetchWasm(url) {
   const failed = (why) => new QuernError('env/worker', `${url} could not be fetched (${why}).`, { phase: 'start' });
-  const response = await fetchAllowed(url).catch((error) => { throw error instanceof QuernError ? error : failed(error.message); });
+  const response = await fetchAllowed(url).catch((error) => {
+    throw error instanceof QuernError ? error : failed(error.message);
+  });
   if (!response.ok) throw failed(`status ${response.status}`);
   return response;
 }
 
-/** Streaming compilation lets the browser keep the compiled code; it insists on the right MIME type, which not every server sends. */
+/**
+ * Streaming compilation lets the browser keep the compiled code; it insists on the right MIME type, which not every
+ * server sends.
+ */
 async function compile(build, wasmUrl) {
   const response = await fetchWasm(String(wasmUrl ?? WASM[build]()));
   const spare = response.clone();
   try {
-    return await WebAssembly.compileStreaming(response).catch(async () => WebAssembly.compile(await spare.arrayBuffer()));
+    return await WebAssembly.compileStreaming(response).catch(async () =>
+      WebAssembly.compile(await spare.arrayBuffer()),
+    );
   } catch (error) {
     throw wasmFailure(error);
   }
@@ -50,7 +57,10 @@ function rest() {
 /** The glue, which starts its threads by `startThread`. What bundlers make of an import may throw at once. */
 async function openGlue(fetchGlue, startThread) {
   const { default: glue } = await (async () => fetchGlue())().catch((error) => {
-    throw new QuernError('env/worker', `The engine's glue could not be fetched (${error.message}).`, { phase: 'start', cause: error });
+    throw new QuernError('env/worker', `The engine's glue could not be fetched (${error.message}).`, {
+      phase: 'start',
+      cause: error,
+    });
   });
   return (options) => glue({ ...options, startThread });
 }
@@ -104,8 +114,8 @@ function deviceMemory() {
 }
 
 /**
- * What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in the page, a rejection
- * is not.
+ * What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in
+ * the page, a rejection is not.
  */
 globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
 globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };

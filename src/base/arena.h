@@ -39,8 +39,8 @@ struct arena {
     uint64_t used; /* 64 bits on every machine: what is measured may be more than it can address */
 };
 
-/* count * size bytes aligned to MEM_ALIGN; NULL while measuring. Sums stay far below 2^64 for any dimensions a loader lets
- * through (each is below 2^32). */
+/* count * size bytes aligned to MEM_ALIGN; NULL while measuring. Sums stay far below 2^64 for any dimensions a loader
+ * lets through (each is below 2^32). */
 void *arena_take(struct arena *a, uint64_t count, uint64_t size);
 
 #endif

@@ -66,7 +66,10 @@ int bytes_compare(struct bytes a, struct bytes b)
     return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-bool text_equal(const uint8_t *data, size_t size, const char *text) { return size == strlen(text) && memcmp(data, text, size) == 0; }
+bool text_equal(const uint8_t *data, size_t size, const char *text)
+{
+    return size == strlen(text) && memcmp(data, text, size) == 0;
+}
 
 /* Bytes of the character that the text begins with, which can be shown; 0: it is none. */
 static size_t shown_size(const uint8_t *text, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The crew's trials: windows of some layers in turn, so that whatever else the machine does meets both numbers of threads.
+ * The crew's trials: windows of some layers in turn, so that whatever else the machine does meets both numbers of
+ * threads.
  */
 #include "base/crew.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See hash.h. The header is the system's; the Makefile copies it to build/include, so that the WebAssembly build finds it.
+ * See hash.h. The header is the system's; the Makefile copies it to build/include, so that the WebAssembly build finds
+ * it.
  */
 #include "base/hash.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of a chunk of a stored file: XXH3's 128 bits, by the xxHash library, whose one header is compiled in. It finds
- * damage, not malice; it is fast enough that every byte from the store is checked before use.
+ * The check of a chunk of a stored file: XXH3's 128 bits, by the xxHash library, whose one header is compiled in. It
+ * finds damage, not malice; it is fast enough that every byte from the store is checked before use.
  */
 #ifndef QUERN_HASH_H
 #define QUERN_HASH_H

@@ -87,7 +87,11 @@ void json_bool(struct json *j, const char *key, bool value)
 
 size_t utf8_length(const uint8_t *p, size_t n)
 {
-    size_t length = *p < 0x80 ? 1 : *p >= 0xC2 && *p < 0xE0 ? 2 : (*p & 0xF0) == 0xE0 ? 3 : *p >= 0xF0 && *p < 0xF5 ? 4 : 0;
+    size_t length = *p < 0x80                 ? 1
+                    : *p >= 0xC2 && *p < 0xE0 ? 2
+                    : (*p & 0xF0) == 0xE0     ? 3
+                    : *p >= 0xF0 && *p < 0xF5 ? 4
+                                              : 0;
     if (length == 0 || length > n) return 0;
     for (size_t i = 1; i < length; i++)
         if ((p[i] & 0xC0) != 0x80) return 0;

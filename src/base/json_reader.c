@@ -14,14 +14,17 @@ bool json_wrong(struct json_reader *r, size_t at, const char *sentence)
 {
     uint64_t place = r->base + at;
     if (!r->status)
-        r->status = fail(r->err, ERR_FORMAT, r->rule, place, "%s is damaged at byte %llu: %s.", r->what, (unsigned long long)place, sentence);
+        r->status = fail(r->err, ERR_FORMAT, r->rule, place, "%s is damaged at byte %llu: %s.", r->what,
+                         (unsigned long long)place, sentence);
     return false;
 }
 
 /* The next byte that is no white space; -1 at the end, and after an error. */
 static int next_byte(struct json_reader *r)
 {
-    while (r->pos < r->size && (r->text[r->pos] == ' ' || r->text[r->pos] == '\n' || r->text[r->pos] == '\r' || r->text[r->pos] == '\t')) r->pos++;
+    while (r->pos < r->size &&
+           (r->text[r->pos] == ' ' || r->text[r->pos] == '\n' || r->text[r->pos] == '\r' || r->text[r->pos] == '\t'))
+        r->pos++;
     return r->status || r->pos == r->size ? -1 : r->text[r->pos];
 }
 
@@ -43,7 +46,8 @@ enum json_kind json_peek(struct json_reader *r)
 
 bool json_open(struct json_reader *r, enum json_kind kind)
 {
-    if (json_peek(r) != kind) return json_wrong(r, r->pos, kind == JSON_OBJECT ? "an object was expected" : "a list was expected");
+    if (json_peek(r) != kind)
+        return json_wrong(r, r->pos, kind == JSON_OBJECT ? "an object was expected" : "a list was expected");
     if (r->depth == JSON_DEPTH) return json_wrong(r, r->pos, "it is nested too deeply");
     uint64_t bit = 1ull << r->depth++;
     r->objects = kind == JSON_OBJECT ? r->objects | bit : r->objects & ~bit;
@@ -66,7 +70,8 @@ bool json_more(struct json_reader *r)
         return false;
     }
     if (fresh && c >= 0) return true;
-    if (c != ',') return json_wrong(r, r->pos, c < 0 ? "it ends too early" : "a comma or the end of the list was expected");
+    if (c != ',')
+        return json_wrong(r, r->pos, c < 0 ? "it ends too early" : "a comma or the end of the list was expected");
     r->pos++;
     c = next_byte(r);
     return c >= 0 && c != end ? true : json_wrong(r, r->pos, "something must follow a comma");
@@ -188,7 +193,8 @@ bool json_integer(struct json_reader *r, int64_t *out)
     size_t at = r->pos, n = json_peek(r) == JSON_NUMBER ? number_length(r) : 0;
     uint64_t value = 0;
     at = r->pos;
-    if (n == 0 || n != digits(r, at) || n > 19) return json_wrong(r, at, "a whole number below 2^63, written in digits, was expected");
+    if (n == 0 || n != digits(r, at) || n > 19)
+        return json_wrong(r, at, "a whole number below 2^63, written in digits, was expected");
     for (size_t i = 0; i < n; i++) value = value * 10 + (uint64_t)(r->text[at + i] - '0'); /* below 10^19 */
     if (value > INT64_MAX) return json_wrong(r, at, "a number is not below 2^63");
     r->pos += n;
@@ -211,7 +217,8 @@ static int exponent_of(const uint8_t *text, size_t n)
 {
     bool negative = n && *text == '-';
     int value = 0;
-    for (size_t i = n && (*text == '-' || *text == '+'); i < n; i++) value = value > 999 ? 9999 : value * 10 + text[i] - '0';
+    for (size_t i = n && (*text == '-' || *text == '+'); i < n; i++)
+        value = value > 999 ? 9999 : value * 10 + text[i] - '0';
     return negative ? -value : value;
 }
 
@@ -250,7 +257,8 @@ bool json_float(struct json_reader *r, double *out)
 static bool word(struct json_reader *r, const char *text)
 {
     size_t n = strlen(text);
-    if (r->size - r->pos < n || memcmp(r->text + r->pos, text, n) != 0) return json_wrong(r, r->pos, "true, false or null was expected");
+    if (r->size - r->pos < n || memcmp(r->text + r->pos, text, n) != 0)
+        return json_wrong(r, r->pos, "true, false or null was expected");
     r->pos += n;
     return true;
 }

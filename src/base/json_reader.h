@@ -2,9 +2,10 @@
  *
  * A JSON reader over a whole text of an untrusted file: the caller walks it, asking for what it expects next.
  *
- * Strict RFC 8259 in UTF-8: no byte order mark, comments, trailing commas or lone surrogates. Nothing recurses: a value that is
- * skipped counts its brackets, and nesting is limited. Strings are decoded in place, so the text must be the caller's to
- * write; they are views into it. The first error is kept, and then every call returns false, so loops end by themselves.
+ * Strict RFC 8259 in UTF-8: no byte order mark, comments, trailing commas or lone surrogates. Nothing recurses: a value
+ * that is skipped counts its brackets, and nesting is limited. Strings are decoded in place, so the text must be the
+ * caller's to write; they are views into it. The first error is kept, and then every call returns false, so loops end
+ * by themselves.
  */
 #ifndef QUERN_JSON_READER_H
 #define QUERN_JSON_READER_H

@@ -48,8 +48,8 @@ double num_log64(double x)
     return (double)exponent * LN2_HI + (2 * s * p + (double)exponent * LN2_LO);
 }
 
-/* erf z = 2 / sqrt(pi) * z * e^-zz * (1 + 2zz / 3 + (2zz)^2 / 15 ...): all terms are positive. They fall from 2k + 1 > 2zz on, so that behind one
- * that changes nothing no other does. */
+/* erf z = 2 / sqrt(pi) * z * e^-zz * (1 + 2zz / 3 + (2zz)^2 / 15 ...): all terms are positive. They fall from 2k + 1 >
+ * 2zz on, so that behind one that changes nothing no other does. */
 float num_gelu_erf(float x)
 {
     double wide = (double)x, z = (wide < 0 ? -wide : wide) * 0.7071067811865476, e = 1;

@@ -13,14 +13,15 @@
 
 /* --- half floats ------------------------------------------------------------------------------------- */
 
-/* Exact, all 65,536 values; a NaN keeps its payload bits. A subnormal half gets the exponent of the smallest normal one, which
- * is then taken off as a float: so no operand is a subnormal float, on which processors lose hundreds of cycles, and
- * the scales of K types are subnormal halves as a rule. */
+/* Exact, all 65,536 values; a NaN keeps its payload bits. A subnormal half gets the exponent of the smallest normal
+ * one, which is then taken off as a float: so no operand is a subnormal float, on which processors lose hundreds of
+ * cycles, and the scales of K types are subnormal halves as a rule. */
 static inline float f32_from_f16(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7FFF;
     if (rest >= 0x7C00) return f32_from_bits(sign | 0x7F800000 | (rest & 0x3FF) << 13);
-    float value = rest >= 0x400 ? f32_from_bits((rest << 13) + (112u << 23)) : f32_from_bits((rest << 13) + (113u << 23)) - 0x1p-14f;
+    float value = rest >= 0x400 ? f32_from_bits((rest << 13) + (112u << 23))
+                                : f32_from_bits((rest << 13) + (113u << 23)) - 0x1p-14f;
     return f32_from_bits(sign | bits_from_f32(value));
 }
 
@@ -38,12 +39,14 @@ static inline uint16_t f16_from_f32(float x)
     return (uint16_t)(sign | ((abs + 0xFFF + odd - 0x38000000) >> 13));
 }
 
-/* OCP FP8 E4M3, exact: bias 7, no infinities, NaN where all bits but the sign are set; the trick of f32_from_f16 for subnormal ones. */
+/* OCP FP8 E4M3, exact: bias 7, no infinities, NaN where all bits but the sign are set; the trick of f32_from_f16 for
+ * subnormal ones. */
 static inline float f32_from_e4m3(uint8_t b)
 {
     uint32_t sign = (uint32_t)(b & 0x80) << 24, rest = b & 0x7F;
     if (rest == 0x7F) return f32_from_bits(sign | 0x7FC00000);
-    float value = rest >= 8 ? f32_from_bits((rest << 20) + (120u << 23)) : f32_from_bits((rest << 20) + (121u << 23)) - 0x1p-6f;
+    float value =
+        rest >= 8 ? f32_from_bits((rest << 20) + (120u << 23)) : f32_from_bits((rest << 20) + (121u << 23)) - 0x1p-6f;
     return f32_from_bits(sign | bits_from_f32(value));
 }
 
@@ -102,7 +105,8 @@ static inline float num_gelu_tanh(float x)
 /* Errors below 1e-15 relative. exp: 0 below -708, infinity above 709. log: x > 0 and normal. */
 double num_exp64(double x);
 double num_log64(double x);
-/* x / 2 * (1 + erf(x / sqrt(2))), by erf's series: error below 1e-14 up to |x| = 4 sqrt(2), where erf is 1 within 2e-8. */
+/* x / 2 * (1 + erf(x / sqrt(2))), by erf's series: error below 1e-14 up to |x| = 4 sqrt(2), where erf is 1 within 2e-8.
+ */
 float num_gelu_erf(float x);
 /* |x| < 1e6 (a position in radians). */
 void num_sincos64(double x, double *sine, double *cosine);

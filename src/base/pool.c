@@ -2,10 +2,11 @@
  *
  * The pool's barrier: one word that counts jobs, one that counts workers still busy.
  *
- * A job is published by a new value of `job`, which also says how many threads it is for; workers spin on it, then wait in the
- * kernel. The last worker to finish wakes the caller. Nobody is woken while nobody sleeps: a wake-up that finds no one still is a call
- * of the system (or, in a browser, of its runtime). Workers that a job is not for wait for `working` to grow, and no job wakes them.
- * In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait), elsewhere with a futex or, where there is none, by naps.
+ * A job is published by a new value of `job`, which also says how many threads it is for; workers spin on it, then wait
+ * in the kernel. The last worker to finish wakes the caller. Nobody is woken while nobody sleeps: a wake-up that finds
+ * no one still is a call of the system (or, in a browser, of its runtime). Workers that a job is not for wait for
+ * `working` to grow, and no job wakes them. In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait),
+ * elsewhere with a futex or, where there is none, by naps.
  */
 #include "base/pool.h"
 
@@ -22,9 +23,10 @@
 #include <time.h>
 #endif
 
-/* Spinning lasts longer than the gaps between the operations of a step, of which a token has some hundred, each of which would cost a wake-up of
- * 50 microseconds. What a turn takes differs: 1 ns in V8, which has no pause, 3 in JavaScriptCore, 40 with a pause. So a clock ends
- * it, looked at every few microseconds; and a number of turns, since there are browsers with clocks of 1 to 100 ms. */
+/* Spinning lasts longer than the gaps between the operations of a step, of which a token has some hundred, each of
+ * which would cost a wake-up of 50 microseconds. What a turn takes differs: 1 ns in V8, which has no pause, 3 in
+ * JavaScriptCore, 40 with a pause. So a clock ends it, looked at every few microseconds; and a number of turns, since
+ * there are browsers with clocks of 1 to 100 ms. */
 static const double SPIN_MS = 0.1;
 #ifdef __EMSCRIPTEN__
 enum { TURNS = 2000, LOOKS = 50 };
@@ -49,7 +51,8 @@ struct pool {
     double waited;                 /* ms, by the caller */
     uint32_t jobs;                 /* published so far */
     bool quit;
-    _Alignas(MEM_ALIGN) _Atomic uint32_t job;   /* counts up by JOB with every job; below that, how many threads it is for */
+    /* counts up by JOB with every job; below that, how many threads it is for */
+    _Alignas(MEM_ALIGN) _Atomic uint32_t job;
     _Alignas(MEM_ALIGN) _Atomic uint32_t busy;  /* workers that have not finished the job */
     _Alignas(MEM_ALIGN) _Atomic uint32_t working; /* threads the next job is for */
     _Atomic uint32_t grown;                       /* the job before `working` grew */
@@ -57,7 +60,8 @@ struct pool {
     _Alignas(MEM_ALIGN) struct worker workers[POOL_MAX_THREADS - 1];
 };
 
-/* May return early; callers look again. In wasm, whoever owns the pool leaves by an exception within a second when one of its threads has crashed. */
+/* May return early; callers look again. In wasm, whoever owns the pool leaves by an exception within a second when one
+ * of its threads has crashed. */
 static void word_wait(_Atomic uint32_t *word, uint32_t value)
 {
 #ifdef __EMSCRIPTEN__
@@ -152,7 +156,8 @@ static void *work(void *arg)
 
 static void publish(struct pool *p)
 {
-    uint32_t last = atomic_load_explicit(&p->job, memory_order_relaxed), n = atomic_load_explicit(&p->working, memory_order_relaxed);
+    uint32_t last = atomic_load_explicit(&p->job, memory_order_relaxed),
+             n = atomic_load_explicit(&p->working, memory_order_relaxed);
     p->jobs++;
     atomic_store(&p->job, last - last % JOB + JOB + n);
     wake(p, &p->job, p->n_threads - 1);
@@ -202,7 +207,8 @@ void pool_limit(struct pool *p, int n)
 
 void pool_end(struct pool *p)
 {
-    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(p, &p->busy, left, &p->waited);
+    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;)
+        await_change(p, &p->busy, left, &p->waited);
 }
 
 void pool_begin(struct pool *p, pool_fn *fn, void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHA-256 as the standard writes it, a block of 64 bytes at a time. Its constants are computed: a table of them is random numbers to
- * whoever compresses the engine.
+ * SHA-256 as the standard writes it, a block of 64 bytes at a time. Its constants are computed: a table of them is
+ * random numbers to whoever compresses the engine.
  */
 #include "base/sha256.h"
 
@@ -40,7 +40,10 @@ void sha256_begin(struct sha256 *h)
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
-static uint32_t big_u32(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
+static uint32_t big_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 static void put_big_u32(uint8_t *p, uint32_t v)
 {
     for (int i = 0; i < 4; i++) p[i] = (uint8_t)(v >> (24 - 8 * i));
@@ -52,7 +55,8 @@ static void take_block(struct sha256 *h, const uint8_t block[SHA256_BLOCK])
     for (int i = 0; i < 16; i++) w[i] = big_u32(block + 4 * i);
     for (int i = 16; i < 64; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
-        w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[i - 7] + (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+        w[i] =
+            w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[i - 7] + (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
     }
     memcpy(s, h->state, sizeof s);
     for (int i = 0; i < 64; i++) {

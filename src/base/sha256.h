@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHA-256 (FIPS 180-4), for names that nobody can make two things share. For finding damage there is hash.h, which is far faster.
+ * SHA-256 (FIPS 180-4), for names that nobody can make two things share. For finding damage there is hash.h, which is
+ * far faster.
  */
 #ifndef QUERN_SHA256_H
 #define QUERN_SHA256_H

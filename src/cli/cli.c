@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native command line: the npm package's commands that need no server, no store and no chat template (which is a program that needs the
- * template engine, and that lives in JavaScript), for development, tests and sanitizers. It reads a file in chunks, exactly as a page does.
- * Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
+ * The native command line: the npm package's commands that need no server, no store and no chat template (which is a
+ * program that needs the template engine, and that lives in JavaScript), for development, tests and sanitizers. It
+ * reads a file in chunks, exactly as a page does. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
 #include "cli/cli_args.h"
 #include "cli/cli_described.h"
@@ -84,12 +84,14 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect
     uint8_t *buffer = malloc(chunk);
     if (!buffer) return ERR_MEM_LOAD;
     int status = OK;
-    for (size_t n; !status && !(inspect && quern_file_size(e)) && (n = fread(buffer, 1, chunk, f)) > 0;) status = quern_feed(e, buffer, n);
+    for (size_t n; !status && !(inspect && quern_file_size(e)) && (n = fread(buffer, 1, chunk, f)) > 0;)
+        status = quern_feed(e, buffer, n);
     free(buffer);
     return status;
 }
 
-/* Whether all files are there, and their sizes in the engine's options. The last one is a projector where one was given. */
+/* Whether all files are there, and their sizes in the engine's options. The last one is a projector where one was
+ * given. */
 static bool measure_files(struct job *j, const struct cli_files *files)
 {
     bool vision = j->args.given[OPT_VISION];
@@ -115,7 +117,9 @@ static int feed_all(struct quern_engine *e, const struct job *j, const struct cl
         if (i > 0) status = i < j->engine.files ? quern_next_file(e, size) : quern_vision_next(e, size);
         struct bytes described = cli_described(files->paths[i]);
         size_t piece = (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT);
-        if (!status) status = described.data ? quern_feed(e, described.data, described.size) : feed_file(e, f, piece, j->engine.inspect);
+        if (!status)
+            status = described.data ? quern_feed(e, described.data, described.size)
+                                    : feed_file(e, f, piece, j->engine.inspect);
         free((void *)described.data);
         fclose(f);
     }
@@ -189,7 +193,10 @@ static void show_until(struct reply *r, size_t end)
     r->shown = end;
 }
 
-static bool begins(const struct reply *r, size_t at, const char *stop, size_t n) { return at + n <= r->size && !memcmp(r->text + at, stop, n); }
+static bool begins(const struct reply *r, size_t at, const char *stop, size_t n)
+{
+    return at + n <= r->size && !memcmp(r->text + at, stop, n);
+}
 
 /* Where the stop text begins that is complete first, and which it is; of those the longest. SIZE_MAX: there is none. */
 static size_t find_stop(struct reply *r)
@@ -261,7 +268,8 @@ static int generate(struct quern_engine *e, struct quern_sequence *s, struct rep
 {
     const struct args *a = r->args;
     struct sampler_params params = sampling(e, a);
-    double room = quern_plan(e)->context_size - r->prompt_tokens, wanted = args_number(a, OPT_MAX_TOKENS, room + 1), start = now_ms();
+    double room = quern_plan(e)->context_size - r->prompt_tokens, wanted = args_number(a, OPT_MAX_TOKENS, room + 1),
+           start = now_ms();
     r->finish = wanted > room ? "context" : "length";
     int status = drain(e, s);
     r->prefill_ms = now_ms() - start;
@@ -321,8 +329,8 @@ static void print_result(const struct reply *r)
     if (r->stop) printf(",\"stopText\":"), show_json_text(r->stop, strlen(r->stop));
     printf(",\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,", r->finish, r->prompt_tokens);
     printf("\"imageTokens\":0,\"cachedTokens\":0,\"completionTokens\":%d,\"thinkingTokens\":0},", r->tokens);
-    printf("\"timings\":{\"waitMs\":0,\"prefillMs\":%.3f,\"decodeMs\":%.3f,\"tokensPerSecond\":%.3f}}\n", r->prefill_ms, r->decode_ms,
-           r->steps ? 1e3 * r->steps / r->decode_ms : 0);
+    printf("\"timings\":{\"waitMs\":0,\"prefillMs\":%.3f,\"decodeMs\":%.3f,\"tokensPerSecond\":%.3f}}\n", r->prefill_ms,
+           r->decode_ms, r->steps ? 1e3 * r->steps / r->decode_ms : 0);
 }
 
 static int continue_prompt(struct quern_engine *e, const struct args *a, struct bytes prompt)
@@ -440,7 +448,8 @@ static int run_logits(struct quern_engine *e, const struct job *j)
 
 static int run_vision(struct quern_engine *e, const struct job *j)
 {
-    int status = cli_vision(e, j->args.text[OPT_IMAGE], args_number(&j->args, OPT_MAX_PIXELS, 0), j->args.text[OPT_OUT]);
+    int status =
+        cli_vision(e, j->args.text[OPT_IMAGE], args_number(&j->args, OPT_MAX_PIXELS, 0), j->args.text[OPT_OUT]);
     return status < 0 ? complain_engine(e) : status;
 }
 
@@ -452,7 +461,8 @@ static int time_tokens(struct quern_engine *e, int n, int more, double *prefill,
     struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     int32_t *ids = calloc((size_t)n + 1, sizeof *ids);
     int status = s && ids ? OK : ERR_MEM_LOAD;
-    for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + n) % quern_vocab_size(e); /* n: no prefix of another length's is known */
+    /* n: no prefix of another length's is known */
+    for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + n) % quern_vocab_size(e);
     if (!status) status = min_int(quern_sequence_set(s, ids, n, QUERN_LAST), OK);
     double start = now_ms();
     if (!status) status = drain(e, s);
@@ -474,8 +484,8 @@ static void print_operations(const struct profile *p, enum profile_phase phase, 
     for (int i = 0; profile_operation(p, i); i++) {
         struct profile_cost c = profile_cost(p, phase, i, PROFILE_ALL);
         if (c.calls == 0) continue;
-        printf("%-36s %8.0f %10.2f %6.1f %8.1f %8.1f %9.0f\n", profile_operation(p, i), c.calls, c.ms, 100 * c.ms / all->ms, c.macs / c.ms / 1e6,
-               c.bytes / c.ms / 1e6, c.barriers);
+        printf("%-36s %8.0f %10.2f %6.1f %8.1f %8.1f %9.0f\n", profile_operation(p, i), c.calls, c.ms,
+               100 * c.ms / all->ms, c.macs / c.ms / 1e6, c.bytes / c.ms / 1e6, c.barriers);
     }
 }
 
@@ -496,8 +506,9 @@ static void print_phase(const struct profile *p, const char *name, enum profile_
     struct profile_cost all = profile_cost(p, phase, PROFILE_ALL, PROFILE_ALL);
     double tokens = profile_tokens(p, phase);
     if (all.calls == 0) return;
-    printf("\n%s of %.0f tokens: %.2f of %.2f ms in operations, %.1f barriers per token, %.2f us each when empty; %d threads in the end\n", name,
-           tokens, all.ms, ms, all.barriers / tokens, profile_barrier_us(p), profile_threads(p));
+    printf(
+        "\n%s of %.0f tokens: %.2f of %.2f ms in operations, %.1f barriers per token, %.2f us each when empty; %d threads in the end\n",
+        name, tokens, all.ms, ms, all.barriers / tokens, profile_barrier_us(p), profile_threads(p));
     print_operations(p, phase, &all);
     print_layers(p, phase);
 }
@@ -514,8 +525,10 @@ static int run_bench(struct quern_engine *e, const struct job *j)
     if (p) profile_reset(p);
     if (time_tokens(e, prompt, generate, &prefill, &decode)) return complain_engine(e);
     quern_memory(e, &used, &peak);
-    const char *form = json ? "{\"prefill_tps\":%.2f,\"decode_tps\":%.2f,\"load_ms\":%.1f,\"peak_bytes\":%llu,\"variant\":\"%s\",\"threads\":%d"
-                               : "prefill %.2f tokens/s, decode %.2f tokens/s, load %.1f ms, peak %llu bytes, %s, %d threads\n";
+    const char *form =
+        json
+            ? "{\"prefill_tps\":%.2f,\"decode_tps\":%.2f,\"load_ms\":%.1f,\"peak_bytes\":%llu,\"variant\":\"%s\",\"threads\":%d"
+            : "prefill %.2f tokens/s, decode %.2f tokens/s, load %.1f ms, peak %llu bytes, %s, %d threads\n";
     printf(form, prompt * 1e3 / prefill, generate * 1e3 / decode, j->load_ms, (unsigned long long)peak,
            j->engine.scalar ? "scalar" : "simd", max_int(j->engine.threads, 1));
     if (p && json) printf(",\"profile\":%s", profile_json(p));
@@ -533,7 +546,8 @@ static void show_progress(double part)
 {
     enum { WIDTH = 40 };
     if (!isatty(STDERR_FILENO)) return;
-    fprintf(stderr, "\r[%-*.*s] %3.0f %%", WIDTH, (int)(part * WIDTH), "########################################", 100 * part);
+    fprintf(stderr, "\r[%-*.*s] %3.0f %%", WIDTH, (int)(part * WIDTH), "########################################",
+            100 * part);
     if (part == 1) fputc('\n', stderr);
 }
 
@@ -560,15 +574,16 @@ static int check_required(const struct args *a)
     if (a->command == COMMAND_QUANTIZE && !a->given[OPT_TYPE]) return complain("use/param", "--type is missing.");
     if (a->command == COMMAND_LOGITS && !a->given[OPT_TOKENS]) return complain("use/param", "--tokens is missing.");
     if (a->command == COMMAND_VISION && !a->given[OPT_IMAGE]) return complain("use/param", "--image is missing.");
-    if ((a->command == COMMAND_LOGITS || a->command == COMMAND_VISION) && !a->given[OPT_OUT]) return complain("use/param", "--out is missing.");
+    if ((a->command == COMMAND_LOGITS || a->command == COMMAND_VISION) && !a->given[OPT_OUT])
+        return complain("use/param", "--out is missing.");
     return 0;
 }
 
 int main(int argc, char **argv)
 {
     static command_fn *const commands[COMMANDS] = {
-        [COMMAND_RUN] = run_run, [COMMAND_INFO] = run_info, [COMMAND_BENCH] = run_bench, [COMMAND_TOKENIZE] = run_tokenize,
-        [COMMAND_LOGITS] = run_logits, [COMMAND_VISION] = run_vision,
+        [COMMAND_RUN] = run_run,           [COMMAND_INFO] = run_info,     [COMMAND_BENCH] = run_bench,
+        [COMMAND_TOKENIZE] = run_tokenize, [COMMAND_LOGITS] = run_logits, [COMMAND_VISION] = run_vision,
     };
     struct job j;
     int status;

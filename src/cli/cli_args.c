@@ -25,18 +25,20 @@ struct option_row {
 };
 
 static const struct option_row options[OPTIONS] = {
-#define ROW(id, name, value, kind, least, most, text, ...) [OPT_##id] = {name, value, text, kind, least, most, {__VA_ARGS__}},
+#define ROW(id, name, value, kind, least, most, text, ...) \
+    [OPT_##id] = {name, value, text, kind, least, most, {__VA_ARGS__}},
     CLI_OPTIONS(ROW)
 #undef ROW
 };
 
 #define BIT(option) (1u << (option))
 #define SAMPLING \
-    (BIT(OPT_MAX_TOKENS) | BIT(OPT_TEMPERATURE) | BIT(OPT_TOP_P) | BIT(OPT_TOP_K) | BIT(OPT_MIN_P) | BIT(OPT_REPEAT_PENALTY) | BIT(OPT_SEED) | \
-     BIT(OPT_STOP))
+    (BIT(OPT_MAX_TOKENS) | BIT(OPT_TEMPERATURE) | BIT(OPT_TOP_P) | BIT(OPT_TOP_K) | BIT(OPT_MIN_P) | \
+     BIT(OPT_REPEAT_PENALTY) | BIT(OPT_SEED) | BIT(OPT_STOP))
 #define LIMITS (BIT(OPT_SCHEMA) | BIT(OPT_GRAMMAR) | BIT(OPT_REGEX) | BIT(OPT_JSON_REPLY))
 #define LOAD \
-    (BIT(OPT_CONTEXT) | BIT(OPT_MEMORY) | BIT(OPT_THREADS) | BIT(OPT_VARIANT) | BIT(OPT_KV) | BIT(OPT_QUANTIZE) | BIT(OPT_CHUNK) | BIT(OPT_FEED))
+    (BIT(OPT_CONTEXT) | BIT(OPT_MEMORY) | BIT(OPT_THREADS) | BIT(OPT_VARIANT) | BIT(OPT_KV) | BIT(OPT_QUANTIZE) | \
+     BIT(OPT_CHUNK) | BIT(OPT_FEED))
 
 static const struct {
     const char *name, *usage, *words, *text, *more;
@@ -47,26 +49,30 @@ static const struct {
                      " Where it is '-' it is read from the standard input, without\n"
                      "the line end at its end. One that begins with a dash comes behind '--'.",
                      2, SAMPLING | LIMITS | BIT(OPT_JSON) | LOAD},
-    [COMMAND_INFO] = {"info", "MODEL", "MODEL", "says what a model is and what memory it takes; reads no weights", "", 1,
-                      BIT(OPT_JSON) | BIT(OPT_VISION) | LOAD},
-    [COMMAND_QUANTIZE] = {"quantize", "MODEL OUT.gguf --type TYPE", "MODEL and OUT.gguf", "writes a model with another weight type", "", 2,
-                          BIT(OPT_TYPE) | BIT(OPT_THREADS)},
+    [COMMAND_INFO] = {"info", "MODEL", "MODEL", "says what a model is and what memory it takes; reads no weights", "",
+                      1, BIT(OPT_JSON) | BIT(OPT_VISION) | LOAD},
+    [COMMAND_QUANTIZE] = {"quantize", "MODEL OUT.gguf --type TYPE", "MODEL and OUT.gguf",
+                          "writes a model with another weight type", "", 2, BIT(OPT_TYPE) | BIT(OPT_THREADS)},
     [COMMAND_BENCH] = {"bench", "MODEL", "MODEL", "measures speed", "", 1,
                        BIT(OPT_PROMPT) | BIT(OPT_GENERATE) | BIT(OPT_PROFILE) | BIT(OPT_JSON) | LOAD},
     [COMMAND_TOKENIZE] = {"tokenize", "MODEL < text", "MODEL", "shows the tokens of a text; reads no weights", "", 1,
                           BIT(OPT_IDS) | BIT(OPT_NUL) | LOAD},
-    [COMMAND_LOGITS] = {"logits", "MODEL --tokens IDS --out FILE", "MODEL", "writes the scores of what could follow each token", "", 1,
+    [COMMAND_LOGITS] = {"logits", "MODEL --tokens IDS --out FILE", "MODEL",
+                        "writes the scores of what could follow each token", "", 1,
                         BIT(OPT_TOKENS) | BIT(OPT_OUT) | LOAD},
-    [COMMAND_VISION] = {"vision", "MODEL --image FILE --out FILE", "MODEL", "writes what a model makes of an image",
-                        " OUT gets 32-bit floats, little-endian: for each visual token\n"
-                        "its row and what is added after the first layers. Other images than PPM, and conversations with images, need\n"
-                        "decoders and the chat template, which this native program does not have: npx quern has them.",
-                        1, BIT(OPT_VISION) | BIT(OPT_IMAGE) | BIT(OPT_MAX_PIXELS) | BIT(OPT_OUT) | LOAD},
+    [COMMAND_VISION] =
+        {"vision", "MODEL --image FILE --out FILE", "MODEL", "writes what a model makes of an image",
+         " OUT gets 32-bit floats, little-endian: for each visual token\n"
+         "its row and what is added after the first layers. Other images than PPM, and conversations with images, need\n"
+         "decoders and the chat template, which this native program does not have: npx quern has them.",
+         1, BIT(OPT_VISION) | BIT(OPT_IMAGE) | BIT(OPT_MAX_PIXELS) | BIT(OPT_OUT) | LOAD},
 };
 
 static const char about[] =
-    "MODEL is the path of a GGUF file (of a split one the first part), of a folder with safetensors and JSON files, or of a qwen3.c\n"
-    "checkpoint beside its .tokenizer file.\n";
+    "MODEL is one of these:\n"
+    "- the path of a GGUF file, or of the first part of one that is split;\n"
+    "- the path of a folder with safetensors and JSON files;\n"
+    "- the path of a qwen3.c checkpoint, with its .tokenizer file beside it.\n";
 
 /* --- what is said -------------------------------------------------------------------------------------------- */
 
@@ -109,14 +115,18 @@ static void print_command(enum command c)
 static void print_general(void)
 {
     int width = 0;
-    for (int c = 0; c < COMMANDS; c++) width = max_int(width, (int)(strlen(commands[c].name) + strlen(commands[c].usage)) + 7);
+    for (int c = 0; c < COMMANDS; c++)
+        width = max_int(width, (int)(strlen(commands[c].name) + strlen(commands[c].usage)) + 7);
     fputs("usage: quern COMMAND [options]\n\n", stdout);
     for (int c = 0; c < COMMANDS; c++) {
         char usage[80];
         snprintf(usage, sizeof usage, "quern %s %s", commands[c].name, commands[c].usage);
         fprintf(stdout, "  %-*s  %s\n", width, usage, commands[c].text);
     }
-    fprintf(stdout, "\nquern help COMMAND tells a command's options.\n\n%s\nFailures are one line on stderr, and the exit code 1.\n", about);
+    fprintf(
+        stdout,
+        "\nquern help COMMAND tells a command's options.\n\n%s\nFailures are one line on stderr, and the exit code 1.\n",
+        about);
 }
 
 /* COMMANDS: there is none of that name. */
@@ -131,7 +141,8 @@ static bool unknown_command(const char *name)
 {
     char list[128] = "";
     if (!strcmp(name, "chat"))
-        return refuse("'chat' needs the model's chat template, which this native program does not render; npx quern chat does.");
+        return refuse(
+            "'chat' needs the model's chat template, which this native program does not render; npx quern chat does.");
     for (int c = 0; c < COMMANDS; c++) {
         strcat(list, c ? ", " : "");
         strcat(list, commands[c].name);
@@ -143,7 +154,8 @@ static bool unknown_command(const char *name)
 static bool help(int argc, char **argv)
 {
     bool named = argc > 1 && !strcmp(argv[1], "help"), asked = named;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        asked |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
     const char *name = argc < 2 ? NULL : named ? argc > 2 ? argv[2] : NULL : argv[1];
     if (!name || !strcmp(name, "--help") || !strcmp(name, "-h")) return print_general(), true;
     if (!asked || find_command(name) == COMMANDS) return false;
@@ -176,7 +188,8 @@ static bool read_number(const struct option_row *o, const char *text, double *ou
 {
     char most[24], quote[80] = "";
     if (!parse_number(text, out)) return refuse("--%s must be a number, not '%.64s'.", o->name, text);
-    bool whole = o->kind == WHOLE || o->kind == WHOLE_QUOTED, above = o->kind == ABOVE ? *out > o->least : *out >= o->least;
+    bool whole = o->kind == WHOLE || o->kind == WHOLE_QUOTED,
+         above = o->kind == ABOVE ? *out > o->least : *out >= o->least;
     if (above && *out <= o->most && (!whole || *out == floor(*out))) return true;
     if (o->kind == BETWEEN) return refuse("--%s must be a number from %g to %g.", o->name, o->least, o->most);
     if (o->kind == ABOVE) return refuse("--%s must be a number above %g and up to %g.", o->name, o->least, o->most);
@@ -193,7 +206,8 @@ static bool read_bytes(const struct option_row *o, const char *text, double *out
         double bytes;
     } units[] = {{"", 1},     {"b", 1},        {"kb", 1e3},     {"mb", 1e6},     {"gb", 1e9},
                  {"tb", 1e12}, {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}};
-    size_t digits = strspn(text, "0123456789"), rest = digits && text[digits] == '.' ? strspn(text + digits + 1, "0123456789") : 0;
+    size_t digits = strspn(text, "0123456789"),
+           rest = digits && text[digits] == '.' ? strspn(text + digits + 1, "0123456789") : 0;
     const char *unit = text + digits + (rest ? 1 + rest : 0);
     unit += *unit == ' ' && unit[1];
     for (size_t i = 0; digits && i < sizeof units / sizeof *units; i++) {
@@ -217,7 +231,8 @@ static bool read_name(const struct option_row *o, const char *text, double *out)
 {
     char list[80] = "";
     int found = find_name(o->names, text, strlen(text));
-    for (int i = 0; i < 4 && o->names[i]; i++) snprintf(list + strlen(list), sizeof list - strlen(list), "%s'%s'", i ? ", " : "", o->names[i]);
+    for (int i = 0; i < 4 && o->names[i]; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s'%s'", i ? ", " : "", o->names[i]);
     *out = found;
     return found >= 0 || refuse("--%s must be one of %s.", o->name, list);
 }
@@ -226,13 +241,15 @@ static bool read_name(const struct option_row *o, const char *text, double *out)
 static bool read_quantize(const struct option_row *o, const char *text, struct args *a)
 {
     const char *slash = strchr(text, '/'), *rest = slash ? slash + 1 : text;
-    int weights = find_name(o->names, text, slash ? (size_t)(slash - text) : strlen(text)), embeddings = find_name(o->names, rest, strlen(rest));
+    int weights = find_name(o->names, text, slash ? (size_t)(slash - text) : strlen(text)),
+        embeddings = find_name(o->names, rest, strlen(rest));
     a->number[OPT_QUANTIZE] = weights;
     a->embeddings = embeddings;
     bool known = weights >= 0 && embeddings >= 0, automatic = weights == 3 || embeddings == 3;
     return (known && !(slash && automatic)) ||
-           refuse("--%s must be none, q8, q4 or auto, or two of the first three with a slash between, for weights and embeddings, not '%.64s'.",
-                  o->name, text);
+           refuse(
+               "--%s must be none, q8, q4 or auto, or two of the first three with a slash between, for weights and embeddings, not '%.64s'.",
+               o->name, text);
 }
 
 /* As JavaScript counts them. */
@@ -246,8 +263,10 @@ static int count_letters(const char *text)
 static bool read_stop(const char *text, struct args *a)
 {
     if (!*text) return refuse("--stop must not be empty: every reply starts with the empty text.");
-    if (a->n_stops == STOPS_MOST) return refuse("--stop has over %d texts, at most %d are possible.", STOPS_MOST, STOPS_MOST);
-    if (count_letters(text) > STOP_LETTERS_MOST) return refuse("--stop has a text of over %d characters.", STOP_LETTERS_MOST);
+    if (a->n_stops == STOPS_MOST)
+        return refuse("--stop has over %d texts, at most %d are possible.", STOPS_MOST, STOPS_MOST);
+    if (count_letters(text) > STOP_LETTERS_MOST)
+        return refuse("--stop has a text of over %d characters.", STOP_LETTERS_MOST);
     a->stops[a->n_stops++] = text;
     return true;
 }
@@ -274,23 +293,28 @@ static int find_option(const char *word, size_t n)
 {
     int option = 0;
     for (; option < OPTIONS; option++)
-        if (n > 2 && strlen(options[option].name) == n - 2 && !memcmp(word, "--", 2) && !memcmp(word + 2, options[option].name, n - 2)) break;
+        if (n > 2 && strlen(options[option].name) == n - 2 && !memcmp(word, "--", 2) &&
+            !memcmp(word + 2, options[option].name, n - 2))
+            break;
     return option;
 }
 
 /* argv[*i] begins with a dash. */
 static bool read_option(int argc, char **argv, int *i, struct args *a)
 {
-    const char *word = argv[*i], *command = commands[a->command].name, *value = strncmp(word, "--", 2) ? NULL : strchr(word, '=');
+    const char *word = argv[*i], *command = commands[a->command].name,
+               *value = strncmp(word, "--", 2) ? NULL : strchr(word, '=');
     int n = (int)(value ? (size_t)(value - word) : strlen(word)), option = find_option(word, (size_t)n);
     if (option == OPTIONS || !(commands[a->command].options & BIT(option)))
         return refuse("Unknown option '%.*s' (quern help %s).", word[1] == '-' ? min_int(n, 100) : 2, word, command);
     const struct option_row *o = &options[option];
-    if (value && o->kind == FLAG) return refuse("Option '--%s' does not take an argument (quern help %s).", o->name, command);
+    if (value && o->kind == FLAG)
+        return refuse("Option '--%s' does not take an argument (quern help %s).", o->name, command);
     if (value) return read_value((enum option)option, value + 1, a);
     if (o->kind == FLAG) return read_value((enum option)option, NULL, a);
     if (++*i == argc) return refuse("Option '--%s <value>' argument missing (quern help %s).", o->name, command);
-    if (argv[*i][0] == '-' && argv[*i][1]) return refuse("Option '--%s' argument is ambiguous (quern help %s).", o->name, command);
+    if (argv[*i][0] == '-' && argv[*i][1])
+        return refuse("Option '--%s' argument is ambiguous (quern help %s).", o->name, command);
     return read_value((enum option)option, argv[*i], a);
 }
 
@@ -298,8 +322,9 @@ static bool check_words(const struct args *a, int found)
 {
     int wanted = commands[a->command].n_words;
     if (found == wanted) return true;
-    return refuse("'quern %s' takes %s, but %d %s given%s (quern help %s).", commands[a->command].name, commands[a->command].words, found,
-                  found == 1 ? "word was" : "words were", found > wanted ? "; put what has spaces into quotes" : "", commands[a->command].name);
+    return refuse("'quern %s' takes %s, but %d %s given%s (quern help %s).", commands[a->command].name,
+                  commands[a->command].words, found, found == 1 ? "word was" : "words were",
+                  found > wanted ? "; put what has spaces into quotes" : "", commands[a->command].name);
 }
 
 static bool read_all(int argc, char **argv, struct args *a)
@@ -329,4 +354,7 @@ bool args_read(int argc, char **argv, struct args *a, int *status)
     return read_all(argc, argv, a);
 }
 
-double args_number(const struct args *a, enum option option, double otherwise) { return a->given[option] ? a->number[option] : otherwise; }
+double args_number(const struct args *a, enum option option, double otherwise)
+{
+    return a->given[option] ? a->number[option] : otherwise;
+}

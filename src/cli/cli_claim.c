@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock of a new file. Names of growing files never come twice, so removing that of a dead process harms nobody, however many try.
+ * The lock of a new file. Names of growing files never come twice, so removing that of a dead process harms nobody,
+ * however many try.
  */
 #include "cli/cli_claim.h"
 
@@ -52,7 +53,9 @@ static uint64_t start_of(int id)
     snprintf(path, sizeof path, "/proc/%d/stat", id);
     read_text(path, text, sizeof text);
     const char *rest = strrchr(text, ')'); /* before it is the program's name, which can be anything */
-    if (!rest || sscanf(rest, ") %c %*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %" SCNu64, &state, &start) != 2) return 0;
+    if (!rest ||
+        sscanf(rest, ") %c %*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %" SCNu64, &state, &start) != 2)
+        return 0;
     return state == 'Z' || state == 'X' ? ENDED : start;
 }
 
@@ -92,7 +95,8 @@ static char *beside(const char *path, const char *name)
 
 static void name_part(char name[NAME], const char *stem, const struct writer *w, uint64_t random)
 {
-    snprintf(name, NAME, "%.*s.%d-%" PRIu64 "-%08" PRIx32 "-%016" PRIx64 ".part", STEM, stem, w->id, w->start, w->world, random);
+    snprintf(name, NAME, "%.*s.%d-%" PRIu64 "-%08" PRIx32 "-%016" PRIx64 ".part", STEM, stem, w->id, w->start, w->world,
+             random);
 }
 
 /* Whether a name is one that name_part() gives. */
@@ -101,7 +105,9 @@ static bool read_part(const char *name, const char *stem, struct writer *w)
     char again[NAME];
     uint64_t random;
     size_t n = strnlen(stem, STEM);
-    if (strncmp(name, stem, n) || sscanf(name + n, ".%d-%" SCNu64 "-%" SCNx32 "-%" SCNx64, &w->id, &w->start, &w->world, &random) != 4) return false;
+    if (strncmp(name, stem, n) ||
+        sscanf(name + n, ".%d-%" SCNu64 "-%" SCNx32 "-%" SCNx64, &w->id, &w->start, &w->world, &random) != 4)
+        return false;
     name_part(again, stem, w, random);
     return w->id > 0 && !strcmp(name, again);
 }
@@ -116,7 +122,8 @@ enum state {
     FOREIGN  /* not this user's, not this machine's, or no lock at all */
 };
 
-/* How the lock is, and its file's path, owned by the caller (NULL: unknown). Others may change both meanwhile: what has gone is not foreign. */
+/* How the lock is, and its file's path, owned by the caller (NULL: unknown). Others may change both meanwhile: what has
+ * gone is not foreign. */
 static enum state look(struct claim *c, const char *stem, char **part)
 {
     char name[NAME + 1];
@@ -135,7 +142,8 @@ static enum state look(struct claim *c, const char *stem, char **part)
     return HELD;
 }
 
-/* Of several that find a dead one's lock, the one that removes its file removes the lock, too. The others wait for that, but not for ever. */
+/* Of several that find a dead one's lock, the one that removes its file removes the lock, too. The others wait for
+ * that, but not for ever. */
 static enum state look_and_clear(struct claim *c, const char *stem, int tries)
 {
     char *part;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who writes a file: one process at a time. The lock, .NAME.quern-lock, is a symbolic link to the file that grows beside the new one, and that
- * one's name says which process of which machine writes it. What a dead process has left, lock and file, the next writer removes, if both are
- * this user's. What cannot be judged (a writer on another machine or in another container, something else by the lock's name, a file system
- * without links) it neither waits for nor touches: new files are whole then, too, only that two may be in the making at a time.
+ * Who writes a file: one process at a time. The lock, .NAME.quern-lock, is a symbolic link to the file that grows
+ * beside the new one, and that one's name says which process of which machine writes it. What a dead process has left,
+ * lock and file, the next writer removes, if both are this user's. What cannot be judged (a writer on another machine
+ * or in another container, something else by the lock's name, a file system without links) it neither waits for nor
+ * touches: new files are whole then, too, only that two may be in the making at a time.
  */
 #ifndef QUERN_CLI_CLAIM_H
 #define QUERN_CLI_CLAIM_H

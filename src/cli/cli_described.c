@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A chat template is text of any kind, which the engine would not know by its bytes. Its name tells what it is, and names the engine is not told; so
- * it becomes JSON before it is fed, as js/worker/described.js does it for the package.
+ * A chat template is text of any kind, which the engine would not know by its bytes. Its name tells what it is, and
+ * names the engine is not told; so it becomes JSON before it is fed, as js/worker/described.js does it for the package.
  */
 #include "cli/cli_described.h"
 
@@ -28,12 +28,15 @@ static bool in_folder(const char *path, const char *folder)
 /* The name of the template that a file is; 0 letters: it is none. */
 static int template_name(const char *path, const char **name)
 {
-    static const char ending[] = ".jinja", plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    static const char ending[] = ".jinja",
+                      plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     const char *last = last_of(path);
     size_t n = strlen(last);
     *name = "default";
     if (!strcmp(last, "chat_template.jinja")) return (int)strlen(*name);
-    if (!in_folder(path, "additional_chat_templates") || n < sizeof ending || strcmp(last + n - sizeof ending + 1, ending)) return 0;
+    if (!in_folder(path, "additional_chat_templates") || n < sizeof ending ||
+        strcmp(last + n - sizeof ending + 1, ending))
+        return 0;
     n -= sizeof ending - 1;
     *name = last;
     return n <= NAME_MAX_BYTES && strspn(last, plain) >= n ? (int)n : 0;

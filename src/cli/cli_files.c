@@ -65,7 +65,9 @@ static int count_parts(const char *path)
 {
     size_t n = strlen(path);
     int files = 1, end = 0;
-    if (n > PART_NAME && sscanf(path + n - PART_NAME, "-00001-of-%5d.gguf%n", &files, &end) == 1 && end == PART_NAME && files > 0) return files;
+    if (n > PART_NAME && sscanf(path + n - PART_NAME, "-00001-of-%5d.gguf%n", &files, &end) == 1 && end == PART_NAME &&
+        files > 0)
+        return files;
     return 1;
 }
 
@@ -73,13 +75,23 @@ static int count_parts(const char *path)
 
 /* The same choice as js/shared/folder.js makes, in the same order. TEMPLATES: all templates with a name. */
 static const char TEMPLATES[] = "additional_chat_templates";
-static const char *const described_by[] = {"config.json", "generation_config.json", "chat_template.jinja", TEMPLATES, "processor_config.json",
-                                           "preprocessor_config.json", "video_preprocessor_config.json", "chat_template.json",
-                                           "tokenizer_config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json",
-                                           "sentence_bert_config.json", "model.safetensors.index.json"};
+static const char *const described_by[] = {"config.json",
+                                           "generation_config.json",
+                                           "chat_template.jinja",
+                                           TEMPLATES,
+                                           "processor_config.json",
+                                           "preprocessor_config.json",
+                                           "video_preprocessor_config.json",
+                                           "chat_template.json",
+                                           "tokenizer_config.json",
+                                           "tokenizer.json",
+                                           "modules.json",
+                                           "1_Pooling/config.json",
+                                           "sentence_bert_config.json",
+                                           "model.safetensors.index.json"};
 /* What counts beside a GGUF file, which describes its weights itself. */
-static const char *const beside_gguf[] = {"generation_config.json", "chat_template.jinja", TEMPLATES, "chat_template.json", "tokenizer_config.json",
-                                          "tokenizer.json"};
+static const char *const beside_gguf[] = {"generation_config.json", "chat_template.jinja",   TEMPLATES,
+                                          "chat_template.json",     "tokenizer_config.json", "tokenizer.json"};
 
 static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -125,7 +137,8 @@ static bool is_one(char *const *paths, int n)
     size_t size = n ? strlen(paths[0]) : 0;
     if (n == 0 || count_parts(paths[0]) != n) return false;
     for (int i = 1; i < n; i++)
-        if (strlen(paths[i]) != size || strncmp(paths[i], paths[0], size - PART_NAME) || !ends_with(paths[i], paths[0] + size - PART_NAME + 6))
+        if (strlen(paths[i]) != size || strncmp(paths[i], paths[0], size - PART_NAME) ||
+            !ends_with(paths[i], paths[0] + size - PART_NAME + 6))
             return false;
     return true;
 }

@@ -24,7 +24,10 @@ static const struct {
     enum grammar_kind kind;
     bool is_file;
 } rows[] = {
-    {OPT_SCHEMA, GRAMMAR_SCHEMA, true}, {OPT_GRAMMAR, GRAMMAR_GBNF, true}, {OPT_REGEX, GRAMMAR_REGEX, false}, {OPT_JSON_REPLY, GRAMMAR_JSON, false},
+    {OPT_SCHEMA, GRAMMAR_SCHEMA, true},
+    {OPT_GRAMMAR, GRAMMAR_GBNF, true},
+    {OPT_REGEX, GRAMMAR_REGEX, false},
+    {OPT_JSON_REPLY, GRAMMAR_JSON, false},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -49,7 +52,8 @@ static uint8_t *read_file(const char *option, const char *path, size_t *size)
     *size = (size_t)n;
     if (good) return text;
     free(text);
-    if (f && n > GRAMMAR_TEXT_MOST) complain("use/schema", "What a reply must look like is described in more than 1 MB.");
+    if (f && n > GRAMMAR_TEXT_MOST)
+        complain("use/schema", "What a reply must look like is described in more than 1 MB.");
     else {
         snprintf(sentence, sizeof sentence, "--%s cannot be read: %.300s.", option, path);
         complain("use/param", sentence);
@@ -72,10 +76,13 @@ static int learn(struct cli_grammar *g, struct quern_engine *e, struct error *er
         if (text.size) memcpy(bytes + at, text.data, text.size);
         at += text.size;
         sizes[i] = (uint32_t)text.size;
-        kinds[i] = quern_is_end(e, (int32_t)i) ? TOKEN_END : text.size && (type == NORMAL || type == BYTE) ? TOKEN_TEXT : TOKEN_NEVER;
+        kinds[i] = quern_is_end(e, (int32_t)i)                     ? TOKEN_END
+                   : text.size && (type == NORMAL || type == BYTE) ? TOKEN_TEXT
+                                                                   : TOKEN_NEVER;
     }
-    int status = bytes && kinds && sizes ? vocabulary_new(&g->mem, &(struct vocabulary_source){bytes, sizes, kinds, n}, &g->vocabulary, err)
-                                         : fail(err, ERR_MEM_LOAD, "memory", 0, "Not enough memory for the vocabulary.");
+    int status = bytes && kinds && sizes
+                     ? vocabulary_new(&g->mem, &(struct vocabulary_source){bytes, sizes, kinds, n}, &g->vocabulary, err)
+                     : fail(err, ERR_MEM_LOAD, "memory", 0, "Not enough memory for the vocabulary.");
     free(bytes);
     free(kinds);
     free(sizes);
@@ -85,7 +92,8 @@ static int learn(struct cli_grammar *g, struct quern_engine *e, struct error *er
 static int compile(struct cli_grammar *g, int row, const char *word, struct error *err)
 {
     size_t size = rows[row].option == OPT_JSON_REPLY ? 0 : strlen(word);
-    uint8_t *text = rows[row].is_file ? read_file(rows[row].option == OPT_SCHEMA ? "schema" : "grammar", word, &size) : malloc(size + 1);
+    uint8_t *text = rows[row].is_file ? read_file(rows[row].option == OPT_SCHEMA ? "schema" : "grammar", word, &size)
+                                      : malloc(size + 1);
     if (!text) return ERR_PARAM;
     if (!rows[row].is_file && size) memcpy(text, word, size);
     int status = grammar_compile(&g->mem, rows[row].kind, text, size, 0, &g->grammar, err);
@@ -129,6 +137,7 @@ int cli_grammar_whole(const struct cli_grammar *g, const char *finish)
 {
     if (!g || !strcmp(finish, "stop")) return 0;
     bool context = !strcmp(finish, "context");
-    return complain("use/schema", context ? "The reply ended before it was whole, at the limit of --context: give it a larger one."
-                                          : "The reply ended before it was whole, at the limit of --max-tokens: allow more.");
+    return complain("use/schema",
+                    context ? "The reply ended before it was whole, at the limit of --context: give it a larger one."
+                            : "The reply ended before it was whole, at the limit of --max-tokens: allow more.");
 }

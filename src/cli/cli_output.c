@@ -14,7 +14,8 @@
 
 bool output_is_stream(const char *path)
 {
-    static const char *const open_elsewhere[] = {"/dev/std", "/dev/fd/", "/proc/"}; /* a regular file behind them is its opener's */
+    /* a regular file behind them is its opener's */
+    static const char *const open_elsewhere[] = {"/dev/std", "/dev/fd/", "/proc/"};
     struct stat info;
     for (int i = 0; i < 3; i++)
         if (!strncmp(path, open_elsewhere[i], strlen(open_elsewhere[i]))) return true;
@@ -28,7 +29,8 @@ int output_open(struct output *o, const char *path)
     bool stream = output_is_stream(path);
     int failed = stream ? 0 : claim_take(&o->claim, path);
     if (failed) return failed;
-    o->fd = stream ? open(path, O_WRONLY | O_APPEND) : open(o->claim.part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    o->fd =
+        stream ? open(path, O_WRONLY | O_APPEND) : open(o->claim.part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
     o->opened = o->fd >= 0;
     o->unfinished = o->opened && !stream;
     return o->opened ? 0 : errno;
@@ -73,12 +75,14 @@ const char *output_explain(const struct output *o, int failed, struct error *err
 {
     if (failed == ENOMEM) return say(err, "mem/load", "Not enough memory for a new file.");
     if (failed == ENOSPC || failed == EDQUOT || failed == EFBIG)
-        return say(err, "storage/quota", "There is not enough room on the disk for the new file; nothing was kept of it.");
+        return say(err, "storage/quota",
+                   "There is not enough room on the disk for the new file; nothing was kept of it.");
     if (o->opened) return say(err, "storage/unavailable", "The new file cannot be written.");
     if (failed != EBUSY) return say(err, "use/param", "The new file cannot be written there.");
-    fail(err, ERR_BUSY, "file", 0,
-         "Process %d is writing this file already: wait until it is done, or stop it. (If that is another program by now, remove the .part beside "
-         "the file.)",
-         o->claim.holder);
+    fail(
+        err, ERR_BUSY, "file", 0,
+        "Process %d is writing this file already: wait until it is done, or stop it. (If that is another program by now, remove the .part beside "
+        "the file.)",
+        o->claim.holder);
     return "storage/busy";
 }

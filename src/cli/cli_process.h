@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a command line asks its system about processes. The native one has it from C (cli_process.c), that in Node from Node (tool.c), since
- * Emscripten's library knows neither other processes nor this one's number.
+ * What a command line asks its system about processes. The native one has it from C (cli_process.c), that in Node from
+ * Node (tool.c), since Emscripten's library knows neither other processes nor this one's number.
  */
 #ifndef QUERN_CLI_PROCESS_H
 #define QUERN_CLI_PROCESS_H

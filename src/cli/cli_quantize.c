@@ -87,7 +87,8 @@ struct quantizing *quantizing_new(const char *in, const char *out, const char *t
     if (!q) return NULL;
     q->output.fd = -1;
     q->files = cli_files(in);
-    q->options = (struct convert_options){.recipe = recipe_by_name(type), .threads = threads, .io = {q, read_file, write_file}};
+    q->options =
+        (struct convert_options){.recipe = recipe_by_name(type), .threads = threads, .io = {q, read_file, write_file}};
     q->out = strdup(out);
     return q;
 }
@@ -108,7 +109,8 @@ static bool is_address(const char *path) { return !strncmp(path, "hf:", 3) || st
 static const char *missing(const struct quantizing *q, int i)
 {
     if (i) return "A file of the model is missing or cannot be read.";
-    if (is_address(q->files.paths[0])) return "This is an address, and quantize takes files and folders of this machine; get the model's file first.";
+    if (is_address(q->files.paths[0]))
+        return "This is an address, and quantize takes files and folders of this machine; get the model's file first.";
     return "The model is not a readable file, nor a folder of one.";
 }
 
@@ -132,8 +134,10 @@ static int open_inputs(struct quantizing *q)
 
 static int open_output(struct quantizing *q)
 {
-    if (is_input(q)) return complain(q, "use/param", "The new file would replace the model it is made from; give it another name.");
-    if (output_is_stream(q->out)) return complain(q, "use/param", "The new file's name belongs to something that is no file.");
+    if (is_input(q))
+        return complain(q, "use/param", "The new file would replace the model it is made from; give it another name.");
+    if (output_is_stream(q->out))
+        return complain(q, "use/param", "The new file's name belongs to something that is no file.");
     int failed = output_open(&q->output, q->out);
     return failed ? fail_output(q, failed) : OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converting a model on disk: names of files, and what a disk can do wrong. One process at a time makes a file (cli_output.h).
- * The native command line and, through tool.c, that in Node call it step by step, so that they can show progress and stop.
+ * Converting a model on disk: names of files, and what a disk can do wrong. One process at a time makes a file
+ * (cli_output.h). The native command line and, through tool.c, that in Node call it step by step, so that they can show
+ * progress and stop.
  */
 #ifndef QUERN_CLI_QUANTIZE_H
 #define QUERN_CLI_QUANTIZE_H

@@ -12,11 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Control characters but tab and line feed; controls of direction; odd line ends; bytes of no character, which a terminal may take for controls. */
+/* Control characters but tab and line feed; controls of direction; odd line ends; bytes of no character, which a
+ * terminal may take for controls. */
 static bool steers(uint32_t c)
 {
     bool control = c < 0x20 ? c != '\t' && c != '\n' : c >= 0x7F && c < 0xA0;
-    bool direction = c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+    bool direction =
+        c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
     return control || direction || c == 0x2028 || c == 0x2029 || c == UTF8_INVALID;
 }
 

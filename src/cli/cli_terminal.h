@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the native command line shows. Text from models, files and arguments passes one filter on its way to stderr, and to stdout where that is a
- * terminal: what would steer it is replaced, as harmless() in js/shared/errors.js does. A pipe or a file gets it as it is.
+ * What the native command line shows. Text from models, files and arguments passes one filter on its way to stderr, and
+ * to stdout where that is a terminal: what would steer it is replaced, as harmless() in js/shared/errors.js does. A
+ * pipe or a file gets it as it is.
  */
 #ifndef QUERN_CLI_TERMINAL_H
 #define QUERN_CLI_TERMINAL_H

@@ -37,7 +37,8 @@ static bool read_pixels(FILE *f, struct image *p)
     if (getc(f) != 'P' || getc(f) != '6') return false;
     p->width = read_number(f);
     p->height = read_number(f);
-    if (read_number(f) != 255 || p->width < 1 || p->height < 1 || p->width > SIDE_MOST || p->height > SIDE_MOST) return false;
+    if (read_number(f) != 255 || p->width < 1 || p->height < 1 || p->width > SIDE_MOST || p->height > SIDE_MOST)
+        return false;
     size_t n = 3 * (size_t)p->width * (size_t)p->height;
     p->rgb = malloc(n);
     return p->rgb && fread(p->rgb, 1, n, f) == n;
@@ -52,7 +53,8 @@ static bool read_image(const char *path, struct image *p)
 }
 
 /* The image in the engine: its id. */
-static int add_image(struct quern_engine *e, const struct image *p, double max_pixels, struct image_grid *g, uint64_t *id)
+static int add_image(struct quern_engine *e, const struct image *p, double max_pixels, struct image_grid *g,
+                     uint64_t *id)
 {
     int status = quern_media_plan(e, QUERN_IMAGE, p->width, p->height, 1, 0, max_pixels, g);
     if (status) return status;
@@ -86,13 +88,15 @@ int cli_vision(struct quern_engine *e, const char *image, double max_pixels, con
     struct image_grid g = {0};
     uint64_t id;
     const float *made;
-    int tokens = 0, width = 0, status = read_image(image, &p) ? OK : complain("image/decode", "The image is no binary PPM file with 8 bits.");
+    int tokens = 0, width = 0,
+        status = read_image(image, &p) ? OK : complain("image/decode", "The image is no binary PPM file with 8 bits.");
     if (!status) status = add_image(e, &p, max_pixels, &g, &id);
     free(p.rgb);
     double start = now_ms();
     if (!status) status = quern_media_look(e, id, 0, &made, &tokens, &width);
     double ms = now_ms() - start;
     if (!status) status = write_floats(out, made, (size_t)tokens * (size_t)width);
-    if (!status) fprintf(stdout, "%d x %d pixels, %d tokens of %d numbers, %.0f ms\n", g.width, g.height, tokens, width, ms);
+    if (!status)
+        fprintf(stdout, "%d x %d pixels, %d tokens of %d numbers, %.0f ms\n", g.width, g.height, tokens, width, ms);
     return status;
 }

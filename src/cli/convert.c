@@ -2,8 +2,9 @@
  *
  * Which tensor becomes what, and the flow of rows through the quantisers.
  *
- * The files are checked by the code that checks them for the engine (intake.h), and the model's own list of weights, or a projector's, is bound over
- * all their headers together, without a backend. What it bound of a file, the rows of that are sent here. Of a folder the language model is taken.
+ * The files are checked by the code that checks them for the engine (intake.h), and the model's own list of weights, or
+ * a projector's, is bound over all their headers together, without a backend. What it bound of a file, the rows of that
+ * are sent here. Of a folder the language model is taken.
  */
 #include "cli/convert.h"
 
@@ -24,7 +25,8 @@ enum { CHUNK = 4 << 20 }; /* bytes that are read at once */
 struct recipe {
     const char *name;
     uint32_t file_type;            /* general.file_type */
-    const char *most, *head, *more; /* matrices; the output head (the embedding where it is that); values and down projections of some layers */
+    /* matrices; the output head (the embedding where it is that); values and down projections of some layers */
+    const char *most, *head, *more;
 };
 
 static const struct recipe recipes[] = {
@@ -51,7 +53,8 @@ static bool gets_more(int layer, int n_layers)
 static const struct dtype *wanted_type(const struct recipe *r, const char *name, const struct model_config *model)
 {
     int layer, end = 0;
-    if (!strcmp(name, "output.weight") || (model->tied && !strcmp(name, "token_embd.weight"))) return dtype_by_name(r->head);
+    if (!strcmp(name, "output.weight") || (model->tied && !strcmp(name, "token_embd.weight")))
+        return dtype_by_name(r->head);
     if (sscanf(name, "blk.%d.%n", &layer, &end) != 1 || !end) return dtype_by_name(r->most);
     const char *role = name + end;
     bool more = (!strcmp(role, "attn_v.weight") || !strncmp(role, "ffn_down", 8)) && gets_more(layer, model->n_layers);
@@ -59,10 +62,14 @@ static const struct dtype *wanted_type(const struct recipe *r, const char *name,
 }
 
 /* Patches and positions of images: all programs have them as floats. */
-static bool is_kept(const char *name) { return !strncmp(name, "v.patch_embd", 12) || !strncmp(name, "v.position_embd", 15); }
+static bool is_kept(const char *name)
+{
+    return !strncmp(name, "v.patch_embd", 12) || !strncmp(name, "v.position_embd", 15);
+}
 
 /* Vectors and routers stay floats. Rows that are not whole blocks of 256 get blocks of 32, or halves. */
-static const struct dtype *choose_type(const struct recipe *r, const char *name, const struct tensor *t, const struct model_config *model)
+static const struct dtype *choose_type(const struct recipe *r, const char *name, const struct tensor *t,
+                                       const struct model_config *model)
 {
     if (is_kept(name)) return dtype_by_name(t->type->layout == LAYOUT_F16 ? "F16" : "F32");
     const struct dtype *type = t->rows == 1 ? dtype_by_name("F32") : wanted_type(r, name, model);
@@ -142,11 +149,15 @@ static void make_rows(void *arg, int thread, int n_threads)
     j->bad[thread] = j->n;
     for (int r = begin; r < end; r++) {
         read_floats(j->t->from, j->rows + (size_t)r * j->row_bytes, j->t->cols, x);
-        if (!quantize(x, j->t->cols, c->blocks + (size_t)r * j->made->row_bytes) && r < j->bad[thread]) j->bad[thread] = r;
+        if (!quantize(x, j->t->cols, c->blocks + (size_t)r * j->made->row_bytes) && r < j->bad[thread])
+            j->bad[thread] = r;
     }
 }
 
-static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "convert", 0, "Not enough memory to convert this model."); }
+static int fail_memory(struct error *err)
+{
+    return fail(err, ERR_MEM_LOAD, "convert", 0, "Not enough memory to convert this model.");
+}
 
 static int write_at(struct convert *c, uint64_t at, const void *bytes, uint64_t n, struct error *err)
 {
@@ -167,7 +178,8 @@ static int make_and_write(struct convert *c, struct job *j, int row)
     c->done += (uint64_t)j->n * j->row_bytes;
     for (int t = 0; t < pool_threads(c->pool); t++)
         if (j->bad[t] < j->n)
-            return fail(c->err, ERR_NONFINITE, "value", 0, "Row %d of the tensor %s holds a value that is not finite, or too large for %s.",
+            return fail(c->err, ERR_NONFINITE, "value", 0,
+                        "Row %d of the tensor %s holds a value that is not finite, or too large for %s.",
                         row + j->bad[t], j->made->name, j->made->type->name);
     return write_at(c, c->data + j->made->offset + (uint64_t)row * j->made->row_bytes, c->blocks, bytes, c->err);
 }
@@ -176,7 +188,8 @@ static void put_rows(void *context, int row, int n, const uint8_t *rows)
 {
     struct target *t = context;
     struct convert *c = t->c;
-    struct job j = {.t = t, .made = &c->made[t->made], .rows = rows, .row_bytes = (size_t)t->cols * t->from->bytes, .n = n};
+    struct job j = {
+        .t = t, .made = &c->made[t->made], .rows = rows, .row_bytes = (size_t)t->cols * t->from->bytes, .n = n};
     if (!c->status) c->status = make_and_write(c, &j, t->first + row);
 }
 
@@ -193,7 +206,8 @@ static int check_type(const struct made *m, const struct tensor *t, struct error
 {
     if (t->type->block == 1 && !layouts[t->type->layout].scaled) return OK;
     return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
-                "The tensor %s is quantised already (%s); convert the model's F32, F16 or BF16 files.", m->name, t->type->name);
+                "The tensor %s is quantised already (%s); convert the model's F32, F16 or BF16 files.", m->name,
+                t->type->name);
 }
 
 static int add_made(struct convert *c, const struct made *m, struct error *err)
@@ -217,7 +231,8 @@ static size_t find_made(const struct convert *c, const char *name)
     return c->n_made;
 }
 
-/* What becomes of a tensor of a file. The matrices of experts one by one, NAME.i.weight, become the stack NAME_exps.weight. */
+/* What becomes of a tensor of a file. The matrices of experts one by one, NAME.i.weight, become the stack
+ * NAME_exps.weight. */
 static struct made describe(const struct convert *c, const struct checkpoint *ck, const struct tensor *t, int *first)
 {
     struct bytes view = ck_view(ck, t->name);
@@ -231,7 +246,8 @@ static struct made describe(const struct convert *c, const struct checkpoint *ck
         m.dims[2] = (uint64_t)config_of(c)->n_experts;
         snprintf(m.name + prefix, sizeof m.name - (size_t)prefix, "_exps.weight");
     }
-    if (t->n_dims == 4) m.dims[1] = t->cols, m.dims[2] = 3, m.dims[3] = t->rows / t->cols / 3; /* square patches of three colours */
+    /* square patches of three colours */
+    if (t->n_dims == 4) m.dims[1] = t->cols, m.dims[2] = 3, m.dims[3] = t->rows / t->cols / 3;
     m.rows = m.dims[1] * m.dims[2] * m.dims[3];
     return m;
 }
@@ -328,7 +344,8 @@ static int write_header(struct convert *c, struct error *err)
     struct gguf_writer w;
     gguf_begin(&w, &c->mem, c->n_made);
     convert_keys(&w, &c->intake, config_of(c), c->options.recipe->file_type);
-    for (size_t i = 0; i < c->n_made; i++) gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
+    for (size_t i = 0; i < c->n_made; i++)
+        gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
     gguf_end(&w);
     int status = w.out.failed ? fail_memory(err) : write_at(c, 0, w.out.data, w.out.size, err);
     c->data = w.out.size;
@@ -341,7 +358,8 @@ static int write_end(struct convert *c, struct error *err)
 {
     static const uint8_t zeros[GGUF_ALIGNMENT];
     const struct made *last = &c->made[c->n_made - 1];
-    uint64_t end = c->data + last->offset + last->rows * last->row_bytes, rest = (GGUF_ALIGNMENT - end % GGUF_ALIGNMENT) % GGUF_ALIGNMENT;
+    uint64_t end = c->data + last->offset + last->rows * last->row_bytes,
+             rest = (GGUF_ALIGNMENT - end % GGUF_ALIGNMENT) % GGUF_ALIGNMENT;
     return rest ? write_at(c, end, zeros, rest, err) : OK;
 }
 
@@ -352,7 +370,8 @@ static int open_all(struct convert *c, struct error *err)
     int status = OK;
     for (int i = 0; !status && i < c->options.n_files; i++) status = read_file(c, i, err);
     if (!status) status = intake_finish(&c->intake, err);
-    if (!status) status = c->model ? model_bind(c->model, &c->all, false, err) : vision_bind(c->vision, &c->all, false, err);
+    if (!status)
+        status = c->model ? model_bind(c->model, &c->all, false, err) : vision_bind(c->vision, &c->all, false, err);
     for (int i = 0; !status && i < c->n_sources; i++) status = add_tensors(c, c->sources[i].ck, err);
     if (status) return status;
     c->floats = mem_array(&c->mem, (uint64_t)pool_threads(c->pool) * (uint64_t)c->max_cols, sizeof *c->floats);

@@ -2,8 +2,9 @@
  *
  * The files of a model, or a projector's -> one GGUF file of other weight types. Linked into the command lines only.
  *
- * All headers are read first; the model's own list of weights says what must be there, with which shape. Then the data goes through in
- * file order: never more than a chunk of it is held, and each row is quantised by itself, so that threads change nothing.
+ * All headers are read first; the model's own list of weights says what must be there, with which shape. Then the data
+ * goes through in file order: never more than a chunk of it is held, and each row is quantised by itself, so that
+ * threads change nothing.
  */
 #ifndef QUERN_CONVERT_H
 #define QUERN_CONVERT_H
@@ -32,7 +33,8 @@ struct convert_options {
 
 struct convert;
 
-/* Reads all headers and writes that of the new file. NULL after an error; what could not be written has the rule "write". */
+/* Reads all headers and writes that of the new file. NULL after an error; what could not be written has the rule
+ * "write". */
 struct convert *convert_open(const struct convert_options *options, struct error *err);
 void convert_close(struct convert *c); /* accepts NULL */
 /* Goes on by a chunk of a file. OK: finished; 1: more to do; or an error. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys are copied. What JSON files say is in the engine's own words (whole numbers of 64 bits, lists of end tokens, a vocabulary shorter
- * than the embedding) and becomes what other programs read.
+ * Keys are copied. What JSON files say is in the engine's own words (whole numbers of 64 bits, lists of end tokens, a
+ * vocabulary shorter than the embedding) and becomes what other programs read.
  */
 #include "cli/convert_keys.h"
 
@@ -27,11 +27,12 @@ static bool ends_with(struct bytes key, const char *text)
     return key.size >= n && memcmp(key.data + key.size - n, text, n) == 0;
 }
 
-/* What a folder says of tokens with a name or a place of their own; GGUF has numbers and switches for it (put_special). */
+/* What a folder says of tokens with a name or a place of their own; GGUF has numbers and switches for it (put_special).
+ */
 static bool is_of_specials(struct bytes key)
 {
-    static const char *const keys[] = {ADDED_BEFORE, ADDED_AFTER, "tokenizer.bos_token", "tokenizer.eos_token", "tokenizer.pad_token",
-                                       "tokenizer.unk_token"};
+    static const char *const keys[] = {ADDED_BEFORE,          ADDED_AFTER,           "tokenizer.bos_token",
+                                       "tokenizer.eos_token", "tokenizer.pad_token", "tokenizer.unk_token"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (bytes_equal(key, keys[i])) return true;
     return false;
@@ -43,8 +44,9 @@ static bool is_of_images(struct bytes key) { return starts_with(key, "clip."); }
 /* How the old file is stored, and the engine's own words for what the new one says otherwise. */
 static bool is_dropped(struct bytes key)
 {
-    static const char *const begins[] = {"split.", "index.", "config.", "generation.", "general.file_type", "general.quantization_version",
-                                         "general.alignment"};
+    static const char *const begins[] = {
+        "split.",           "index.", "config.", "generation.", "general.file_type", "general.quantization_version",
+        "general.alignment"};
     static const char *const ends[] = {".tie_word_embeddings", ".decoder_sparse_step", ".mlp_only_layers"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (starts_with(key, begins[i])) return true;
@@ -164,8 +166,8 @@ static bool is_long(const struct checkpoint *ck, const char *list)
     return m && m->count > 1;
 }
 
-/* GGUF's switches add one token at an end: the one that is added there becomes the first, or the last, of all. Else the first end token of
- * generation_config.json, or of config.json; and what tokenizer_config.json names, or Qwen's own. */
+/* GGUF's switches add one token at an end: the one that is added there becomes the first, or the last, of all. Else the
+ * first end token of generation_config.json, or of config.json; and what tokenizer_config.json names, or Qwen's own. */
 static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 {
     const int64_t end = find_token(ck, text_bytes("<|endoftext|>"));
@@ -183,13 +185,18 @@ static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* As many tokens as the embedding has rows say what the vocabulary's size is; of experts' shares only a model says something that may leave them. */
+/* As many tokens as the embedding has rows say what the vocabulary's size is; of experts' shares only a model says
+ * something that may leave them. */
 static bool is_rebuilt(struct bytes key, const struct model_config *model)
 {
-    return ends_with(key, ".vocab_size") || ((!model->n_experts || model->sees) && ends_with(key, ".expert_weights_norm"));
+    return ends_with(key, ".vocab_size") ||
+           ((!model->n_experts || model->sees) && ends_with(key, ".expert_weights_norm"));
 }
 
-static bool is_vocabulary(struct bytes key) { return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type"); }
+static bool is_vocabulary(struct bytes key)
+{
+    return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type");
+}
 
 /* After how many layers something is added to rows of images. */
 static void put_added(struct gguf_writer *w, const struct checkpoint *ck, const char *architecture)
@@ -211,7 +218,8 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
     if (meta_text(ck, "general.architecture", true, &architecture, NULL)) return;
     snprintf(name, sizeof name, "%.*s", (int)architecture.size, (const char *)architecture.data);
     if (!meta_find(ck, model_key(key, name, "attention.value_length"))) put_u32(w, key, (uint32_t)model->head_dim);
-    if (model->pooling >= 0 && !meta_find(ck, model_key(key, name, "pooling_type"))) put_u32(w, key, (uint32_t)model->pooling);
+    if (model->pooling >= 0 && !meta_find(ck, model_key(key, name, "pooling_type")))
+        put_u32(w, key, (uint32_t)model->pooling);
     gguf_key(w, text_bytes("general.type"), META_STRING, text_bytes("model"));
     put_added(w, ck, name);
     put_special(w, ck);
@@ -220,13 +228,15 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
 void convert_keys(struct gguf_writer *w, const struct intake *in, const struct model_config *model, uint32_t file_type)
 {
     const struct checkpoint *ck = &in->ck;
-    bool described = in->weights != &format_gguf, switched = described && !is_long(ck, ADDED_BEFORE) && !is_long(ck, ADDED_AFTER);
+    bool described = in->weights != &format_gguf,
+         switched = described && !is_long(ck, ADDED_BEFORE) && !is_long(ck, ADDED_AFTER);
     bool padded = in->sides > 0 && meta_find(ck, "tokenizer.ggml.token_type");
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
         struct bytes key = ck_view(ck, m->key);
         bool said_otherwise = described && (is_rebuilt(key, model) || is_of_images(key));
-        if (is_dropped(key) || said_otherwise || (switched && is_of_specials(key)) || (padded && is_vocabulary(key))) continue;
+        if (is_dropped(key) || said_otherwise || (switched && is_of_specials(key)) || (padded && is_vocabulary(key)))
+            continue;
         if (described) copy_described(w, ck, m);
         else copy(w, ck, m);
     }

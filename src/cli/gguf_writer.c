@@ -69,7 +69,8 @@ void gguf_array(struct gguf_writer *w, struct bytes key, enum meta_type element,
     buffer_add(&w->out, elements.data, elements.size);
 }
 
-void gguf_tensor(struct gguf_writer *w, const char *name, int n_dims, const uint64_t *dims, const struct dtype *type, uint64_t offset)
+void gguf_tensor(struct gguf_writer *w, const char *name, int n_dims, const uint64_t *dims, const struct dtype *type,
+                 uint64_t offset)
 {
     buffer_string(&w->out, text_bytes(name));
     add_u32(&w->out, (uint32_t)n_dims);

@@ -31,7 +31,8 @@ void gguf_begin(struct gguf_writer *w, struct mem *mem, uint64_t n_tensors);
 void gguf_key(struct gguf_writer *w, struct bytes key, enum meta_type type, struct bytes value);
 void gguf_array(struct gguf_writer *w, struct bytes key, enum meta_type element, uint64_t count, struct bytes elements);
 /* offset: from the beginning of the data, a multiple of GGUF_ALIGNMENT. */
-void gguf_tensor(struct gguf_writer *w, const char *name, int n_dims, const uint64_t *dims, const struct dtype *type, uint64_t offset);
+void gguf_tensor(struct gguf_writer *w, const char *name, int n_dims, const uint64_t *dims, const struct dtype *type,
+                 uint64_t offset);
 /* Pads up to the data. */
 void gguf_end(struct gguf_writer *w);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The conversion tool as WebAssembly for Node, which reads and writes the disk itself: the functions of cli_quantize.h in plain numbers, and
- * what they ask about processes. No page loads it. js/cli/quantize.js is the one caller.
+ * The conversion tool as WebAssembly for Node, which reads and writes the disk itself: the functions of cli_quantize.h
+ * in plain numbers, and what they ask about processes. No page loads it. js/cli/quantize.js is the one caller.
  */
 #include "cli/cli_process.h"
 #include "cli/cli_quantize.h"
@@ -31,7 +31,10 @@ EM_JS(int, process_link, (const char *target, const char *path), {
 #define EXPORT EMSCRIPTEN_KEEPALIVE
 
 EXPORT void *tool_alloc(size_t size) { return malloc(size); }
-EXPORT struct quantizing *tool_new(const char *in, const char *out, const char *type, int threads) { return quantizing_new(in, out, type, threads); }
+EXPORT struct quantizing *tool_new(const char *in, const char *out, const char *type, int threads)
+{
+    return quantizing_new(in, out, type, threads);
+}
 EXPORT int tool_step(struct quantizing *q) { return quantizing_step(q); }
 EXPORT const char *tool_code(const struct quantizing *q) { return quantizing_code(q); }
 EXPORT const char *tool_message(const struct quantizing *q) { return quantizing_message(q); }

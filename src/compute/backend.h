@@ -2,11 +2,13 @@
  *
  * A backend: where weights, keys and values and the values of a step lie, and what computes the operations of ops.h.
  *
- * Weights enter row group by row group (weight_put), in the file's own type, and live in the backend's layout. The KV cache's pages, the slots of
- * states, and the scratch, which handles point into, belong to the backend too. What can fail, fails in weight_new and reserve; run cannot.
+ * Weights enter row group by row group (weight_put), in the file's own type, and live in the backend's layout. The KV
+ * cache's pages, the slots of states, and the scratch, which handles point into, belong to the backend too. What can
+ * fail, fails in weight_new and reserve; run cannot.
  *
- * A backend may compute on a device of its own, whose answers come `late`: then submit() only begins what has been asked for, and whoever drives the
- * engine says when it has arrived (quern_arrive()). On the CPU everything is done when the call returns.
+ * A backend may compute on a device of its own, whose answers come `late`: then submit() only begins what has been
+ * asked for, and whoever drives the engine says when it has arrived (quern_arrive()). On the CPU everything is done
+ * when the call returns.
  */
 #ifndef QUERN_BACKEND_H
 #define QUERN_BACKEND_H
@@ -25,8 +27,8 @@ struct watcher {
     void (*run)(struct watcher *w, struct backend *b, const struct op *ops, int n);
 };
 
-/* What reserve() takes: scratch for values, of `values` bytes, and what batches of at most max_rows rows and products of at most max_cols columns
- * need beside that; pages; slots. */
+/* What reserve() takes: scratch for values, of `values` bytes, and what batches of at most max_rows rows and products
+ * of at most max_cols columns need beside that; pages; slots. */
 struct reserve {
     struct kv_shape kv;
     struct state_shape state;
@@ -46,10 +48,12 @@ struct backend_ops {
     void (*weight_from)(struct backend *b, struct weight *w, const struct dtype *type);
     /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
     void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
-    /* The same of float types and of some columns of these rows: col .. col + n_cols - 1, each row's row_bytes behind the one before. */
-    void (*weight_put_columns)(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows, size_t row_bytes);
-    /* For types whose scales come apart from their codes (layouts[].scaled), in any order: the scale of rows row .. row + n_rows - 1
-     * in columns col .. col + n_cols - 1, a rectangle as the file has them. */
+    /* The same of float types and of some columns of these rows: col .. col + n_cols - 1, each row's row_bytes behind
+     * the one before. */
+    void (*weight_put_columns)(struct backend *b, struct weight *w, int row, int n, int col, int n_cols,
+                               const uint8_t *rows, size_t row_bytes);
+    /* For types whose scales come apart from their codes (layouts[].scaled), in any order: the scale of rows row .. row
+     * + n_rows - 1 in columns col .. col + n_cols - 1, a rectangle as the file has them. */
     void (*weight_scale)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
     struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
     /* What weight_new and reserve take, in bytes; they saturate. */
@@ -59,17 +63,22 @@ struct backend_ops {
     int (*reserve)(struct backend *b, const struct reserve *r);
     /* Values that a cache of an encoder's keys and values takes: OF_CACHE. */
     uint64_t (*heads_size)(const struct backend *b, const struct heads *s);
-    /* After reserve, while weights are awaited: about a millisecond of every operation on made-up data, for machines that compile code
-     * better once it has run for a while. Overwrites scratch and page 0 only. Returns whether more is to be done. */
+    /* After reserve, while weights are awaited: about a millisecond of every operation on made-up data, for machines
+     * that compile code better once it has run for a while. Overwrites scratch and page 0 only. Returns whether more is
+     * to be done. */
     bool (*warm)(struct backend *b);
 
     /* --- pages --- */
-    void (*kv_copy)(struct backend *b, int to, int from, int n); /* the first n positions of a page, all layers; others too, perhaps */
-    uint64_t (*kv_bytes)(const struct backend *b);               /* of a whole page as bytes, which lie alike in every build */
-    void (*kv_set)(struct backend *b, int page, const void *bytes); /* by any thread; the bytes may change when it returns */
+    /* the first n positions of a page, all layers; others too, perhaps */
+    void (*kv_copy)(struct backend *b, int to, int from, int n);
+    /* of a whole page as bytes, which lie alike in every build */
+    uint64_t (*kv_bytes)(const struct backend *b);
+    /* by any thread; the bytes may change when it returns */
+    void (*kv_set)(struct backend *b, int page, const void *bytes);
 
     /* --- slots --- */
-    /* Bytes from .. from + n - 1 of a slot, both multiples of 4, which lie alike in every build; they may change when it returns. By any thread. */
+    /* Bytes from .. from + n - 1 of a slot, both multiples of 4, which lie alike in every build; they may change when
+     * it returns. By any thread. */
     void (*slot_set)(struct backend *b, int slot, uint64_t from, uint64_t n, const void *bytes);
 
     /* --- computing --- */
@@ -77,15 +86,19 @@ struct backend_ops {
 
     /* --- what comes back: there when the next submit() returns, or has arrived --- */
     void (*kv_get)(struct backend *b, int page, void *bytes); /* a whole page, [kv_bytes()] */
-    void (*slot_get)(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes); /* as slot_set() takes them */
-    /* Bytes from .. from + n - 1 of what w holds, once all rows have come: out [HASH_BYTES], the same in every build. By any thread. */
+    /* as slot_set() takes them */
+    void (*slot_get)(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes);
+    /* Bytes from .. from + n - 1 of what w holds, once all rows have come: out [HASH_BYTES], the same in every build.
+     * By any thread. */
     void (*weight_hash)(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
     /* Begins all that has been asked for; these results shall come back too. */
     void (*submit)(struct backend *b, const struct result *results, int n);
-    const float *(*result)(const struct backend *b, struct handle y); /* one that has come back; borrowed until the next run */
+    /* one that has come back; borrowed until the next run */
+    const float *(*result)(const struct backend *b, struct handle y);
 };
 
-/* Lays values out: a handle of n of them, each of `size` bytes, behind what the arena, which only measures, has so far. */
+/* Lays values out: a handle of n of them, each of `size` bytes, behind what the arena, which only measures, has so far.
+ */
 static inline struct handle take_values(struct arena *a, uint64_t n, uint64_t size)
 {
     uint64_t at = a->used;
@@ -100,14 +113,18 @@ static inline void backend_run(struct backend *b, const struct op *ops, int n)
     else b->ops->run(b, ops, n);
 }
 
-static inline void backend_run_list(struct backend *b, const struct op_list *list) { backend_run(b, list->at, list->n); }
+static inline void backend_run_list(struct backend *b, const struct op_list *list)
+{
+    backend_run(b, list->at, list->n);
+}
 
 /* The backends there are, the first one by default. */
 struct backend_row {
     const char *name;
     /* `scalar` asks for the reference kernels. NULL when memory is short. */
     struct backend *(*open)(struct mem *m, struct pool *pool, bool scalar);
-    const char *(*dots)(bool scalar); /* how it multiplies codes on this machine: a name of cpu/kernels.h's enum dots, or "none" */
+    /* how it multiplies codes on this machine: a name of cpu/kernels.h's enum dots, or "none" */
+    const char *(*dots)(bool scalar);
 };
 extern const struct backend_row backends[];
 extern const int n_backends;

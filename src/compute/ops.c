@@ -4,16 +4,20 @@
  */
 #include "compute/ops.h"
 
-/* A list has room for a layer of any model here; a longer one would be a mistake in that model, which every test of it finds. */
+/* A list has room for a layer of any model here; a longer one would be a mistake in that model, which every test of it
+ * finds. */
 void ops_append(struct op_list *list, const struct op *op)
 {
     if (list->n == OPS_MOST) __builtin_trap();
     list->at[list->n++] = *op;
 }
 
-/* --- costs ---------------------------------------------------------------------------------------------------------- */
+/* --- costs ----------------------------------------------------------------------------------------------------- */
 
-static struct op_cost cost_none(const struct op *op, const struct op_facts *f) { return (void)op, (void)f, (struct op_cost){0}; }
+static struct op_cost cost_none(const struct op *op, const struct op_facts *f)
+{
+    return (void)op, (void)f, (struct op_cost){0};
+}
 
 static struct op_cost cost_embed(const struct op *op, const struct op_facts *f)
 {

@@ -2,9 +2,10 @@
  *
  * The operations that a model is made of, as data.
  *
- * A model builds a list of operations for a part of a step, and backend_run() computes it. Each operation is one row of the table EACH_OP: its
- * operands, which of them it reads and writes, and what it costs. A backend's dispatch, the profile and a device that records what it is given
- * are made from that table, so a new operation is one row here and one function in each backend.
+ * A model builds a list of operations for a part of a step, and backend_run() computes it. Each operation is one row of
+ * the table EACH_OP: its operands, which of them it reads and writes, and what it costs. A backend's dispatch, the
+ * profile and a device that records what it is given are made from that table, so a new operation is one row here and
+ * one function in each backend.
  *
  * All values are float32. [n, ...] is n rows, which never influence each other. MODEL.md states every formula.
  */
@@ -83,8 +84,8 @@ enum op_kind {
 
 enum { OP_PRODUCTS = 4, OPS_MOST = 24 }; /* products of one operation; operations of a list */
 
-/* One operation. Handles name values of the backend; pointers name memory of the model, which is read before backend_run() returns. What a kind
- * does not use is zero. */
+/* One operation. Handles name values of the backend; pointers name memory of the model, which is read before
+ * backend_run() returns. What a kind does not use is zero. */
 struct op {
     enum op_kind kind;
     int n, dim;                           /* rows, and the columns of a row */
@@ -114,7 +115,8 @@ struct op_list {
 #define add_op(list, ...) ops_append((list), &(struct op){__VA_ARGS__})
 void ops_append(struct op_list *list, const struct op *op);
 
-/* What names an operation in a profile beside its kind: nothing, its columns, its heads, or its weights' types and shape. */
+/* What names an operation in a profile beside its kind: nothing, its columns, its heads, or its weights' types and
+ * shape. */
 enum op_naming { BY_NAME, BY_DIM, BY_HEADS, BY_WEIGHTS };
 
 /* Multiplications, and bytes of weights, keys and values, each counted once. */

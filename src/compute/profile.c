@@ -2,8 +2,9 @@
  *
  * The profile's table of costs, and the table as JSON.
  *
- * Costs are kept in cells [phase][layer][operation], the last layer standing for what is outside the layers. An operation
- * is what is called with matrices of one shape and type; a new one gets the next slot, and its name is written then.
+ * Costs are kept in cells [phase][layer][operation], the last layer standing for what is outside the layers. An
+ * operation is what is called with matrices of one shape and type; a new one gets the next slot, and its name is
+ * written then.
  */
 #include "compute/profile.h"
 
@@ -13,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOTS = 48, NAME_SIZE = 64, TYPES_SIZE = 40 }; /* Qwen3 has some 20 operations; the last slot takes what is too much */
+/* Qwen3 has some 20 operations; the last slot takes what is too much */
+enum { SLOTS = 48, NAME_SIZE = 64, TYPES_SIZE = 40 };
 
 struct slot {
     const char *op;
@@ -63,7 +65,8 @@ static struct op_facts facts_of(const struct profile *p, const struct backend *b
 {
     struct op_facts f = {.kv = p->kv};
     if (op->w) *f.weights = b->ops->weight_facts(b, op->w);
-    for (int i = 0; i < OP_PRODUCTS && op->products[i].w; i++) f.weights[i] = b->ops->weight_facts(b, op->products[i].w);
+    for (int i = 0; i < OP_PRODUCTS && op->products[i].w; i++)
+        f.weights[i] = b->ops->weight_facts(b, op->products[i].w);
     return f;
 }
 
@@ -73,7 +76,8 @@ static void add_weights(struct slot *key, const struct op *op, const struct op_f
     for (int i = 0; i < OP_PRODUCTS && op->products[i].w; i++) {
         const struct weight_facts *w = &f->weights[i];
         size_t used = strlen(types);
-        if (!(key->layouts >> w->type->layout & 1)) snprintf(types + used, TYPES_SIZE - used, "%s%s", used ? "+" : " ", w->type->name);
+        if (!(key->layouts >> w->type->layout & 1))
+            snprintf(types + used, TYPES_SIZE - used, "%s%s", used ? "+" : " ", w->type->name);
         key->layouts |= 1u << w->type->layout;
         key->rows += w->rows / (op->route ? op->route->n_experts : 1);
         key->cols = w->cols;
@@ -122,7 +126,10 @@ static void run(struct watcher *w, struct backend *b, const struct op *ops, int 
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 
-static uint64_t cell_count(const struct kv_shape *kv) { return (uint64_t)PROFILE_PHASES * (uint64_t)(kv->n_layers + 1) * SLOTS; }
+static uint64_t cell_count(const struct kv_shape *kv)
+{
+    return (uint64_t)PROFILE_PHASES * (uint64_t)(kv->n_layers + 1) * SLOTS;
+}
 
 uint64_t profile_cost_bytes(const struct profile *p, const struct kv_shape *kv)
 {
@@ -208,7 +215,7 @@ struct profile_cost profile_cost(const struct profile *p, enum profile_phase pha
 double profile_barrier_us(const struct profile *p) { return pool_barrier_us(p->pool); }
 int profile_threads(const struct profile *p) { return pool_working(p->pool); }
 
-/* --- JSON ---------------------------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------------------------ */
 
 static void write_cost(struct json *j, const struct profile_cost *c)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A profile: what each operation costs, by layer, apart for reading prompts, for decoding, for both at once, and for encoding images.
+ * A profile: what each operation costs, by layer, apart for reading prompts, for decoding, for both at once, and for
+ * encoding images.
  *
- * Where one is wanted, it runs each operation of a list by itself, for the backend. An operation's name holds what it works on: "matmul Q8_0
- * [4096, 1024]" are all products of one input with matrices of 4,096 rows together.
+ * Where one is wanted, it runs each operation of a list by itself, for the backend. An operation's name holds what it
+ * works on: "matmul Q8_0 [4096, 1024]" are all products of one input with matrices of 4,096 rows together.
  */
 #ifndef QUERN_PROFILE_H
 #define QUERN_PROFILE_H
@@ -16,14 +17,16 @@ struct mem;
 struct pool;
 struct profile;
 
-/* A step in which every sequence has one row is decoding; one in which some read and others write is mixed. Between steps images are encoded. */
+/* A step in which every sequence has one row is decoding; one in which some read and others write is mixed. Between
+ * steps images are encoded. */
 enum profile_phase { PROFILE_PREFILL, PROFILE_DECODE, PROFILE_MIXED, PROFILE_VISION, PROFILE_PHASES };
 
 /* Numbers are sums; doubles count exactly up to 2^53. */
 struct profile_cost {
     double calls, ms;
     double macs;     /* multiplications of products and of attention */
-    double bytes;    /* of weights, keys and values, each counted once per call; of experts at most as many as there were places */
+    /* of weights, keys and values, each counted once per call; of experts at most as many as there were places */
+    double bytes;
     double barriers; /* of the pool */
 };
 
@@ -55,7 +58,8 @@ double profile_tokens(const struct profile *p, enum profile_phase phase);
 /* Microseconds of an empty barrier, and how many threads work, both of now: see pool.h. */
 double profile_barrier_us(const struct profile *p);
 int profile_threads(const struct profile *p);
-/* All of it as one JSON object (keys: see profile.c and index.d.ts); borrowed until the next call. NULL when memory is short. */
+/* All of it as one JSON object (keys: see profile.c and index.d.ts); borrowed until the next call. NULL when memory is
+ * short. */
 const char *profile_json(struct profile *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operations are given: handles, weights, the geometry of the cache, rows of conversations, routes to experts, products.
+ * What operations are given: handles, weights, the geometry of the cache, rows of conversations, routes to experts,
+ * products.
  */
 #ifndef QUERN_SHAPES_H
 #define QUERN_SHAPES_H
@@ -43,8 +44,8 @@ struct state_shape {
     int n_slots;
 };
 
-/* Rows first .. first + n - 1 of a batch, all of one sequence, go on from one slot and leave their state in another one, never the same. A run whose
- * `from` is the `to` of the run before goes on from that. */
+/* Rows first .. first + n - 1 of a batch, all of one sequence, go on from one slot and leave their state in another
+ * one, never the same. A run whose `from` is the `to` of the run before goes on from that. */
 struct state_run {
     int first, n;
     int32_t from, to; /* from -1: from zeros; both -1: there are no states */
@@ -61,8 +62,8 @@ struct reserve_cost {
     uint64_t scratch, pages, states;
 };
 
-/* Which experts work for which rows of a batch. A place is one expert's work for one row; places are ordered by expert, those of
- * one expert by row. */
+/* Which experts work for which rows of a batch. A place is one expert's work for one row; places are ordered by expert,
+ * those of one expert by row. */
 struct route {
     int n_experts, n_used; /* all, and those of each row */
     struct handle first;   /* int32 [n_experts + 1] expert e has the places first[e] .. first[e + 1] - 1 */
@@ -70,14 +71,18 @@ struct route {
     struct handle share;   /* float [n, n_used] what each of them counts for */
 };
 
-/* y [n, w.rows] = x [n, w.cols] * w^T, or a part of its columns, without a route: first, a multiple of 64, .. first + rows - 1 */
+/* y [n, w.rows] = x [n, w.cols] * w^T, or a part of its columns, without a route: first, a multiple of 64, .. first +
+ * rows - 1 */
 struct product {
     struct handle y;
     const struct weight *w;
     int first, rows; /* 0: all */
 };
 
-static inline struct product product(struct handle y, const struct weight *w) { return (struct product){.y = y, .w = w}; }
+static inline struct product product(struct handle y, const struct weight *w)
+{
+    return (struct product){.y = y, .w = w};
+}
 
 /* Of an encoder's attention: as many rows, all of which each row sees. */
 struct heads {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine without vision, of which a page of text loads a tenth less. It is linked with this file instead of those that the Makefile names VISION:
- * no model sees, a folder's vision part is passed over, and what else of theirs is named somewhere is never reached. Which build a model needs,
- * js/worker/start.js knows before its files are open. The mark stands behind the number of the interface (wasm.c), as parts of a custom section
- * stand in the order of their files.
+ * An engine without vision, of which a page of text loads a tenth less. It is linked with this file instead of those
+ * that the Makefile names VISION: no model sees, a folder's vision part is passed over, and what else of theirs is
+ * named somewhere is never reached. Which build a model needs, js/worker/start.js knows before its files are open. The
+ * mark stands behind the number of the interface (wasm.c), as parts of a custom section stand in the order of their
+ * files.
  */
 #include "compute/cpu/simd.h"
 #include "engine/look.h"
@@ -39,7 +40,10 @@ bool look_awaited(const struct quern_engine *e) { return (void)e, false; }
 bool look_part(struct quern_engine *e) { return (void)e, false; }
 
 static void read_nothing(void *state, struct json_reader *r, int key) { (void)state, (void)r, (void)key; }
-static int find_nothing(void *state, struct checkpoint *model, struct error *err) { return (void)state, (void)model, (void)err, OK; }
+static int find_nothing(void *state, struct checkpoint *model, struct error *err)
+{
+    return (void)state, (void)model, (void)err, OK;
+}
 
 const struct hf_reader hf_vision = {(const char *const[]){NULL}, read_nothing, find_nothing};
 struct hf_vision *hf_vision_new(struct mem *m) { return mem_alloc(m, 1); }

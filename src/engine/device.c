@@ -2,9 +2,9 @@
  *
  * What comes back from a device, and what happens when the device is gone.
  *
- * A call that needs an answer of the device ends before that has arrived, and nothing else is computed meanwhile. Whoever drives the engine
- * waits for the device, says so here, and goes on with the call. All that is on the device is lost with it, so a lost device ends every reply
- * and the engine.
+ * A call that needs an answer of the device ends before that has arrived, and nothing else is computed meanwhile.
+ * Whoever drives the engine waits for the device, says so here, and goes on with the call. All that is on the device is
+ * lost with it, so a lost device ends every reply and the engine.
  */
 #include "engine/look.h"
 #include "engine/reply.h"
@@ -14,7 +14,8 @@ bool quern_awaits(const struct quern_engine *e) { return e->awaits != AWAITED_NO
 
 static void lose(struct quern_engine *e)
 {
-    fail(&e->error, ERR_LOST, "device", 0, "The graphics device was lost, and what it had computed with it; load the model again.");
+    fail(&e->error, ERR_LOST, "device", 0,
+         "The graphics device was lost, and what it had computed with it; load the model again.");
     e->state = STATE_LOST;
     e->failure = e->error;
     replies_lost(e);

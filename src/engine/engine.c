@@ -2,10 +2,10 @@
  *
  * The engine: owns everything, and loads a model from a stream of bytes.
  *
- * Loading is a small state machine: header, data (again for each further file of a split model), ready; or failed, for good. What
- * memory the engine will need is planned when the first header is complete and then taken (but the weights of further files),
- * so that a model that cannot run is refused before its weights are downloaded. Of a model that is only inspected nothing but headers
- * is looked at, and everything happens at the end.
+ * Loading is a small state machine: header, data (again for each further file of a split model), ready; or failed, for
+ * good. What memory the engine will need is planned when the first header is complete and then taken (but the weights
+ * of further files), so that a model that cannot run is refused before its weights are downloaded. Of a model that is
+ * only inspected nothing but headers is looked at, and everything happens at the end.
  */
 #include "base/hash.h"
 #include "base/reader.h"
@@ -37,13 +37,15 @@ struct quern_engine *quern_new(const struct quern_options *options)
     if (!e->options.now) e->options.now = now_ms;
     e->options.parallel = options->parallel > 0 ? min_int(options->parallel, PARALLEL_MOST) : PARALLEL_DEFAULT;
     e->options.waiting = options->waiting > 0 ? min_int(options->waiting, WAITING_MOST) : WAITING_DEFAULT;
-    e->options.snapshots = options->snapshots ? max_int(min_int(options->snapshots, SNAPSHOTS_MOST), 0) : SNAPSHOTS_DEFAULT;
+    e->options.snapshots =
+        options->snapshots ? max_int(min_int(options->snapshots, SNAPSHOTS_MOST), 0) : SNAPSHOTS_DEFAULT;
     e->pool = pool_new(&e->mem, max_int(options->threads, 1));
     e->options.backend = options->backend > 0 && options->backend < n_backends ? options->backend : 0;
     e->be = e->pool ? backends[e->options.backend].open(&e->mem, e->pool, options->scalar) : NULL;
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->pool);
     if (e->profile) profile_watch(e->profile, e->be);
-    if (options->inspect) e->options.file_size = e->options.rest_size = 0; /* a file that was cut describes itself as well */
+    /* a file that was cut describes itself as well */
+    if (options->inspect) e->options.file_size = e->options.rest_size = 0;
     intake_open(&e->intake, &e->mem, options->files, e->options.file_size);
     e->intake.headers_only = options->inspect;
     if (e->be && (e->profile || !options->profile)) return e;
@@ -83,7 +85,8 @@ static int check_kv(const struct quern_engine *e, struct error *err)
 {
     int head_dim = e->model->config.head_dim;
     if (e->options.kv != QUERN_KV_Q8 || head_dim % 32 == 0) return OK;
-    return fail(err, ERR_PARAM, "kv", 0, "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", head_dim);
+    return fail(err, ERR_PARAM, "kv", 0,
+                "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", head_dim);
 }
 
 static int reserve_context(struct quern_engine *e, int context_size)
@@ -93,19 +96,21 @@ static int reserve_context(struct quern_engine *e, int context_size)
     return status ? status : e->be->ops->reserve(e->be, &r);
 }
 
-/* Reserves the planned context. Where the system gives less memory than the plan counts on, it is halved until it fits; that is an
- * error where a context was asked for. */
+/* Reserves the planned context. Where the system gives less memory than the plan counts on, it is halved until it fits;
+ * that is an error where a context was asked for. */
 static int reserve_cache(struct quern_engine *e, struct error *err)
 {
     int wanted = e->context_size, context = wanted;
     int status = reserve_context(e, context);
     if (status && e->options.kv_positions > wanted)
-        return fail(err, ERR_MEM_PLAN, "cache", 0, "There is not enough memory for a cache of %d positions; load the model with fewer kvPositions.",
+        return fail(err, ERR_MEM_PLAN, "cache", 0,
+                    "There is not enough memory for a cache of %d positions; load the model with fewer kvPositions.",
                     e->options.kv_positions);
     while (status && context > KV_PAGE) status = reserve_context(e, context /= 2);
     if (status) return fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
     if (context < wanted && e->options.context_size > 0)
-        return fail(err, ERR_MEM_PLAN, "context", 0, "There is not enough memory for a context of %d tokens; a contextSize of %d would fit.", wanted,
+        return fail(err, ERR_MEM_PLAN, "context", 0,
+                    "There is not enough memory for a context of %d tokens; a contextSize of %d would fit.", wanted,
                     context);
     if (context < wanted) plan_settle(e, context);
     return OK;
@@ -114,7 +119,8 @@ static int reserve_cache(struct quern_engine *e, struct error *err)
 static int reserve(struct quern_engine *e, struct error *err)
 {
     const struct handle behind_model = {(size_t)plan_model_values(e)};
-    if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out) || sight_reserve(e, behind_model))
+    if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out) ||
+        sight_reserve(e, behind_model))
         return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
     int status = reserve_cache(e, err);
     if (status) return status;
@@ -213,7 +219,10 @@ static int open_file(struct quern_engine *e, struct error *err)
     return status ? status : take_file(e, first, err);
 }
 
-static bool has_header(const struct quern_engine *e) { return is_projector(e) ? e->sight->complete : e->intake.complete; }
+static bool has_header(const struct quern_engine *e)
+{
+    return is_projector(e) ? e->sight->complete : e->intake.complete;
+}
 
 static int failed(struct quern_engine *e, int status)
 {
@@ -235,7 +244,8 @@ static int check_loading(struct quern_engine *e)
 static int feed_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used)
 {
     bool projector = is_projector(e);
-    int status = projector ? sight_header(e, bytes, n, used, &e->error) : intake_header(&e->intake, bytes, n, used, &e->error);
+    int status =
+        projector ? sight_header(e, bytes, n, used, &e->error) : intake_header(&e->intake, bytes, n, used, &e->error);
     if (status || !has_header(e)) return status;
     return projector ? take_projector(e, &e->error) : open_file(e, &e->error);
 }
@@ -268,7 +278,8 @@ static void hash_chunks(void *arg, int thread, int n_threads)
     struct hashing *h = arg;
     (void)thread, (void)n_threads;
     for (size_t i; (i = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED)) * h->chunk < h->n;)
-        hash128(h->bytes + i * h->chunk, h->n - i * h->chunk < h->chunk ? h->n - i * h->chunk : h->chunk, h->out + i * HASH_BYTES);
+        hash128(h->bytes + i * h->chunk, h->n - i * h->chunk < h->chunk ? h->n - i * h->chunk : h->chunk,
+                h->out + i * HASH_BYTES);
 }
 
 void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, size_t chunk, uint8_t *out)
@@ -287,7 +298,8 @@ void quern_hash_end(struct quern_engine *e)
 int quern_next_file(struct quern_engine *e, uint64_t file_size)
 {
     int status = check_loading(e);
-    if (!status && is_projector(e)) status = fail(&e->error, ERR_PARAM, "order", 0, "The projector is the last of a model's files.");
+    if (!status && is_projector(e))
+        status = fail(&e->error, ERR_PARAM, "order", 0, "The projector is the last of a model's files.");
     return status ? status : failed(e, intake_next(&e->intake, e->options.inspect ? 0 : file_size, &e->error));
 }
 
@@ -308,7 +320,8 @@ static int all_ended(struct quern_engine *e)
     return fail(&e->error, ERR_FORMAT, "missing", 0, "The model's projector is missing.");
 }
 
-/* As many as have barriers of a reasonable cost: of a token's 200 such ones take 20 ms, as much as a model worth waiting for needs to compute it. */
+/* As many as have barriers of a reasonable cost: of a token's 200 such ones take 20 ms, as much as a model worth
+ * waiting for needs to compute it. */
 static void choose_threads(struct quern_engine *e)
 {
     const double most_us = 100;
@@ -335,7 +348,10 @@ const struct error *quern_error(const struct quern_engine *e) { return &e->error
 const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
-uint64_t quern_file_size(const struct quern_engine *e) { return !has_header(e) ? 0 : is_projector(e) ? e->sight->bytes : e->intake.file_size; }
+uint64_t quern_file_size(const struct quern_engine *e)
+{
+    return !has_header(e) ? 0 : is_projector(e) ? e->sight->bytes : e->intake.file_size;
+}
 
 struct profile *quern_profile(struct quern_engine *e) { return e->profile; }
 

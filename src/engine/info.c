@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model is, and what running it takes, as one JSON object: the report of `quern info`, of a loaded model and of one that is
- * only inspected. It is the one definition; index.d.ts documents it, the command lines print it.
+ * What a model is, and what running it takes, as one JSON object: the report of `quern info`, of a loaded model and of
+ * one that is only inspected. It is the one definition; index.d.ts documents it, the command lines print it.
  */
 #include "engine/info.h"
 
@@ -49,9 +49,11 @@ void info_count(const struct quern_engine *e, const struct checkpoint *ck, bool 
 
 static void write_texts(struct json *j, const struct checkpoint *ck)
 {
-    static const char *const texts[][2] = {
-        {"name", "general.name"}, {"license", "general.license"}, {"licenseName", "general.license.name"}, {"licenseLink", "general.license.link"},
-        {"tokenizer", "tokenizer.ggml.model"}};
+    static const char *const texts[][2] = {{"name", "general.name"},
+                                           {"license", "general.license"},
+                                           {"licenseName", "general.license.name"},
+                                           {"licenseLink", "general.license.link"},
+                                           {"tokenizer", "tokenizer.ggml.model"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct bytes text;
         meta_text(ck, texts[i][1], false, &text, NULL); /* empty where there is none */
@@ -134,7 +136,8 @@ static void write_specials(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* What the files advise, as far as it is something that can be asked for; rounded, as it was meant: floats have seven digits. */
+/* What the files advise, as far as it is something that can be asked for; rounded, as it was meant: floats have seven
+ * digits. */
 static void write_sampling(struct json *j, struct quern_engine *e)
 {
     static const struct {
@@ -228,7 +231,8 @@ static void write_quantized(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* How its files make a text's vector beside the pooling: whether they say it at all, and what of it is not built here. */
+/* How its files make a text's vector beside the pooling: whether they say it at all, and what of it is not built here.
+ */
 static void write_vectors(struct json *j, const struct quern_engine *e)
 {
     const struct checkpoint *ck = &e->intake.ck;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model: one, the parts of a split GGUF model, or as many safetensors files as there are; before them files that describe it
- * (JSON, a vocabulary), which only GGUF does without.
+ * The files of a model: one, the parts of a split GGUF model, or as many safetensors files as there are; before them
+ * files that describe it (JSON, a vocabulary), which only GGUF does without.
  */
 #include "engine/intake.h"
 
@@ -31,14 +31,17 @@ static int given(const struct intake *in) { return max_int(in->n_files - in->sid
 static int check_first(const struct intake *in, const struct split *s, struct error *err)
 {
     if (s->number > 0)
-        return fail(err, ERR_UNSUPPORTED, "split", 0,
-                    "This is file %lld of a model that is split into %lld; begin with the first, whose name ends in -00001-of-%05lld.gguf.",
-                    (long long)s->number + 1, (long long)s->files, (long long)s->files);
+        return fail(
+            err, ERR_UNSUPPORTED, "split", 0,
+            "This is file %lld of a model that is split into %lld; begin with the first, whose name ends in -00001-of-%05lld.gguf.",
+            (long long)s->number + 1, (long long)s->files, (long long)s->files);
     if (s->files > 1 && given(in) == 1)
-        return fail(err, ERR_UNSUPPORTED, "split", 0, "This is the first of the %lld files of a split model; all of them are needed.",
+        return fail(err, ERR_UNSUPPORTED, "split", 0,
+                    "This is the first of the %lld files of a split model; all of them are needed.",
                     (long long)s->files);
     if (s->files != given(in))
-        return fail(err, ERR_INCONSISTENT, "split", 0, "%d files were given, but the model consists of %lld.", given(in), (long long)s->files);
+        return fail(err, ERR_INCONSISTENT, "split", 0, "%d files were given, but the model consists of %lld.",
+                    given(in), (long long)s->files);
     return OK;
 }
 
@@ -48,8 +51,8 @@ static int check_later(const struct intake *in, const struct split *s, struct er
     const struct split *first = &in->split;
     if (s->files == first->files && s->number == first->number && s->tensors == first->tensors) return OK;
     return fail(err, ERR_INCONSISTENT, "split", 0,
-                "File %lld of %lld was expected; this one says it is file %lld of %lld, or belongs to another model.", (long long)first->number + 1,
-                (long long)first->files, (long long)s->number + 1, (long long)s->files);
+                "File %lld of %lld was expected; this one says it is file %lld of %lld, or belongs to another model.",
+                (long long)first->number + 1, (long long)first->files, (long long)s->number + 1, (long long)s->files);
 }
 
 static int check_split(struct intake *in, bool first, struct error *err)
@@ -61,9 +64,10 @@ static int check_split(struct intake *in, bool first, struct error *err)
     in->split = s;
     in->tensors += in->file->n_tensors;
     if (!s.tensors || intake_more(in) || in->tensors == (uint64_t)s.tensors) return OK;
-    return fail(err, ERR_INCONSISTENT, "split", 0,
-                "The files of the split model hold %llu tensors, but there should be %lld; they do not belong together.",
-                (unsigned long long)in->tensors, (long long)s.tensors);
+    return fail(
+        err, ERR_INCONSISTENT, "split", 0,
+        "The files of the split model hold %llu tensors, but there should be %lld; they do not belong together.",
+        (unsigned long long)in->tensors, (long long)s.tensors);
 }
 
 /* --- weights that other files describe ------------------------------------------------------------------- */
@@ -77,14 +81,15 @@ static int check_index(const struct intake *in, struct error *err)
     int status = meta_array(&in->ck, "index.files", META_U64, false, &sums, &files, err);
     if (status || !sums.data) return status;
     if (files != (uint64_t)in->split.files)
-        return fail(err, ERR_INCONSISTENT, "index", 0, "%lld files with weights were given, but the index names %llu.", (long long)in->split.files,
-                    (unsigned long long)files);
+        return fail(err, ERR_INCONSISTENT, "index", 0, "%lld files with weights were given, but the index names %llu.",
+                    (long long)in->split.files, (unsigned long long)files);
     for (uint64_t i = 0; i < files; i++) {
         known |= load_u64(sums.data + 8 * i) == in->file->name_hash;
         all += load_u64(sums.data + 8 * i);
     }
     if (known && (intake_more(in) || in->name_hash == all)) return OK;
-    return fail(err, ERR_INCONSISTENT, "index", 0, "File %lld of those with weights does not hold the tensors that the index says.",
+    return fail(err, ERR_INCONSISTENT, "index", 0,
+                "File %lld of those with weights does not hold the tensors that the index says.",
                 (long long)in->split.number + 1);
 }
 
@@ -106,10 +111,12 @@ static int check_described(const struct intake *in, struct error *err)
 {
     bool ajc1 = in->file->format == &format_ajc1;
     if (!meta_find(&in->ck, "general.architecture"))
-        return fail_missing(err, "config.json is missing: weights in safetensors files need it; give the whole folder.");
+        return fail_missing(err,
+                            "config.json is missing: weights in safetensors files need it; give the whole folder.");
     if (meta_find(&in->ck, "tokenizer.ggml.model")) return OK;
-    return fail_missing(err, ajc1 ? "The model's .tokenizer file is missing; give it before the checkpoint."
-                                  : "tokenizer.json is missing: weights in safetensors files need it; give the whole folder.");
+    return fail_missing(
+        err, ajc1 ? "The model's .tokenizer file is missing; give it before the checkpoint."
+                  : "tokenizer.json is missing: weights in safetensors files need it; give the whole folder.");
 }
 
 /* What the side files said, and the first file with weights. */
@@ -128,8 +135,8 @@ static void drop_templates(struct checkpoint *ck, const struct checkpoint *besid
     if (ck_any(beside, prefix)) ck_drop(ck, prefix, "tokenizer.chat_template.rerank");
 }
 
-/* A GGUF file describes itself. What files beside it say of texts counts instead of what it says: the vocabulary, the chat template, which
- * tokens end a reply. What they say of the weights is of other files. */
+/* A GGUF file describes itself. What files beside it say of texts counts instead of what it says: the vocabulary, the
+ * chat template, which tokens end a reply. What they say of the weights is of other files. */
 static int join_gguf(struct intake *in, struct error *err)
 {
     struct checkpoint beside = in->ck;
@@ -151,7 +158,8 @@ static int place(struct intake *in, struct error *err)
     bool first = !in->weights, gguf = in->file->format == &format_gguf;
     int status = OK;
     if (!first && in->file->format != in->weights)
-        return fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
+        return fail(err, ERR_INCONSISTENT, "mixed", 0,
+                    "The files are of different formats; they do not belong together.");
     if (first && in->sides) status = gguf ? join_gguf(in, err) : join(in, err);
     if (!status && first && !gguf) status = check_described(in, err);
     if (!status && in->file->format->settle) status = in->file->format->settle(in->file, &in->ck, err);
@@ -177,7 +185,9 @@ int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *use
 /* The file at hand had no weights: it describes the model. */
 static int take_side(struct intake *in, struct error *err)
 {
-    if (in->weights) return fail(err, ERR_PARAM, "order", 0, "The files that describe a model must come before those with its weights.");
+    if (in->weights)
+        return fail(err, ERR_PARAM, "order", 0,
+                    "The files that describe a model must come before those with its weights.");
     if (in->file == &in->ck) { /* it begins the collection */
         in->part = in->ck;
         in->file = &in->part;
@@ -185,7 +195,8 @@ static int take_side(struct intake *in, struct error *err)
     }
     int status = ck_read_side(&in->part, &in->ck, err);
     if (!status && in->n_files == 1 && in->ck.n_metas == 0)
-        status = fail(err, ERR_FORMAT, "magic", 0, "This file is not a model: this is JSON, perhaps an error message of the server.");
+        status = fail(err, ERR_FORMAT, "magic", 0,
+                      "This file is not a model: this is JSON, perhaps an error message of the server.");
     in->sides++;
     in->side_bytes += in->part.header_size;
     if (!status && in->sides >= in->n_files)

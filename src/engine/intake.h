@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model as they come: what each of them is, and whether they belong together. Whoever loads, inspects or converts a model
- * feeds headers here, file after file; which weights are wanted, and where their data goes, is the caller's.
+ * The files of a model as they come: what each of them is, and whether they belong together. Whoever loads, inspects or
+ * converts a model feeds headers here, file after file; which weights are wanted, and where their data goes, is the
+ * caller's.
  *
- * `ck` has the metadata: it is the first file with weights itself where that describes itself (GGUF), and otherwise collects what the
- * files before it say (JSON, a vocabulary: "side files"). A GGUF file's own vocabulary gives way to one beside it.
+ * `ck` has the metadata: it is the first file with weights itself where that describes itself (GGUF), and otherwise
+ * collects what the files before it say (JSON, a vocabulary: "side files"). A GGUF file's own vocabulary gives way to
+ * one beside it.
  */
 #ifndef QUERN_INTAKE_H
 #define QUERN_INTAKE_H
@@ -33,7 +35,8 @@ struct intake {
 void intake_open(struct intake *in, struct mem *m, int n_files, uint64_t first_size);
 void intake_close(struct intake *in);
 
-/* Takes bytes of the file at hand, until in->complete: then it has been found to belong to the files before, and *used of n were its header. */
+/* Takes bytes of the file at hand, until in->complete: then it has been found to belong to the files before, and *used
+ * of n were its header. */
 int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
 /* The file has ended and another one begins. */
 int intake_next(struct intake *in, uint64_t size, struct error *err);

@@ -2,15 +2,16 @@
  *
  * The layout of kept conversations, little-endian:
  *
- *   header  "QUERNKV\0", u32 version, arithmetic, positions of a page, type of keys and values, u64 bytes of a page, of a record, u32 layers,
- *           kv heads, head dim, records of a state (0: none), fingerprint [16], u16 length of the name, the name, zeros; hash [16] of the
- *           4,080 bytes before
- *   record  u64 ids [32], u32 number, 0, hash [16] of the record before or the header, hash [16] of this record with zeros in its
- *           place, zeros up to 512, the page, zeros up to a multiple of 4,096
+ *   header  "QUERNKV\0", u32 version, arithmetic, positions of a page, type of keys and values, u64 bytes of a page, of
+ * a record, u32 layers, kv heads, head dim, records of a state (0: none), fingerprint [16], u16 length of the name, the
+ * name, zeros; hash [16] of the 4,080 bytes before record  u64 ids [32], u32 number, 0, hash [16] of the record before
+ * or the header, hash [16] of this record with zeros in its place, zeros up to 512, the page, zeros up to a multiple of
+ * 4,096
  *
- * Behind the last whole page come the records of the state, if there is one: the page that it stands in, of which it has read some rows
- * or none, then the slot, as much of it as there is room for in each. Their ids are those rows', then zeros; at 260 they are counted from 1, and
- * at 296 is how many positions the state has read (both 0 in a page's record).
+ * Behind the last whole page come the records of the state, if there is one: the page that it stands in, of which it
+ * has read some rows or none, then the slot, as much of it as there is room for in each. Their ids are those rows',
+ * then zeros; at 260 they are counted from 1, and at 296 is how many positions the state has read (both 0 in a page's
+ * record).
  */
 #include "engine/kept.h"
 
@@ -51,20 +52,24 @@ static void slot_range(const struct quern_engine *e, int part, uint64_t *from, u
     *size = bytes - *from < room ? bytes - *from : room;
 }
 
-/* --- the model's fingerprint --------------------------------------------------------------------------------------- */
+/* --- the model's fingerprint ----------------------------------------------------------------------------------- */
 
-enum { PRINTED = 1 << 20, JOB = 8 }; /* bytes that are hashed by themselves; blocks of a job for each thread: some ms on a slow machine */
+/* bytes that are hashed by themselves; blocks of a job for each thread: some ms on a slow machine */
+enum { PRINTED = 1 << 20, JOB = 8 };
 
-/* A walk over all parts, whose blocks are counted; those from .. to - 1 are hashed, or added to the sum, which does not depend on their order. */
+/* A walk over all parts, whose blocks are counted; those from .. to - 1 are hashed, or added to the sum, which does not
+ * depend on their order. */
 struct walk {
     struct quern_engine *e;
-    void (*visit)(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block, uint8_t *content);
+    void (*visit)(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block,
+                  uint8_t *content);
     int64_t at, from, to;
     int part;
 };
 
 /* The content of a block. */
-static void hash_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block, uint8_t *content)
+static void hash_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f,
+                       uint64_t block, uint8_t *content)
 {
     struct backend *be = k->e->be;
     uint64_t from = block * PRINTED, n = f.bytes - from < PRINTED ? f.bytes - from : PRINTED;
@@ -74,7 +79,8 @@ static void hash_block(struct walk *k, const struct weight *w, struct bytes vect
 }
 
 /* With its part's number, type and shape. */
-static void add_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block, uint8_t *content)
+static void add_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f,
+                      uint64_t block, uint8_t *content)
 {
     struct {
         uint64_t part, block, rows, cols;
@@ -94,8 +100,10 @@ static void walk_part(void *context, const struct weight *w, struct bytes vector
     struct printing *p = &k->e->printing;
     const struct weight_facts vector_facts = {.cols = (int)vector.size, .bytes = vector.size};
     const struct weight_facts f = w ? k->e->be->ops->weight_facts(k->e->be, w) : vector_facts;
-    int64_t n = (int64_t)(f.bytes / PRINTED) + 1, first = k->from - k->at, end = k->to - k->at; /* the last one may be empty */
-    for (int64_t i = first > 0 ? first : 0; i < n && i < end; i++) k->visit(k, w, vector, f, (uint64_t)i, p->content[k->at + i - p->done]);
+    /* the last one may be empty */
+    int64_t n = (int64_t)(f.bytes / PRINTED) + 1, first = k->from - k->at, end = k->to - k->at;
+    for (int64_t i = first > 0 ? first : 0; i < n && i < end; i++)
+        k->visit(k, w, vector, f, (uint64_t)i, p->content[k->at + i - p->done]);
     k->at += n;
     k->part++;
 }
@@ -123,8 +131,9 @@ static void end_printing(struct quern_engine *e)
         uint64_t parts[HASH_BYTES / 8];
         double config[16];
         char architecture[32];
-    } all = {.config = {c->n_layers, c->dim, c->ffn_dim, c->n_heads, c->n_kv_heads, c->head_dim, c->vocab_size, c->n_experts, c->n_used,
-                        c->expert_dim, c->renormalise, c->rope_dim, c->rope_theta, c->rope_factor, (double)c->eps, c->tied}};
+    } all = {.config = {c->n_layers, c->dim, c->ffn_dim, c->n_heads, c->n_kv_heads, c->head_dim, c->vocab_size,
+                        c->n_experts, c->n_used, c->expert_dim, c->renormalise, c->rope_dim, c->rope_theta,
+                        c->rope_factor, (double)c->eps, c->tied}};
     memcpy(all.parts, e->printing.sum, sizeof all.parts);
     memcpy(all.architecture, e->model->architecture->name, strlen(e->model->architecture->name));
     hash128(&all, sizeof all, e->fingerprint);
@@ -177,7 +186,7 @@ int kept_print(struct quern_engine *e, int budget_ms)
     return OK;
 }
 
-/* --- the header ---------------------------------------------------------------------------------------------------- */
+/* --- the header ------------------------------------------------------------------------------------------------ */
 
 static uint8_t *put(uint8_t *to, const void *from, size_t n) { return (uint8_t *)memcpy(to, from, n) + n; }
 
@@ -186,7 +195,8 @@ static void make_header(struct quern_engine *e, struct bytes name, uint8_t *out)
     const struct kv_shape shape = plan_shape(e, e->context_size).kv;
     const uint32_t first[] = {VERSION, ARITHMETIC, KV_PAGE, (uint32_t)shape.type};
     const uint64_t sizes[] = {e->be->ops->kv_bytes(e->be), kept_record(e)};
-    const uint32_t last[] = {(uint32_t)shape.n_layers, (uint32_t)shape.n_kv_heads, (uint32_t)shape.head_dim, (uint32_t)state_records(e)};
+    const uint32_t last[] = {(uint32_t)shape.n_layers, (uint32_t)shape.n_kv_heads, (uint32_t)shape.head_dim,
+                             (uint32_t)state_records(e)};
     const uint16_t length = (uint16_t)name.size;
     memset(out, 0, KEPT_HEADER);
     uint8_t *at = put(out, magic, sizeof magic);
@@ -200,7 +210,8 @@ static void make_header(struct quern_engine *e, struct bytes name, uint8_t *out)
 
 static int fail_held(struct quern_engine *e)
 {
-    return fail(&e->error, ERR_BUSY, "held", 0, "Pages are kept and given after a conversation has been set and held, and before its reply begins.");
+    return fail(&e->error, ERR_BUSY, "held", 0,
+                "Pages are kept and given after a conversation has been set and held, and before its reply begins.");
 }
 
 static bool is_held(const struct quern_sequence *s) { return s->outputs == QUERN_HELD && !s->replies && s->turn.n > 0; }
@@ -209,7 +220,8 @@ int kept_open(struct quern_sequence *s, struct bytes name, uint8_t *out)
 {
     struct quern_engine *e = s->e;
     if (!kept_record(e) || name.size < 1 || name.size > KEPT_NAME)
-        return fail(&e->error, ERR_PARAM, "name", 0, "The name of a kept conversation has 1 to %d bytes, not %zu.", KEPT_NAME, name.size);
+        return fail(&e->error, ERR_PARAM, "name", 0, "The name of a kept conversation has 1 to %d bytes, not %zu.",
+                    KEPT_NAME, name.size);
     if (!is_held(s)) return fail_held(e);
     int status = kept_print(e, 0);
     if (status) return status;
@@ -225,16 +237,19 @@ int kept_name(const uint8_t *header, struct bytes *name)
     uint8_t hash[HASH_BYTES];
     size_t n = load_u16(header + AT_NAME);
     hash128(header, AT_HEADER_HASH, hash);
-    if (memcmp(header, magic, sizeof magic) || n < 1 || n > KEPT_NAME || memcmp(hash, header + AT_HEADER_HASH, HASH_BYTES)) return ERR_FORMAT;
+    if (memcmp(header, magic, sizeof magic) || n < 1 || n > KEPT_NAME ||
+        memcmp(hash, header + AT_HEADER_HASH, HASH_BYTES))
+        return ERR_FORMAT;
     *name = (struct bytes){header + AT_NAME + 2, n};
     return OK;
 }
 
-/* --- records ------------------------------------------------------------------------------------------------------- */
+/* --- records --------------------------------------------------------------------------------------------------- */
 
 static int fail_record(const struct quern_sequence *s, const char *what)
 {
-    return fail(&s->e->error, ERR_FORMAT, "kept", (uint64_t)s->kept.next, "Record %d of a kept conversation %s.", s->kept.next, what);
+    return fail(&s->e->error, ERR_FORMAT, "kept", (uint64_t)s->kept.next, "Record %d of a kept conversation %s.",
+                s->kept.next, what);
 }
 
 /* The hash of a record whose own place for it is zero. */
@@ -244,8 +259,8 @@ static void hash_record(uint8_t *record, uint64_t n, uint8_t *out)
     hash128(record, (size_t)n, out);
 }
 
-/* What a whole record has to go through, each by the thread that comes first: its hash is made, and what it has copied to where nobody reads it
- * before the hash has turned out right. */
+/* What a whole record has to go through, each by the thread that comes first: its hash is made, and what it has copied
+ * to where nobody reads it before the hash has turned out right. */
 static void give_parts(void *arg, int thread, int n_threads)
 {
     enum { HASHED, COPIED, PARTS };
@@ -264,7 +279,10 @@ static int fail_unused(struct quern_engine *e)
     return fail(&e->error, ERR_BUSY, "pages", 0, "No page is unused; what is kept is read anew.");
 }
 
-static int fail_taken(struct quern_engine *e) { return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others."); }
+static int fail_taken(struct quern_engine *e)
+{
+    return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others.");
+}
 
 static int fail_otherwise(struct quern_engine *e)
 {
@@ -284,7 +302,8 @@ static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t 
     struct kv_seq *kv = &s->turn.kv;
     int at = s->kept.next * KV_PAGE;
     if (at + KV_PAGE > s->turn.n || memcmp(record, s->ids + at, KV_PAGE * sizeof *s->ids)) return fail_otherwise(e);
-    if (n < kept_record(e) || at + KV_PAGE <= kv->length || at + KV_PAGE >= s->turn.n) return OK; /* its last token is always computed */
+    /* its last token is always computed */
+    if (n < kept_record(e) || at + KV_PAGE <= kv->length || at + KV_PAGE >= s->turn.n) return OK;
     if (at > kv->length) return fail_taken(e);
     if (at < kv->length) kv_cut(kv, at);
     if (kv_reserve_pages(kv, KV_PAGE)) return fail_unused(e);
@@ -297,7 +316,9 @@ static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t 
 static int state_length(const struct quern_sequence *s, const uint8_t *record, uint32_t part)
 {
     uint32_t length = load_u32(record + AT_LENGTH), whole = length / KV_PAGE;
-    return part <= (uint32_t)state_records(s->e) && length <= INT32_MAX && whole + part - 1 == (uint32_t)s->kept.next ? (int)length : 0;
+    return part <= (uint32_t)state_records(s->e) && length <= INT32_MAX && whole + part - 1 == (uint32_t)s->kept.next
+               ? (int)length
+               : 0;
 }
 
 static int begin_state(struct quern_sequence *s, const uint8_t *record, uint64_t n, uint32_t part)
@@ -341,7 +362,8 @@ int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
     struct quern_engine *e = s->e;
     if (!is_held(s) || !s->listed) return fail_held(e);
     if (n < KEPT_HEAD) return fail_record(s, "is cut");
-    if (load_u32(record + AT_NUMBER) != (uint32_t)s->kept.next || memcmp(record + AT_BEFORE, s->kept.before, HASH_BYTES))
+    if (load_u32(record + AT_NUMBER) != (uint32_t)s->kept.next ||
+        memcmp(record + AT_BEFORE, s->kept.before, HASH_BYTES))
         return fail_record(s, "does not follow the one before it");
     uint32_t part = load_u32(record + AT_PART);
     e->giving = (struct giving){.record = record, .page = -1, .slot = -1, .rows = -1};
@@ -365,7 +387,10 @@ int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
 }
 
 /* Which part of the state is next, from 1; 0: a page is. */
-static int part_of(const struct quern_sequence *s) { return max_int(s->kept.next - s->turn.kv.length / KV_PAGE + 1, 0); }
+static int part_of(const struct quern_sequence *s)
+{
+    return max_int(s->kept.next - s->turn.kv.length / KV_PAGE + 1, 0);
+}
 
 /* What the next record has behind its head. */
 static void get_part(struct quern_sequence *s, int part, uint8_t *out)
@@ -401,7 +426,8 @@ static int begin_take(struct quern_sequence *s, uint8_t *out)
 static void make_head(const struct quern_sequence *s, int part, uint8_t *out)
 {
     const uint32_t numbers[] = {(uint32_t)s->kept.next, (uint32_t)part}, length = (uint32_t)s->turn.kv.length;
-    int first = part ? s->turn.kv.length / KV_PAGE * KV_PAGE : s->kept.next * KV_PAGE, rows = part ? s->turn.kv.length - first : KV_PAGE;
+    int first = part ? s->turn.kv.length / KV_PAGE * KV_PAGE : s->kept.next * KV_PAGE,
+        rows = part ? s->turn.kv.length - first : KV_PAGE;
     memset(out, 0, KEPT_HEAD);
     put(out, s->ids + first, (size_t)rows * sizeof *s->ids);
     put(put(out + AT_NUMBER, numbers, sizeof numbers), s->kept.before, HASH_BYTES);

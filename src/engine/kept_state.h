@@ -7,8 +7,9 @@
 
 #include "base/hash.h"
 
-/* The model's fingerprint while it is made, of blocks of all that a forward pass reads: n of them (0: not counted yet), of which the first
- * `done` are in the sum. A job hashes those before `until`, which are added then; claimed: of these so many have been taken by a thread. */
+/* The model's fingerprint while it is made, of blocks of all that a forward pass reads: n of them (0: not counted yet),
+ * of which the first `done` are in the sum. A job hashes those before `until`, which are added then; claimed: of these
+ * so many have been taken by a thread. */
 enum { PRINT_MOST = 128 }; /* blocks of a job at most */
 struct printing {
     int64_t n, done, until, claimed;
@@ -16,7 +17,8 @@ struct printing {
     uint8_t content[PRINT_MOST][HASH_BYTES]; /* hashes of the job's blocks, which may have to come from a device */
 };
 
-/* A record that is being given, and what it becomes: a page, or a part of a slot, or nothing (-1); n is 0 where there is nothing to do. */
+/* A record that is being given, and what it becomes: a page, or a part of a slot, or nothing (-1); n is 0 where there
+ * is nothing to do. */
 struct giving {
     uint8_t *record;
     uint64_t n;

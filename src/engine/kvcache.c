@@ -86,7 +86,8 @@ static void chain_remove(struct kv_cache *c, int32_t i)
     slots_forget(&c->slots, i);
 }
 
-/* One user less. The last one leaves it as the newest unused page, or the oldest: if it is wanted first, and where it has no content. */
+/* One user less. The last one leaves it as the newest unused page, or the oldest: if it is wanted first, and where it
+ * has no content. */
 static void page_release(struct kv_cache *c, int32_t i, bool first)
 {
     struct page *p = &c->pages[i];
@@ -150,7 +151,13 @@ struct kv_cache *kv_new(struct mem *m, int n_pages, int n_slots, kv_copy_fn *cop
     struct kv_cache *c = mem_alloc(m, sizeof *c);
     if (!c) return NULL;
     uint32_t n_buckets = bucket_count(n_pages);
-    *c = (struct kv_cache){.mem = m, .n_pages = n_pages, .n_buckets = n_buckets, .oldest = NONE, .newest = NONE, .copy = copy, .context = context};
+    *c = (struct kv_cache){.mem = m,
+                           .n_pages = n_pages,
+                           .n_buckets = n_buckets,
+                           .oldest = NONE,
+                           .newest = NONE,
+                           .copy = copy,
+                           .context = context};
     c->pages = mem_array(m, (uint64_t)n_pages, sizeof *c->pages);
     c->buckets = mem_array(m, n_buckets, sizeof *c->buckets);
     if (!c->pages || !c->buckets || slots_open(&c->slots, m, n_slots)) {
@@ -282,7 +289,8 @@ static void append(struct kv_seq *s, int32_t i, int n)
     s->length += n;
 }
 
-/* Appends the first k positions of page i: the page itself when nobody else uses it and all of it is wanted, else a copy. */
+/* Appends the first k positions of page i: the page itself when nobody else uses it and all of it is wanted, else a
+ * copy. */
 static void append_partial(struct kv_seq *s, int32_t i, int k)
 {
     struct kv_cache *c = s->cache;
@@ -314,8 +322,8 @@ static int32_t find_whole(const struct kv_cache *c, uint64_t parent, const uint6
 
 /* --- the prefix that a model with states can go on from ---------------------------------------------------------- */
 
-/* Whether ids lead to a snapshot from the page of serial `parent`, which ends at `from`. Found by going back, since pages of equal content may follow
- * the same one. */
+/* Whether ids lead to a snapshot from the page of serial `parent`, which ends at `from`. Found by going back, since
+ * pages of equal content may follow the same one. */
 static bool leads_to(const struct kv_cache *c, const struct snapshot *k, uint64_t parent, int from, const uint64_t *ids)
 {
     const struct page *p = &c->pages[k->page];
@@ -329,7 +337,8 @@ static bool leads_to(const struct kv_cache *c, const struct snapshot *k, uint64_
 }
 
 /* The one that ids [n] lead to with most of them; NULL. whole: that stands at the end of a page. */
-static const struct snapshot *best_snapshot(const struct kv_cache *c, uint64_t parent, int from, const uint64_t *ids, int n, bool whole)
+static const struct snapshot *best_snapshot(const struct kv_cache *c, uint64_t parent, int from, const uint64_t *ids,
+                                            int n, bool whole)
 {
     const struct snapshot *best = NULL;
     for (const struct snapshot *k = c->slots.snapshots; k < c->slots.snapshots + c->slots.n_snapshots; k++) {
@@ -339,7 +348,8 @@ static const struct snapshot *best_snapshot(const struct kv_cache *c, uint64_t p
     return best;
 }
 
-/* The sequence, whose last page is whole, goes on from this snapshot; not where no page is left for a copy of the last one. */
+/* The sequence, whose last page is whole, goes on from this snapshot; not where no page is left for a copy of the last
+ * one. */
 static bool resume_at(struct kv_seq *s, struct snapshot k)
 {
     struct kv_cache *c = s->cache;
@@ -365,11 +375,12 @@ static bool resume_at(struct kv_seq *s, struct snapshot k)
 static int resume(struct kv_seq *s, const uint64_t *ids, int n, bool whole)
 {
     const struct snapshot *k = best_snapshot(s->cache, last_serial_of(s), s->length, ids, n, whole);
-    if (k && !resume_at(s, *k) && (k = best_snapshot(s->cache, last_serial_of(s), s->length, ids, n, true))) resume_at(s, *k);
+    if (k && !resume_at(s, *k) && (k = best_snapshot(s->cache, last_serial_of(s), s->length, ids, n, true)))
+        resume_at(s, *k);
     return s->length;
 }
 
-/* --- the longest prefix --------------------------------------------------------------------------------------------- */
+/* --- the longest prefix ---------------------------------------------------------------------------------------- */
 
 int kv_extend(struct kv_seq *s, const uint64_t *ids, int n)
 {
@@ -515,7 +526,8 @@ static int32_t page_of(const struct kv_cache *c, uint64_t serial)
 
 void kv_shuffle(struct kv_cache *c, uint64_t seed)
 {
-    for (int round = c->n_unused; round > 0; round--) { /* makes a page picked at random the newest, and then those before it in its chain */
+    /* makes a page picked at random the newest, and then those before it in its chain */
+    for (int round = c->n_unused; round > 0; round--) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         int32_t i = c->oldest;
         for (int steps = (int)(seed >> 33) % round; steps > 0; steps--) i = c->pages[i].newer;
@@ -578,7 +590,8 @@ static bool check_chains(const struct kv_cache *c)
         if (!p->serial) continue;
         known++;
         linked += p->parent >= root_of(UINT32_MAX);
-        for (int32_t k = *bucket_of(c, p->serial); k != NONE; k = c->pages[k].next_sibling) linked += c->pages[k].parent == p->serial;
+        for (int32_t k = *bucket_of(c, p->serial); k != NONE; k = c->pages[k].next_sibling)
+            linked += c->pages[k].parent == p->serial;
     }
     return known == linked;
 }
@@ -587,11 +600,14 @@ bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_
 {
     int unused = 0, steps = 0;
     if (!check_slots(c, seqs, n_seqs, scratch)) return false;
-    for (int32_t i = c->oldest; i != NONE && steps <= c->n_pages; i = c->pages[i].newer, steps++) unused += c->pages[i].refs == 0;
+    for (int32_t i = c->oldest; i != NONE && steps <= c->n_pages; i = c->pages[i].newer, steps++)
+        unused += c->pages[i].refs == 0;
     if (steps != c->n_unused || unused != steps || !check_users(c, seqs, n_seqs, scratch)) return false;
     for (int32_t i = 0; i < c->n_pages; i++) unused -= scratch[i] == 0;
     for (int s = 0; s < n_seqs; s++)
         for (int i = 0; i < seqs[s]->n_pages; i++)
-            if (c->pages[seqs[s]->pages[i]].parent != (i ? c->pages[seqs[s]->pages[i - 1]].serial : root_of(seqs[s]->scope))) return false;
+            if (c->pages[seqs[s]->pages[i]].parent !=
+                (i ? c->pages[seqs[s]->pages[i - 1]].serial : root_of(seqs[s]->scope)))
+                return false;
     return unused == 0 && check_chains(c);
 }

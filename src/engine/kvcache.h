@@ -2,14 +2,15 @@
  *
  * Which page holds what: sequences as lists of pages, shared by content.
  *
- * A page has KV_PAGE positions and belongs to a chain: it knows the serial number of the page before it and the ids it holds. Chains of different
- * scopes have nothing in common: who may not learn what another one wrote has a scope of his own.
- * Pages that nobody uses keep their content until they are needed for something else, the longest unused first, so a conversation that comes
- * again finds its longest known prefix by walking the chain. Ids are compared, never only hashes. At most one page is copied
- * per match: the partly equal one at the end. Contents live in the backend; this file only counts.
+ * A page has KV_PAGE positions and belongs to a chain: it knows the serial number of the page before it and the ids it
+ * holds. Chains of different scopes have nothing in common: who may not learn what another one wrote has a scope of his
+ * own. Pages that nobody uses keep their content until they are needed for something else, the longest unused first, so
+ * a conversation that comes again finds its longest known prefix by walking the chain. Ids are compared, never only
+ * hashes. At most one page is copied per match: the partly equal one at the end. Contents live in the backend; this
+ * file only counts.
  *
- * A model may have a state beside its pages (slots.h), which says what was read up to one position. Then a sequence goes on only from
- * where a snapshot is, and all lengths that are found here are such.
+ * A model may have a state beside its pages (slots.h), which says what was read up to one position. Then a sequence
+ * goes on only from where a snapshot is, and all lengths that are found here are such.
  */
 #ifndef QUERN_KVCACHE_H
 #define QUERN_KVCACHE_H
@@ -28,7 +29,8 @@ struct kv_seq {
     int length;      /* positions computed */
     uint32_t scope;
     /* Slots, where there are states; -1: none. */
-    int32_t slot;    /* the state at `length`, never one of nothing; -1 also where pages were given without it: kv_lacks_state() */
+    /* the state at `length`, never one of nothing; -1 also where pages were given without it: kv_lacks_state() */
+    int32_t slot;
     int32_t next;    /* what the running step writes: at its end, */
     int32_t mid;     /* and at `mid_at`, where a snapshot is wanted */
     int mid_at;
@@ -40,7 +42,8 @@ typedef void kv_copy_fn(void *context, int to, int from, int n);
 
 /* Bytes that kv_new() takes. */
 uint64_t kv_cost(int n_pages, int n_slots);
-/* n_slots: 0, or 2 at least, with which one sequence always gets on. NULL when memory is short. context is handed to copy. */
+/* n_slots: 0, or 2 at least, with which one sequence always gets on. NULL when memory is short. context is handed to
+ * copy. */
 struct kv_cache *kv_new(struct mem *m, int n_pages, int n_slots, kv_copy_fn *copy, void *context);
 void kv_free(struct kv_cache *c); /* accepts NULL */
 
@@ -48,27 +51,31 @@ void kv_free(struct kv_cache *c); /* accepts NULL */
 int kv_seq_open(struct kv_cache *c, int max_length, uint32_t scope, struct kv_seq *out);
 void kv_seq_close(struct kv_seq *s); /* its pages stay known, and its state */
 
-/* Gives the sequence the longest known prefix of ids, at most n positions; the rest of its pages is let go. Returns the length. */
+/* Gives the sequence the longest known prefix of ids, at most n positions; the rest of its pages is let go. Returns the
+ * length. */
 int kv_match(struct kv_seq *s, const uint64_t *ids, int n);
-/* The two halves of it, from a length that is a multiple of KV_PAGE: appends the known whole pages, then what is known of the next one. Both return
- * the new length. With states: up to the last snapshot at the end of a page, then up to the last one of all. */
+/* The two halves of it, from a length that is a multiple of KV_PAGE: appends the known whole pages, then what is known
+ * of the next one. Both return the new length. With states: up to the last snapshot at the end of a page, then up to
+ * the last one of all. */
 int kv_extend(struct kv_seq *s, const uint64_t *ids, int n);
 int kv_extend_part(struct kv_seq *s, const uint64_t *ids, int n);
 /* How many of ids, at most n, kv_match() would find. Changes nothing. */
 int kv_known(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n);
-/* How many whole pages of ids are known, or lie before the last snapshot, and how many of those nobody uses. Changes nothing. */
+/* How many whole pages of ids are known, or lie before the last snapshot, and how many of those nobody uses. Changes
+ * nothing. */
 int kv_probe(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n, int *unused);
 /* Lets everything go: length 0. A state becomes a snapshot, the first to be forgotten. */
 void kv_clear(struct kv_seq *s);
-/* The same, but what is this sequence's alone, from its last page back to the first that another page follows too, is taken first when pages
- * are needed. */
+/* The same, but what is this sequence's alone, from its last page back to the first that another page follows too, is
+ * taken first when pages are needed. */
 void kv_clear_first(struct kv_seq *s);
-/* Makes room for n more positions, and for the state at their end. ERR_MEM_KV when no page is free, or no slot; the sequence is then as before. */
+/* Makes room for n more positions, and for the state at their end. ERR_MEM_KV when no page is free, or no slot; the
+ * sequence is then as before. */
 int kv_reserve(struct kv_seq *s, int n);
 /* The same without a state. */
 int kv_reserve_pages(struct kv_seq *s, int n);
-/* A snapshot is wanted where the step that was reserved for passes `at` or ends: the length will be `end`. One before the end; it is given up where
- * there is no slot for it. Nothing without states. */
+/* A snapshot is wanted where the step that was reserved for passes `at` or ends: the length will be `end`. One before
+ * the end; it is given up where there is no slot for it. Nothing without states. */
 void kv_mark(struct kv_seq *s, int at, int end);
 /* Lets reserved pages behind the length go, and what the step was to write. */
 void kv_trim(struct kv_seq *s);
@@ -87,7 +94,8 @@ int kv_pages_unused(const struct kv_cache *c);     /* the others, */
 int kv_pages_remembered(const struct kv_cache *c); /* and how many of those still have content */
 
 /* --- for tests --- */
-void kv_shuffle(struct kv_cache *c, uint64_t seed); /* the order in which free pages are taken, of a chain the last first as ever */
+/* the order in which free pages are taken, of a chain the last first as ever */
+void kv_shuffle(struct kv_cache *c, uint64_t seed);
 /* Forgets all unused content, calls fn for each page. */
 void kv_each_forgotten(struct kv_cache *c, void (*fn)(void *context, int page), void *context);
 /* Calls fn for each slot that nobody holds. */

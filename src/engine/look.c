@@ -15,14 +15,21 @@ int look_ready(const struct sched_seq *turn)
 
 /* --- who wants what -------------------------------------------------------------------------------------------- */
 
-static bool reads(const struct quern_sequence *s) { return s->listed && s->n_media > 0 && s->turn.state == SCHED_READING; }
+static bool reads(const struct quern_sequence *s)
+{
+    return s->listed && s->n_media > 0 && s->turn.state == SCHED_READING;
+}
 
 static bool comes_before(const struct quern_sequence *a, const struct quern_sequence *b)
 {
-    return a->turn.priority != b->turn.priority ? a->turn.priority < b->turn.priority : a->turn.arrival < b->turn.arrival;
+    return a->turn.priority != b->turn.priority ? a->turn.priority < b->turn.priority
+                                                : a->turn.arrival < b->turn.arrival;
 }
 
-static bool unread(const struct quern_sequence *s, const struct placed *p) { return p->first + medium_tokens(p->medium) > s->turn.kv.length; }
+static bool unread(const struct quern_sequence *s, const struct placed *p)
+{
+    return p->first + medium_tokens(p->medium) > s->turn.kv.length;
+}
 
 static bool wants(const struct quern_sequence *s, const struct medium *m)
 {
@@ -81,8 +88,8 @@ static bool begin(struct quern_engine *e, const struct quern_sequence *s, struct
     store_hold(m);
     e->sight->look.medium = m;
     e->sight->look.part = 0;
-    vision_begin(e->sight->vision, (const uint8_t *const[]){m->frames[0], m->frames[1]}, m->grid.rows * IMAGE_MERGE, m->grid.cols * IMAGE_MERGE,
-                 m->result);
+    vision_begin(e->sight->vision, (const uint8_t *const[]){m->frames[0], m->frames[1]}, m->grid.rows * IMAGE_MERGE,
+                 m->grid.cols * IMAGE_MERGE, m->result);
     return true;
 }
 
@@ -185,14 +192,16 @@ void look_progress(const struct quern_sequence *s, int *done, int *total)
 
 static bool stopped(const struct quern_engine *e, double start, int budget_ms)
 {
-    return __atomic_load_n(&e->control.attention, __ATOMIC_RELAXED) || (budget_ms > 0 && e->options.now() - start >= budget_ms);
+    return __atomic_load_n(&e->control.attention, __ATOMIC_RELAXED) ||
+           (budget_ms > 0 && e->options.now() - start >= budget_ms);
 }
 
 int quern_media_look(struct quern_engine *e, uint64_t id, int budget_ms, const float **out, int *tokens, int *width)
 {
     struct medium *m = quern_sees(e) ? store_find(&e->sight->store, id) : NULL;
     if (!m) return fail(&e->error, ERR_PARAM, "media", 0, "No image of this identity is held.");
-    if (e->step.running && !m->whole) return fail(&e->error, ERR_BUSY, "step", 0, "Images are looked at between steps.");
+    if (e->step.running && !m->whole)
+        return fail(&e->error, ERR_BUSY, "step", 0, "Images are looked at between steps.");
     int status = engine_check(e);
     if (status) return status;
     double start = e->options.now();

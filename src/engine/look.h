@@ -2,10 +2,11 @@
  *
  * Whose image the encoder looks at, and when.
  *
- * An image is encoded once a reader stands before its rows; what is known of a conversation is never looked at. Encoding goes on in parts between
- * steps: beside writers it takes half of what reading may take, and reading the other half, so that a writer's gap stays what it was; without
- * them it takes turns with the steps of others. One image is looked at at a time, the first in the order of turns, to its end, unless nobody
- * wants it any more. Where the store has no room, the later reader waits, and never the first.
+ * An image is encoded once a reader stands before its rows; what is known of a conversation is never looked at.
+ * Encoding goes on in parts between steps: beside writers it takes half of what reading may take, and reading the other
+ * half, so that a writer's gap stays what it was; without them it takes turns with the steps of others. One image is
+ * looked at at a time, the first in the order of turns, to its end, unless nobody wants it any more. Where the store
+ * has no room, the later reader waits, and never the first.
  */
 #ifndef QUERN_LOOK_H
 #define QUERN_LOOK_H

@@ -67,7 +67,8 @@ static uint64_t splitmix64(uint64_t x)
     return z ^ z >> 31;
 }
 
-static struct medium *new_medium(struct media_store *s, uint64_t id, uint64_t content, uint32_t scope, const struct image_grid *grid)
+static struct medium *new_medium(struct media_store *s, uint64_t id, uint64_t content, uint32_t scope,
+                                 const struct image_grid *grid)
 {
     struct medium *m = mem_alloc(s->mem, sizeof *m);
     if (!m) return NULL;
@@ -76,7 +77,8 @@ static struct medium *new_medium(struct media_store *s, uint64_t id, uint64_t co
     return m;
 }
 
-struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint32_t scope)
+struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0,
+                         const uint8_t *frame1, uint32_t scope)
 {
     uint64_t content = image_id(grid, (const uint8_t *const[]){frame0, frame1 ? frame1 : frame0});
     uint64_t id = scope ? splitmix64(content ^ splitmix64(scope)) : content;
@@ -104,7 +106,10 @@ void store_let_go(struct media_store *s, struct medium *m)
 
 /* --- the pool ------------------------------------------------------------------------------------------------ */
 
-static uint64_t size_of(const struct media_store *s, const struct medium *m) { return (uint64_t)medium_tokens(m) * (uint64_t)s->width; }
+static uint64_t size_of(const struct media_store *s, const struct medium *m)
+{
+    return (uint64_t)medium_tokens(m) * (uint64_t)s->width;
+}
 
 static uint64_t filled(const struct media_store *s)
 {
@@ -124,12 +129,13 @@ static void give_up(struct media_store *s, struct medium *m)
 static uint64_t held_by(const struct media_store *s, uint32_t scope)
 {
     uint64_t sum = 0;
-    for (const struct medium *m = s->first; m; m = m->next) sum += m->result && !m->kept && m->scope == scope ? size_of(s, m) : 0;
+    for (const struct medium *m = s->first; m; m = m->next)
+        sum += m->result && !m->kept && m->scope == scope ? size_of(s, m) : 0;
     return sum;
 }
 
-/* Of those that may go, where `wants` is to have a place, the one that the scope with the most wanted longest ago: whoever shows much does not push
- * out what others have shown. */
+/* Of those that may go, where `wants` is to have a place, the one that the scope with the most wanted longest ago:
+ * whoever shows much does not push out what others have shown. */
 static struct medium *oldest(const struct media_store *s, const struct medium *wants)
 {
     struct medium *found = NULL;
@@ -184,7 +190,10 @@ uint64_t media_row(uint64_t content, int i) { return (uint64_t)1 << 63 | splitmi
 
 /* Behind it: its last row, and the position of the next one. */
 static int end_of(const struct placed *p) { return p->first + medium_tokens(p->medium); }
-static int32_t position_behind(const struct placed *p) { return p->position + max_int(p->medium->grid.rows, p->medium->grid.cols); }
+static int32_t position_behind(const struct placed *p)
+{
+    return p->position + max_int(p->medium->grid.rows, p->medium->grid.cols);
+}
 
 int media_place(const int32_t *ids, int n, const int32_t pads[2], struct placed *out, int n_media, int *bad)
 {

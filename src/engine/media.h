@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Media by their identity: pixels while somebody holds them, what the encoder has made of them while there is room, and where they stand in a
- * conversation.
+ * Media by their identity: pixels while somebody holds them, what the encoder has made of them while there is room, and
+ * where they stand in a conversation.
  *
- * All results lie in one pool, taken when the model is loaded, so that encoding cannot fail. What is wanted next goes behind what is there; where
- * that is too much, the scope with the most gives up what it wanted longest ago and the rest is moved together, which no step at hand may see:
- * results change their places only between steps.
+ * All results lie in one pool, taken when the model is loaded, so that encoding cannot fail. What is wanted next goes
+ * behind what is there; where that is too much, the scope with the most gives up what it wanted longest ago and the
+ * rest is moved together, which no step at hand may see: results change their places only between steps.
  */
 #ifndef QUERN_MEDIA_STORE_H
 #define QUERN_MEDIA_STORE_H
@@ -76,25 +76,28 @@ void store_close(struct media_store *s);
 
 /* NULL: it is not held. */
 struct medium *store_find(const struct media_store *s, uint64_t id);
-/* Copies frames [height, width, 3] (frame1 NULL: an image) unless it is held already; and holds it for the caller. The same image is another medium
- * to another scope. NULL when memory is short. */
-struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint32_t scope);
+/* Copies frames [height, width, 3] (frame1 NULL: an image) unless it is held already; and holds it for the caller. The
+ * same image is another medium to another scope. NULL when memory is short. */
+struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0,
+                         const uint8_t *frame1, uint32_t scope);
 void store_hold(struct medium *m);
 void store_let_go(struct media_store *s, struct medium *m);
-/* A place for its result, which nothing that is `kept` gives way to; m->result NULL when there is none. Results may move. */
+/* A place for its result, which nothing that is `kept` gives way to; m->result NULL when there is none. Results may
+ * move. */
 void store_place(struct media_store *s, struct medium *m);
 /* What was being made of it is worth nothing. */
 void store_abandon(struct media_store *s, struct medium *m);
 
-/* Finds media [n_media] at the runs of pads in ids [n]: out [n_media], but for the media themselves, whose grids count. OK, or ERR_PARAM where a
- * run does not suit its medium: *bad is its row, or n where media are left over. */
+/* Finds media [n_media] at the runs of pads in ids [n]: out [n_media], but for the media themselves, whose grids count.
+ * OK, or ERR_PARAM where a run does not suit its medium: *bad is its row, or n where media are left over. */
 int media_place(const int32_t *ids, int n, const int32_t pads[2], struct placed *out, int n_media, int *bad);
 /* The id of a row in the cache: of visual token i. */
 uint64_t media_row(uint64_t content, int i);
-/* What row `at` of a conversation is: its three positions, and the medium's token whose result it takes: -1, and *in NULL, where it is text. */
+/* What row `at` of a conversation is: its three positions, and the medium's token whose result it takes: -1, and *in
+ * NULL, where it is text. */
 int media_at(const struct placed *media, int n_media, int at, int32_t position[3], const struct medium **in);
-/* Rows of a conversation that can be computed by now: up to the first medium behind row `from` that has no whole result, where that is *awaited;
- * else `most` and NULL. */
+/* Rows of a conversation that can be computed by now: up to the first medium behind row `from` that has no whole
+ * result, where that is *awaited; else `most` and NULL. */
 int media_ready(const struct placed *media, int n_media, int from, int most, struct medium **awaited);
 
 #endif

@@ -28,13 +28,17 @@ static uint64_t plus(uint64_t a, uint64_t b)
 static uint64_t limit_of(const struct quern_engine *e)
 {
     if (e->options.inspect && !e->options.memory_limit) return UINT32_MAX;
-    return e->options.memory_limit ? e->options.memory_limit : ADDR_MAX < UINT64_MAX ? (uint64_t)ADDR_MAX : UINT64_MAX - 1;
+    return e->options.memory_limit ? e->options.memory_limit
+           : ADDR_MAX < UINT64_MAX ? (uint64_t)ADDR_MAX
+                                   : UINT64_MAX - 1;
 }
 
-/* Of the conversations that the pool has room for each reads one slot and writes another. The same for every context that is tried. */
+/* Of the conversations that the pool has room for each reads one slot and writes another. The same for every context
+ * that is tried. */
 static int slots_of(const struct quern_engine *e)
 {
-    return 2 * min_int(e->options.parallel, max_int(e->options.kv_positions / max_int(e->plan.wanted, 1), 1)) + e->snapshots;
+    return 2 * min_int(e->options.parallel, max_int(e->options.kv_positions / max_int(e->plan.wanted, 1), 1)) +
+           e->snapshots;
 }
 
 /* Of a pool of so many positions; two pages more are for copies. */
@@ -43,7 +47,10 @@ static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv k
     return model_cache(e->model, positions / KV_PAGE + 2, slots_of(e), (enum kv_type)kv);
 }
 
-uint64_t plan_model_values(const struct quern_engine *e) { return model_values(e->model, e->step.max_rows, e->step.max_out); }
+uint64_t plan_model_values(const struct quern_engine *e)
+{
+    return model_values(e->model, e->step.max_rows, e->step.max_out);
+}
 
 struct reserve plan_reserve(const struct quern_engine *e, struct cache_shape shape)
 {
@@ -54,14 +61,18 @@ struct reserve plan_reserve(const struct quern_engine *e, struct cache_shape sha
                             .values = plus(plan_model_values(e), sight_values(e))};
 }
 
-int plan_kv_positions(const struct quern_engine *e, int context_size) { return max_int(e->options.kv_positions, context_size); }
+int plan_kv_positions(const struct quern_engine *e, int context_size)
+{
+    return max_int(e->options.kv_positions, context_size);
+}
 
 struct cache_shape plan_shape(const struct quern_engine *e, int context_size)
 {
     return shape_of(e, e->options.kv, plan_kv_positions(e, context_size));
 }
 
-/* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to be alike. */
+/* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to
+ * be alike. */
 static double growth(const struct quern_engine *e)
 {
     const struct checkpoint *ck = e->intake.file;
@@ -90,8 +101,8 @@ static uint64_t weight_bytes(const struct quern_engine *e)
     return plus(here, rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
 }
 
-/* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for what a
- * conversation takes afterwards. */
+/* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for
+ * what a conversation takes afterwards. */
 static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size, int kv_positions)
 {
     const struct step *s = &e->step;
@@ -100,7 +111,8 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     struct cache_shape shape = shape_of(e, kv, kv_positions);
     const struct reserve reserve = plan_reserve(e, shape);
     struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &reserve);
-    struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, reserved.states), .context_size = context_size};
+    struct quern_plan p = {
+        .weights = weight_bytes(e), .cache = plus(reserved.pages, reserved.states), .context_size = context_size};
     uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
     uint64_t freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
     if (e->sight && e->sight->begun) freed = plus(freed, ck_held(&e->sight->ck));
@@ -159,19 +171,25 @@ static int refuse_weights(const struct quern_engine *e, struct error *err)
     const struct quern_plan *p = &e->plan;
     int context = min_int(CONTEXT_LEAST, p->wanted);
     struct quern_plan least = measure(e, e->options.kv, context, context);
-    double room = (double)p->limit - (double)(least.total - least.weights), file = room / growth(e) + (double)e->intake.ck.header_size;
-    struct size_text total = size_text((double)p->total), weights = size_text((double)p->weights), limit = size_text((double)p->limit);
+    double room = (double)p->limit - (double)(least.total - least.weights),
+           file = room / growth(e) + (double)e->intake.ck.header_size;
+    struct size_text total = size_text((double)p->total), weights = size_text((double)p->weights),
+                     limit = size_text((double)p->limit);
     if (room <= 0)
-        return fail(err, ERR_MEM_PLAN, "weights", 0, "The model needs %s, but %s can be used here, too little for any model of its dimensions.",
+        return fail(err, ERR_MEM_PLAN, "weights", 0,
+                    "The model needs %s, but %s can be used here, too little for any model of its dimensions.",
                     total.text, limit.text);
     if (rest_size(e))
-        return fail(err, ERR_MEM_PLAN, "weights", 0,
-                    "The model needs %s, %s of them for weights, but %s can be used here; files of %s in all would fit.", total.text, weights.text,
-                    limit.text, size_text(file).text);
-    return fail(err, ERR_MEM_PLAN, "weights", 0,
-                "The model needs %s, %s of them for weights, but %s can be used here; a file of %s would fit, with %.1f instead of %.1f bits per "
-                "weight.", total.text, weights.text, limit.text, size_text(file).text, bits_per_weight(e, room),
-                bits_per_weight(e, (double)p->weights));
+        return fail(
+            err, ERR_MEM_PLAN, "weights", 0,
+            "The model needs %s, %s of them for weights, but %s can be used here; files of %s in all would fit.",
+            total.text, weights.text, limit.text, size_text(file).text);
+    return fail(
+        err, ERR_MEM_PLAN, "weights", 0,
+        "The model needs %s, %s of them for weights, but %s can be used here; a file of %s would fit, with %.1f instead of %.1f bits per "
+        "weight.",
+        total.text, weights.text, limit.text, size_text(file).text, bits_per_weight(e, room),
+        bits_per_weight(e, (double)p->weights));
 }
 
 /* The largest pool that fits beside a context, no smaller than that; 0: none. */
@@ -192,16 +210,18 @@ static int refuse(const struct quern_engine *e, struct error *err)
     struct size_text total = size_text((double)p->total), limit = size_text((double)p->limit);
     int kv_positions = largest_cache(e, p->context_size);
     if (kv_positions > 0)
-        return fail(err, ERR_MEM_PLAN, "cache", 0,
-                    "The model needs %s with a cache of %d positions, but %s can be used here; kvPositions of %d would fit.", total.text,
-                    e->options.kv_positions, limit.text, kv_positions);
+        return fail(
+            err, ERR_MEM_PLAN, "cache", 0,
+            "The model needs %s with a cache of %d positions, but %s can be used here; kvPositions of %d would fit.",
+            total.text, e->options.kv_positions, limit.text, kv_positions);
     if (p->largest == 0) return refuse_weights(e, err);
-    return fail(err, ERR_MEM_PLAN, "context", 0,
-                "The model needs %s with a context of %d tokens, but %s can be used here; a contextSize of %d would fit.", total.text,
-                p->context_size, limit.text, p->largest);
+    return fail(
+        err, ERR_MEM_PLAN, "context", 0,
+        "The model needs %s with a context of %d tokens, but %s can be used here; a contextSize of %d would fit.",
+        total.text, p->context_size, limit.text, p->largest);
 }
 
-/* --- the choice ---------------------------------------------------------------------------------------------------- */
+/* --- the choice ------------------------------------------------------------------------------------------------ */
 
 void plan_settle(struct quern_engine *e, int context_size)
 {
@@ -285,7 +305,8 @@ int plan_make(struct quern_engine *e, struct error *err)
     e->plan.limit = limit_of(e);
     e->plan.wanted = min_int(asked > 0 ? asked : CONTEXT_DEFAULT, most);
     bool granted = choose_context(e, most);
-    for (enum quern_quantize q = QUERN_TO_Q8; !granted && !e->taken && e->options.quantize == QUERN_AUTO && q <= QUERN_TO_Q4; q++) {
+    for (enum quern_quantize q = QUERN_TO_Q8;
+         !granted && !e->taken && e->options.quantize == QUERN_AUTO && q <= QUERN_TO_Q4; q++) {
         set_types(e, q, q);
         granted = choose_context(e, most);
     }

@@ -2,8 +2,8 @@
  *
  * Replies: the rows of a step are sampled side by side, what was sampled is pushed, and the owner is told by events.
  *
- * An array of events, not a ring: who writes and who reads are one thread, between two steps. Threads change nothing but time, since the draw
- * belongs to the sampler, and each row is one thread's.
+ * An array of events, not a ring: who writes and who reads are one thread, between two steps. Threads change nothing
+ * but time, since the draw belongs to the sampler, and each row is one thread's.
  */
 #include "engine/reply.h"
 
@@ -16,8 +16,8 @@ enum { CONTROL = 3 }; /* type of a token that only steers */
 
 static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
 
-/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. One more
- * of each that an image is encoded for, during which a plan may be made more than once. */
+/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step.
+ * One more of each that an image is encoded for, during which a plan may be made more than once. */
 static int events_most(const struct quern_engine *e) { return (e->sight ? 8 : 6) * e->options.parallel; }
 
 /* In a step each reply tells no more than its longest token and what it held before, its end included. */
@@ -41,8 +41,9 @@ static uint64_t scratch_bytes(const struct quern_engine *e) { return take_scratc
 uint64_t replies_cost(const struct quern_engine *e)
 {
     uint64_t n = (uint64_t)scratch_count(e), parallel = (uint64_t)e->options.parallel;
-    return mem_cost(scratch_bytes(e)) + mem_cost(n * sizeof *e->picking.scratch) + mem_cost(parallel * sizeof *e->picking.who) +
-           mem_cost((uint64_t)events_most(e) * sizeof *e->events) + mem_cost(told_most(e));
+    return mem_cost(scratch_bytes(e)) + mem_cost(n * sizeof *e->picking.scratch) +
+           mem_cost(parallel * sizeof *e->picking.who) + mem_cost((uint64_t)events_most(e) * sizeof *e->events) +
+           mem_cost(told_most(e));
 }
 
 int replies_reserve(struct quern_engine *e)
@@ -86,7 +87,10 @@ const struct quern_event *quern_events(const struct quern_engine *e, int *n)
 
 const uint8_t *quern_event_text(const struct quern_engine *e) { return e->told; }
 
-void quern_facts(const struct quern_engine *e, struct sched_facts *out) { *out = e->sched ? sched_facts(e->sched) : (struct sched_facts){0}; }
+void quern_facts(const struct quern_engine *e, struct sched_facts *out)
+{
+    *out = e->sched ? sched_facts(e->sched) : (struct sched_facts){0};
+}
 
 int replies_ready(const struct sched_seq *turn)
 {
@@ -98,7 +102,8 @@ int replies_ready(const struct sched_seq *turn)
 /* Whoever waits by itself does not wait for the others. */
 static bool is_late(const struct quern_sequence *s)
 {
-    return s->listed && !s->turn.held && !s->waits && s->turn.priority > 0 && s->e->options.now() - s->since > BACKGROUND_MS;
+    return s->listed && !s->turn.held && !s->waits && s->turn.priority > 0 &&
+           s->e->options.now() - s->since > BACKGROUND_MS;
 }
 
 void replies_hurry(struct quern_engine *e)
@@ -150,7 +155,8 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
         return fail(&e->error, ERR_BUSY, "held", 0, "A reply begins once, after its tokens have been set and held.");
     if (room == 0) return sequence_fail_context(e, s->turn.n + 1);
     if (r->n_silent < 0 || r->n_silent > QUERN_SILENT_MOST || (r->n_silent && !r->silent))
-        return fail(&e->error, ERR_PARAM, "silent", 0, "At most %d tokens of a reply can be silent.", QUERN_SILENT_MOST);
+        return fail(&e->error, ERR_PARAM, "silent", 0, "At most %d tokens of a reply can be silent.",
+                    QUERN_SILENT_MOST);
     int status = quern_sample_begin(s, &r->sampling);
     if (status) return status;
     s->n_silent = r->n_silent;
@@ -180,7 +186,8 @@ int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags)
     s->waits = flags & QUERN_WAITS;
     if (s->waits) return OK;
     if (bits && !s->allowed && !(s->allowed = mem_alloc_raw(&s->e->mem, bytes)))
-        return fail(&s->e->error, ERR_MEM_LOAD, "allowed", 0, "There is not enough memory to limit what a reply may say.");
+        return fail(&s->e->error, ERR_MEM_LOAD, "allowed", 0,
+                    "There is not enough memory to limit what a reply may say.");
     if (bits) memcpy(s->allowed, bits, bytes);
     s->limited = bits != NULL;
     sampler_spare(s->sampler, flags & QUERN_LENIENT);
@@ -190,7 +197,8 @@ int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags)
 static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, int status)
 {
     struct quern_engine *e = s->e;
-    struct quern_event event = {.type = QUERN_END, .end = (int32_t)why, .token = token, .status = status, .text = e->n_told};
+    struct quern_event event = {
+        .type = QUERN_END, .end = (int32_t)why, .token = token, .status = status, .text = e->n_told};
     if (why != QUERN_ERROR) event.size = (int32_t)tok_stream_end(&s->stream, e->told + e->n_told);
     e->n_told += event.size;
     tell(s, event);
@@ -222,7 +230,8 @@ static void tell_token(struct quern_sequence *s, int32_t id)
 {
     struct quern_engine *e = s->e;
     struct quern_event event = {.type = QUERN_TOKEN, .token = id, .kind = quern_token_type(e, id), .text = e->n_told};
-    if (is_text(s, id, event.kind)) event.size = (int32_t)tok_stream_push(&s->stream, quern_token(e, id), e->told + e->n_told);
+    if (is_text(s, id, event.kind))
+        event.size = (int32_t)tok_stream_push(&s->stream, quern_token(e, id), e->told + e->n_told);
     e->n_told += event.size;
     tell(s, event);
 }

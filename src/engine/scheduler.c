@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan in four passes: who is admitted, who writes, who reads, and then the takes. Only the last one is final, so that whoever is let go for an
- * elder's page simply has no rows any more.
+ * A plan in four passes: who is admitted, who writes, who reads, and then the takes. Only the last one is final, so
+ * that whoever is let go for an elder's page simply has no rows any more.
  *
- * A sequence that leaves while a plan uses its pages changes page tables with a spare one; as there are as many spares as places in a plan,
- * leaving never fails and nothing is allocated after sched_new().
+ * A sequence that leaves while a plan uses its pages changes page tables with a spare one; as there are as many spares
+ * as places in a plan, leaving never fails and nothing is allocated after sched_new().
  */
 #include "engine/scheduler.h"
 
@@ -46,8 +46,8 @@ struct sched {
 uint64_t sched_cost(const struct sched_limits *l)
 {
     uint64_t n = (uint64_t)l->parallel, pages = ((uint64_t)l->length + KV_PAGE - 1) / KV_PAGE;
-    return mem_cost(sizeof(struct sched)) + mem_cost(n * sizeof(struct sched_take)) + mem_cost(n * sizeof(struct left)) +
-           n * mem_cost(pages * sizeof(int32_t));
+    return mem_cost(sizeof(struct sched)) + mem_cost(n * sizeof(struct sched_take)) +
+           mem_cost(n * sizeof(struct left)) + n * mem_cost(pages * sizeof(int32_t));
 }
 
 struct sched *sched_new(struct mem *m, struct kv_cache *kv, const struct sched_limits *l)
@@ -190,7 +190,8 @@ static void let_go(struct sched *q, struct sched_seq *s)
     if (s->state != SCHED_IDLE) s->state = SCHED_WAITING;
 }
 
-/* The last in the order that is admitted: the first of all only when it is alone, and then the pool has enough for it. */
+/* The last in the order that is admitted: the first of all only when it is alone, and then the pool has enough for it.
+ */
 static struct sched_seq *last_admitted(const struct sched *q)
 {
     struct sched_seq *last = NULL;
@@ -208,8 +209,8 @@ static struct sched_seq *victim(const struct sched *q)
     return idle ? idle : last_admitted(q);
 }
 
-/* Reserves n more positions for s in this plan, or as many as pages are there for; somebody is let go where it would have none, or no slot. Returns
- * how many it has in the plan: 0 when it was let go itself. */
+/* Reserves n more positions for s in this plan, or as many as pages are there for; somebody is let go where it would
+ * have none, or no slot. Returns how many it has in the plan: 0 when it was let go itself. */
 static int grant(struct sched *q, struct sched_seq *s, int n)
 {
     for (;;) {
@@ -222,7 +223,7 @@ static int grant(struct sched *q, struct sched_seq *s, int n)
     }
 }
 
-/* --- who is admitted ----------------------------------------------------------------------------------------------- */
+/* --- who is admitted ------------------------------------------------------------------------------------------- */
 
 /* What s wants, by what its owner has appended and the last plan has computed. */
 static void renew(struct sched_seq *s)
@@ -239,7 +240,8 @@ static void renew(struct sched_seq *s)
 static bool same_page(const struct sched_seq *a, const struct sched_seq *b, int page)
 {
     size_t at = (size_t)page * KV_PAGE;
-    return (page + 1) * KV_PAGE <= min_int(a->kv.length, b->n) && memcmp(a->ids + at, b->ids + at, KV_PAGE * sizeof *a->ids) == 0;
+    return (page + 1) * KV_PAGE <= min_int(a->kv.length, b->n) &&
+           memcmp(a->ids + at, b->ids + at, KV_PAGE * sizeof *a->ids) == 0;
 }
 
 /* Pages that there are for s once o has gone: those that nobody else has, and s does not know. */
@@ -251,8 +253,9 @@ static int gained(const struct sched *q, const struct sched_seq *o, const struct
     return n;
 }
 
-/* Whether there is a place, and pages for s and for all that others have been promised; those of a lower rank than `lowest` may be let go for it.
- * Idle ones are not counted upon, though they go first: a conversation that is being kept would be cut short, and soon is no more. */
+/* Whether there is a place, and pages for s and for all that others have been promised; those of a lower rank than
+ * `lowest` may be let go for it. Idle ones are not counted upon, though they go first: a conversation that is being
+ * kept would be cut short, and soon is no more. */
 static bool fits(const struct sched *q, const struct sched_seq *s, int lowest)
 {
     int unused = 0, known = s->kv.n_pages, pages = kv_pages_unused(q->kv), places = q->places;
@@ -292,7 +295,8 @@ static void admit(struct sched *q, struct sched_seq *s)
     renew(s); /* it may go on writing at once */
 }
 
-/* In order; one that does not fit is overtaken a few times. The first of all is admitted though it may not fit: others make room when it asks. */
+/* In order; one that does not fit is overtaken a few times. The first of all is admitted though it may not fit: others
+ * make room when it asks. */
 static void admit_all(struct sched *q)
 {
     struct sched_seq *first = first_of_all(q);
@@ -302,15 +306,17 @@ static void admit_all(struct sched *q)
     }
     for (struct sched_seq *s = first; s && may_overtake(q, s); s = s->next) {
         if (s->state != SCHED_WAITING) continue;
-        if (running(q) >= q->places && last_admitted(q)->priority <= s->priority) break; /* no place, for those after it neither */
+        /* no place, for those after it neither */
+        if (running(q) >= q->places && last_admitted(q)->priority <= s->priority) break;
         while (!fits(q, s, LOWEST) && background_goes(q, s)) {}
         if (fits(q, s, LOWEST)) admit(q, s);
     }
-    for (struct sched_seq *s = q->first; s; s = s->next) /* what they were given while they were held stays remembered */
+    /* what they were given while they were held stays remembered */
+    for (struct sched_seq *s = q->first; s; s = s->next)
         if (s->state == SCHED_WAITING) kv_clear(&s->kv);
 }
 
-/* --- how much is read beside writers --------------------------------------------------------------------------------- */
+/* --- how much is read beside writers --------------------------------------------------------------------------- */
 
 /* ms of a step with 1 << i rows; where there was none, scaled from the nearest size that there was. */
 static double size_ms(const struct sched *q, int i)
@@ -331,7 +337,8 @@ static double predicted(const struct sched *q, int rows)
     return low + (high - low) * (rows - (1 << i)) / (1 << i);
 }
 
-/* The size nearest to `rows` follows by a quarter of what the prediction was wrong by, the first time by all; a machine that slept counts little. */
+/* The size nearest to `rows` follows by a quarter of what the prediction was wrong by, the first time by all; a machine
+ * that slept counts little. */
 static void learn(struct sched *q, int rows, double ms)
 {
     int i = 0;
@@ -372,7 +379,7 @@ static int rows_to_read(const struct sched *q, int writers, int most)
     return rows;
 }
 
-/* --- who gets rows ----------------------------------------------------------------------------------------------------- */
+/* --- who gets rows --------------------------------------------------------------------------------------------- */
 
 /* Outputs that the first n pending rows need. */
 static int outs_of(const struct sched_seq *s, int n)
@@ -426,7 +433,8 @@ static int last_mark(const struct sched_seq *s, int most)
     return i ? s->marks[i - 1] : 0;
 }
 
-/* Where b could go on if it waited for a, which has the first n ids in common with it: at a mark of a, unless b finds as much now. */
+/* Where b could go on if it waited for a, which has the first n ids in common with it: at a mark of a, unless b finds
+ * as much now. */
 static int worth(const struct sched_seq *a, const struct sched_seq *b, int n)
 {
     int mark = last_mark(a, n);
@@ -452,8 +460,8 @@ static void found(struct sched_seq *s)
     s->reached = s->kv.length;
 }
 
-/* A reader takes what has become known meanwhile, and steps aside while an earlier one reads on for it. A part of a page it takes only when there is
- * nobody left to follow: that is a copy, after which it goes alone. */
+/* A reader takes what has become known meanwhile, and steps aside while an earlier one reads on for it. A part of a
+ * page it takes only when there is nobody left to follow: that is a copy, after which it goes alone. */
 static void catch_up(struct sched *q, struct sched_seq *b)
 {
     int before = b->kv.length;
@@ -485,7 +493,8 @@ static void read_rows(struct sched *q, int most)
     }
     if (!elder) return;
     int end = q->rows + rows_to_read(q, q->rows, most);
-    give_some(q, elder, (end - q->rows + 1) / 2, (outs_free(q) + 1) / 2); /* one that is scored wants an output for each row */
+    /* one that is scored wants an output for each row */
+    give_some(q, elder, (end - q->rows + 1) / 2, (outs_free(q) + 1) / 2);
     if (reads(q, shortest)) give(q, shortest, end - q->rows);
     for (struct sched_seq *s = q->first; s; s = s->next)
         if (reads(q, s)) give(q, s, end - q->rows);
@@ -502,7 +511,8 @@ static void take(struct sched *q, struct sched_seq *s)
     const struct kv_seq *kv = &s->kv;
     struct sched_take *t = &q->takes[q->n_takes++];
     mark(s);
-    *t = (struct sched_take){.seq = s, .pages = kv->pages, .first = kv->length, .rows = s->rows, .outs = s->outs, .n_runs = 1};
+    *t = (struct sched_take){
+        .seq = s, .pages = kv->pages, .first = kv->length, .rows = s->rows, .outs = s->outs, .n_runs = 1};
     t->runs[0] = (struct state_run){q->rows, s->rows, kv->slot, kv->next};
     if (kv->mid >= 0) {
         int n = kv->mid_at - t->first;
@@ -513,7 +523,7 @@ static void take(struct sched *q, struct sched_seq *s)
     q->rows += s->rows;
 }
 
-/* --- a plan ---------------------------------------------------------------------------------------------------------------- */
+/* --- a plan ---------------------------------------------------------------------------------------------------- */
 
 const struct sched_take *sched_plan(struct sched *q, int rows, int *n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sequences: what they hold, when they take turns, and what is made of them. Steps compute them (step.c); the owner samples, or the engine
- * does (reply.c). A sequence may leave a step at any layer (set anew, or freed): the scheduler keeps what the step still writes to.
+ * Sequences: what they hold, when they take turns, and what is made of them. Steps compute them (step.c); the owner
+ * samples, or the engine does (reply.c). A sequence may leave a step at any layer (set anew, or freed): the scheduler
+ * keeps what the step still writes to.
  */
 #include "engine/sequence.h"
 
@@ -30,33 +31,43 @@ static void drop_media(struct quern_engine *e, struct placed *media, int n)
 
 static int fail_pads(struct quern_engine *e, int row, int n)
 {
-    if (row == n) return fail(&e->error, ERR_PARAM, "media", 0, "There are more images than places for them in the text.");
-    return fail(&e->error, ERR_PARAM, "media", 0, "The places for images in the text do not suit the images (token %d).", row);
+    if (row == n)
+        return fail(&e->error, ERR_PARAM, "media", 0, "There are more images than places for them in the text.");
+    return fail(&e->error, ERR_PARAM, "media", 0,
+                "The places for images in the text do not suit the images (token %d).", row);
 }
 
-/* Holds them where they stand among ids: *out [n_media], or NULL for none. Without any, pads are tokens like others where the model sees nothing. */
-static int take_media(struct quern_engine *e, const int32_t *ids, int n, const uint64_t *media, int n_media, struct placed **out)
+/* Holds them where they stand among ids: *out [n_media], or NULL for none. Without any, pads are tokens like others
+ * where the model sees nothing. */
+static int take_media(struct quern_engine *e, const int32_t *ids, int n, const uint64_t *media, int n_media,
+                      struct placed **out)
 {
     int bad, found = 0;
     *out = NULL;
     if (!quern_sees(e) && n_media == 0) return OK;
-    if (!quern_sees(e)) return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no vision: load it with its projector (`vision`).");
+    if (!quern_sees(e))
+        return fail(&e->error, ERR_PARAM, "vision", 0,
+                    "This model has no vision: load it with its projector (`vision`).");
     struct placed *placed = n_media > 0 ? mem_array(&e->mem, (uint64_t)n_media, sizeof *placed) : NULL;
-    if (n_media > 0 && !placed) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for %d images.", n_media);
-    while (found < n_media && (placed[found].medium = store_find(&e->sight->store, media[found]))) store_hold(placed[found++].medium);
+    if (n_media > 0 && !placed)
+        return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for %d images.", n_media);
+    while (found < n_media && (placed[found].medium = store_find(&e->sight->store, media[found])))
+        store_hold(placed[found++].medium);
     if (found == n_media && media_place(ids, n, e->pads, placed, n_media, &bad) == OK) {
         *out = placed;
         return OK;
     }
     drop_media(e, placed, found);
-    return found < n_media ? fail(&e->error, ERR_PARAM, "media", 0, "Picture %d of %d is not held.", found + 1, n_media) : fail_pads(e, bad, n);
+    return found < n_media ? fail(&e->error, ERR_PARAM, "media", 0, "Picture %d of %d is not held.", found + 1, n_media)
+                           : fail_pads(e, bad, n);
 }
 
 /* The ids by which the cache knows the rows, once the tokens are there. */
 static void set_rows(struct quern_sequence *s)
 {
     for (int i = 0; i < s->n_media; i++)
-        for (int j = 0; j < medium_tokens(s->media[i].medium); j++) s->ids[s->media[i].first + j] = media_row(s->media[i].medium->content, j);
+        for (int j = 0; j < medium_tokens(s->media[i].medium); j++)
+            s->ids[s->media[i].first + j] = media_row(s->media[i].medium->content, j);
 }
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
@@ -116,8 +127,8 @@ int sequence_enter(struct quern_sequence *s)
     int status = sched_add(e->sched, &s->turn);
     s->turn.held = status && held;
     if (status)
-        return fail(&e->error, status, "waiting", 0, "%d others wait for their turn already; ask again when one of them has ended.",
-                    e->options.waiting);
+        return fail(&e->error, status, "waiting", 0,
+                    "%d others wait for their turn already; ask again when one of them has ended.", e->options.waiting);
     s->listed = true;
     s->since = e->options.now();
     return OK;
@@ -150,13 +161,16 @@ void sequence_leave(struct quern_sequence *s)
 static int check_id(struct quern_engine *e, int64_t id)
 {
     if (id >= 0 && id < e->model->config.vocab_size) return OK;
-    return fail(&e->error, ERR_PARAM, "token", 0, "The token id %lld is not in 0..%d.", (long long)id, e->model->config.vocab_size - 1);
+    return fail(&e->error, ERR_PARAM, "token", 0, "The token id %lld is not in 0..%d.", (long long)id,
+                e->model->config.vocab_size - 1);
 }
 
 int sequence_fail_context(struct quern_engine *e, int n)
 {
-    return fail(&e->error, ERR_CONTEXT, "context", 0,
-                "%d tokens do not fit into the context of %d; shorten the text or load the model with a larger contextSize.", n, e->context_size);
+    return fail(
+        &e->error, ERR_CONTEXT, "context", 0,
+        "%d tokens do not fit into the context of %d; shorten the text or load the model with a larger contextSize.", n,
+        e->context_size);
 }
 
 int sequence_reserve(struct quern_sequence *s, int n)
@@ -164,7 +178,9 @@ int sequence_reserve(struct quern_sequence *s, int n)
     struct quern_engine *e = s->e;
     if (n <= s->room) return OK;
     uint64_t *ids = mem_resize(&e->mem, s->ids, (uint64_t)n * sizeof *ids);
-    if (!ids) return fail(&e->error, ERR_MEM_LOAD, "tokens", 0, "There is not enough memory for a conversation of %d tokens.", n);
+    if (!ids)
+        return fail(&e->error, ERR_MEM_LOAD, "tokens", 0, "There is not enough memory for a conversation of %d tokens.",
+                    n);
     s->turn.ids = s->ids = ids;
     s->room = n;
     return OK;
@@ -177,11 +193,13 @@ int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum
 
 static int fail_headless(struct quern_engine *e)
 {
-    return fail(&e->error, ERR_UNSUPPORTED, "head", 0,
-                "This model has no output head, so it cannot write: its folder was saved to make vectors of texts; take the whole model.");
+    return fail(
+        &e->error, ERR_UNSUPPORTED, "head", 0,
+        "This model has no output head, so it cannot write: its folder was saved to make vectors of texts; take the whole model.");
 }
 
-int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n, const uint64_t *media, int n_media, enum quern_outputs outputs)
+int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n, const uint64_t *media, int n_media,
+                             enum quern_outputs outputs)
 {
     struct quern_engine *e = s->e;
     struct placed *placed;
@@ -202,7 +220,8 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     set_rows(s);
     s->turn.n = n;
     s->outputs = outputs;
-    s->turn.limit = sequence_hidden(s) ? n : e->context_size; /* pages are promised up to there, and nobody goes on from a hidden state */
+    /* pages are promised up to there, and nobody goes on from a hidden state */
+    s->turn.limit = sequence_hidden(s) ? n : e->context_size;
     s->turn.all = outputs == QUERN_ALL || outputs == QUERN_STATES;
     s->turn.priority = s->priority;
     s->turn.forgotten_first = s->priority > 0;
@@ -212,7 +231,8 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
-    return status || s->turn.all ? status : kv_known(e->kv, s->turn.kv.scope, s->ids, n - 1); /* the last token makes what is wanted */
+    /* the last token makes what is wanted */
+    return status || s->turn.all ? status : kv_known(e->kv, s->turn.kv.scope, s->ids, n - 1);
 }
 
 int quern_sequence_marks(struct quern_sequence *s, const int32_t *marks, int n)
@@ -220,7 +240,9 @@ int quern_sequence_marks(struct quern_sequence *s, const int32_t *marks, int n)
     struct quern_engine *e = s->e;
     bool good = n >= 0 && n <= SCHED_MARKS;
     for (int i = 0; i < n && good; i++) good = marks[i] > (i ? marks[i - 1] : 0) && marks[i] < s->turn.n;
-    if (!good) return fail(&e->error, ERR_PARAM, "marks", 0, "Marks are at most %d ascending places inside the tokens that were set.", SCHED_MARKS);
+    if (!good)
+        return fail(&e->error, ERR_PARAM, "marks", 0,
+                    "Marks are at most %d ascending places inside the tokens that were set.", SCHED_MARKS);
     if (n) memcpy(s->turn.marks, marks, (size_t)n * sizeof *marks);
     s->turn.n_marks = n;
     return OK;
@@ -231,7 +253,8 @@ int quern_sequence_push(struct quern_sequence *s, int32_t id)
     struct quern_engine *e = s->e;
     if (check_id(e, id)) return ERR_PARAM;
     if (s->replies || !s->listed || s->turn.held)
-        return fail(&e->error, ERR_BUSY, "driven", 0, "Tokens are pushed after a sequence has been set, and not into a reply.");
+        return fail(&e->error, ERR_BUSY, "driven", 0,
+                    "Tokens are pushed after a sequence has been set, and not into a reply.");
     if (s->turn.n == e->context_size) return sequence_fail_context(e, s->turn.n + 1);
     s->turn.limit = e->context_size;
     s->ids[s->turn.n++] = (uint64_t)id;
@@ -243,14 +266,18 @@ int quern_sequence_pending(const struct quern_sequence *s) { return s->turn.n - 
 
 /* --- what was made of it --------------------------------------------------------------------------------------- */
 
-bool sequence_hidden(const struct quern_sequence *s) { return s->outputs == QUERN_HIDDEN || s->outputs == QUERN_STATES; }
+bool sequence_hidden(const struct quern_sequence *s)
+{
+    return s->outputs == QUERN_HIDDEN || s->outputs == QUERN_STATES;
+}
 
 /* The rows that the last step made of it; NULL while they have not arrived, and where there are none of that kind. */
 static const float *made_by(const struct quern_sequence *s, bool hidden)
 {
     const struct model_config *c = &s->e->model->config;
     if (!s->made_rows || s->e->awaits == AWAITED_OUTPUTS || sequence_hidden(s) != hidden) return NULL;
-    return hidden ? s->e->hidden + (size_t)s->made_at * (size_t)c->dim : s->e->logits + (size_t)s->made_at * (size_t)c->vocab_size;
+    return hidden ? s->e->hidden + (size_t)s->made_at * (size_t)c->dim
+                  : s->e->logits + (size_t)s->made_at * (size_t)c->vocab_size;
 }
 
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows)
@@ -280,7 +307,7 @@ const float *sequence_logits(const struct quern_sequence *s)
     return logits ? logits + (size_t)(s->made_rows - 1) * (size_t)s->e->model->config.vocab_size : NULL;
 }
 
-/* --- sampling and text --------------------------------------------------------------------------------------------- */
+/* --- sampling and text ----------------------------------------------------------------------------------------- */
 
 static int begin_sampler(struct quern_sequence *s, const struct sampler_params *params)
 {
@@ -293,7 +320,8 @@ static int begin_sampler(struct quern_sequence *s, const struct sampler_params *
     return sampler_begin(s->sampler, params, recent, n, &s->e->error);
 }
 
-/* A row that stands for an image's part has no meaning as text: such a token is forbidden, whatever else is asked for. */
+/* A row that stands for an image's part has no meaning as text: such a token is forbidden, whatever else is asked for.
+ */
 static int begin_without_pads(struct quern_sequence *s, const struct sampler_params *params)
 {
     struct quern_engine *e = s->e;
@@ -311,7 +339,8 @@ static int begin_without_pads(struct quern_sequence *s, const struct sampler_par
 
 int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params)
 {
-    bool plain = !has_pads(s->e) || params->n_bias < 0 || (params->n_bias && !params->bias); /* what cannot be read is refused by the sampler */
+    /* what cannot be read is refused by the sampler */
+    bool plain = !has_pads(s->e) || params->n_bias < 0 || (params->n_bias && !params->bias);
     int status = plain ? begin_sampler(s, params) : begin_without_pads(s, params);
     s->stream = (struct tok_stream){0};
     return status;
@@ -319,8 +348,11 @@ int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *pa
 
 int sequence_picked(struct quern_engine *e, int picked)
 {
-    if (picked == ERR_EMPTY) return fail(&e->error, picked, "bias", 0, "No token may be sampled: all of them are forbidden.");
-    if (picked == ERR_NONFINITE) return fail(&e->error, picked, "logits", 0, "The model produced invalid numbers; the file is probably damaged.");
+    if (picked == ERR_EMPTY)
+        return fail(&e->error, picked, "bias", 0, "No token may be sampled: all of them are forbidden.");
+    if (picked == ERR_NONFINITE)
+        return fail(&e->error, picked, "logits", 0,
+                    "The model produced invalid numbers; the file is probably damaged.");
     return picked;
 }
 
@@ -330,13 +362,15 @@ int quern_sample_among(struct quern_sequence *s, const uint32_t *allowed)
 {
     struct quern_engine *e = s->e;
     const float *logits = sequence_logits(s);
-    if (e->awaits == AWAITED_OUTPUTS) return fail(&e->error, ERR_BUSY, "awaited", 0, "The logits have not arrived yet.");
+    if (e->awaits == AWAITED_OUTPUTS)
+        return fail(&e->error, ERR_BUSY, "awaited", 0, "The logits have not arrived yet.");
     if (!logits) return fail(&e->error, ERR_EMPTY, "logits", 0, "There are no logits to sample from.");
     return sequence_picked(e, sampler_pick(s->sampler, e->picking.scratch, logits, allowed));
 }
 
 struct bytes quern_stream(struct quern_sequence *s, int32_t id)
 {
-    size_t n = id < 0 ? tok_stream_end(&s->stream, s->text) : tok_stream_push(&s->stream, quern_token(s->e, id), s->text);
+    size_t n =
+        id < 0 ? tok_stream_end(&s->stream, s->text) : tok_stream_push(&s->stream, quern_token(s->e, id), s->text);
     return (struct bytes){s->text, n};
 }

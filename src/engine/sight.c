@@ -41,13 +41,13 @@ static int check_tokens(const struct quern_engine *e, struct error *err)
     const char *const *texts = e->model->architecture->marks->vision;
     for (size_t i = 0; i < VISION_MARKS; i++)
         if (tok_find_special(e->tok, (struct bytes){(const uint8_t *)texts[i], strlen(texts[i])}) < 0)
-            return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which images have no place in a text.",
-                        texts[i]);
+            return fail(err, ERR_INCONSISTENT, "vision-token", 0,
+                        "The vocabulary has no %s, without which images have no place in a text.", texts[i]);
     return OK;
 }
 
-/* Most pixels, and the patches of the largest image, which may have more: the sides of one that is enlarged are rounded up, and a strip is at least
- * a token high. */
+/* Most pixels, and the patches of the largest image, which may have more: the sides of one that is enlarged are rounded
+ * up, and a strip is at least a token high. */
 static void set_limits(struct quern_engine *e)
 {
     struct sight *s = e->sight;
@@ -57,7 +57,8 @@ static void set_limits(struct quern_engine *e)
     double image = o->max_pixels > 0 ? o->max_pixels : fmin(IMAGE_MOST, c->high);
     s->most[QUERN_IMAGE] = fmin(fmax(image, side * side), PIXELS_MOST);
     s->most[QUERN_VIDEO] = o->max_video_pixels > 0 ? o->max_video_pixels : c->video_high;
-    double most = s->most[QUERN_IMAGE], square = sqrt(most) + side, strip = side * (sqrt((double)ASPECT_MOST * most) + side);
+    double most = s->most[QUERN_IMAGE], square = sqrt(most) + side,
+           strip = side * (sqrt((double)ASPECT_MOST * most) + side);
     s->max_patches = (int)(fmax(square * square, strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
 }
 
@@ -72,7 +73,8 @@ static int open_encoder(struct quern_engine *e, const struct checkpoint *ck, str
 
 static int fail_blind(struct error *err)
 {
-    return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This model reads no images: load it without `vision`, or take a Qwen3-VL model.");
+    return fail(err, ERR_UNSUPPORTED, "no-vision", 0,
+                "This model reads no images: load it without `vision`, or take a Qwen3-VL model.");
 }
 
 int sight_open(struct quern_engine *e, struct error *err)
@@ -81,7 +83,8 @@ int sight_open(struct quern_engine *e, struct error *err)
     if (!folder && !file) return OK;
     if (!e->model->config.sees) return fail_blind(err);
     if (folder && file)
-        return fail(err, ERR_PARAM, "vision", 0, "The folder has a vision part of its own; load it without another projector, or leave that out.");
+        return fail(err, ERR_PARAM, "vision", 0,
+                    "The folder has a vision part of its own; load it without another projector, or leave that out.");
     int status = e->sight ? OK : new_sight(e, file, err);
     if (!status) status = check_tokens(e, err);
     return status || file ? status : open_encoder(e, &e->intake.ck, err);
@@ -126,7 +129,8 @@ int sight_ended(struct quern_engine *e, struct error *err)
     struct sight *s = e->sight;
     if (s->complete) return e->options.inspect ? OK : ck_data_ended(&s->ck, err);
     int status = ck_header_ended(&s->ck, err);
-    return status ? status : fail(err, ERR_UNSUPPORTED, "projector", 0, "The file that was given as `vision` is no projector.");
+    return status ? status
+                  : fail(err, ERR_UNSUPPORTED, "projector", 0, "The file that was given as `vision` is no projector.");
 }
 
 /* --- memory -------------------------------------------------------------------------------------------------- */
@@ -150,8 +154,8 @@ static int width_of(const struct vision_config *c) { return (1 + c->n_added) * c
 static uint64_t media_cost(const struct quern_engine *e, int patches, int width, int patch)
 {
     uint64_t pixels = (uint64_t)patches * (uint64_t)patch * (uint64_t)patch;
-    return mem_cost(store_floats(e, patches, width) * sizeof(float)) + mem_cost((uint64_t)e->step.max_rows * sizeof *e->sight->features) +
-           mem_cost(3 * pixels);
+    return mem_cost(store_floats(e, patches, width) * sizeof(float)) +
+           mem_cost((uint64_t)e->step.max_rows * sizeof *e->sight->features) + mem_cost(3 * pixels);
 }
 
 enum { PATCH_AWAITED = 16 }; /* pixels of a side */
@@ -167,7 +171,8 @@ uint64_t sight_values(const struct quern_engine *e)
     const struct sight *s = e->sight;
     if (!s) return 0;
     if (s->vision) return vision_values(s->vision, s->max_patches);
-    return sizeof(float) * (4 * (uint64_t)patches_awaited(e) * DIM_AWAITED + (uint64_t)ROWS_AWAITED * (2 * DIM_AWAITED + FFN_AWAITED));
+    return sizeof(float) *
+           (4 * (uint64_t)patches_awaited(e) * DIM_AWAITED + (uint64_t)ROWS_AWAITED * (2 * DIM_AWAITED + FFN_AWAITED));
 }
 
 static uint64_t awaited_cost(const struct quern_engine *e)
@@ -184,7 +189,10 @@ uint64_t sight_scratch(const struct quern_engine *e)
     return vision_reserve_cost(s->vision, s->max_patches) + media_cost(e, s->max_patches, width_of(c), c->patch);
 }
 
-int sight_rows(const struct quern_engine *e) { return quern_sees(e) ? vision_max_rows(e->sight->vision) : e->sight ? ROWS_AWAITED : 0; }
+int sight_rows(const struct quern_engine *e)
+{
+    return quern_sees(e) ? vision_max_rows(e->sight->vision) : e->sight ? ROWS_AWAITED : 0;
+}
 int sight_cols(const struct quern_engine *e)
 {
     return quern_sees(e) ? vision_max_cols(e->sight->vision) : e->sight ? DIM_AWAITED * IMAGE_MERGE * IMAGE_MERGE : 0;
@@ -213,7 +221,10 @@ void sight_free(struct quern_engine *e)
 
 /* --- images from outside ------------------------------------------------------------------------------------- */
 
-int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind) { return quern_sees(e) ? e->pads[kind] : -1; }
+int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind)
+{
+    return quern_sees(e) ? e->pads[kind] : -1;
+}
 
 static int check_sees(struct quern_engine *e)
 {
@@ -226,12 +237,13 @@ static int check_patches(struct quern_engine *e, const struct image_grid *g)
 {
     int64_t patches = (int64_t)g->rows * g->cols * IMAGE_MERGE * IMAGE_MERGE;
     if (patches <= e->sight->max_patches) return OK;
-    return fail(&e->error, ERR_SIZE, "pixels", 0, "An image of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width,
+    return fail(&e->error, ERR_SIZE, "pixels", 0,
+                "An image of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width,
                 g->height);
 }
 
-int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, int height, int frames, double low, double high,
-                     struct image_grid *out)
+int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, int height, int frames, double low,
+                     double high, struct image_grid *out)
 {
     if (check_sees(e)) return ERR_PARAM;
     const struct sight *s = e->sight;
@@ -244,8 +256,10 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
     double most = video ? fmin(s->most[QUERN_VIDEO], s->most[QUERN_IMAGE] * n) : s->most[QUERN_IMAGE];
     struct image_limits limits = {.patch = c->patch, .high = fmin(asked, most)};
     limits.low = fmin(low > 0 ? low : video ? c->video_low : c->low, limits.high);
-    if ((video ? image_video_size(n, height, width, &limits, out) : image_size(height, width, &limits, out)) == OK) return check_patches(e, out);
-    return fail(&e->error, ERR_SIZE, "aspect", 0, "An image of %d x %d pixels is too long; one side may be %d times the other.", width, height,
+    if ((video ? image_video_size(n, height, width, &limits, out) : image_size(height, width, &limits, out)) == OK)
+        return check_patches(e, out);
+    return fail(&e->error, ERR_SIZE, "aspect", 0,
+                "An image of %d x %d pixels is too long; one side may be %d times the other.", width, height,
                 ASPECT_MOST);
 }
 
@@ -254,11 +268,14 @@ static int check_grid(struct quern_engine *e, const struct image_grid *g, const 
 {
     int side = vision_config(e->sight->vision)->patch * IMAGE_MERGE;
     bool whole = g->rows > 0 && g->cols > 0 && g->height % side == 0 && g->width % side == 0;
-    if (whole && g->height / side == g->rows && g->width / side == g->cols && g->frames >= 1 && frame0) return check_patches(e, g);
-    return fail(&e->error, ERR_PARAM, "media", 0, "An image of %d x %d pixels and %d x %d tokens is none.", g->width, g->height, g->cols, g->rows);
+    if (whole && g->height / side == g->rows && g->width / side == g->cols && g->frames >= 1 && frame0)
+        return check_patches(e, g);
+    return fail(&e->error, ERR_PARAM, "media", 0, "An image of %d x %d pixels and %d x %d tokens is none.", g->width,
+                g->height, g->cols, g->rows);
 }
 
-int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint32_t scope, uint64_t *id)
+int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1,
+                    uint32_t scope, uint64_t *id)
 {
     int status = check_sees(e);
     if (!status) status = check_grid(e, grid, frame0);
@@ -266,7 +283,9 @@ int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const
     struct image_grid one = *grid;
     one.frames = frame1 && grid->frames > 1 ? 2 : 1;
     struct medium *m = store_add(&e->sight->store, &one, frame0, one.frames == 2 ? frame1 : NULL, scope);
-    if (!m) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for an image of %d x %d pixels.", one.width, one.height);
+    if (!m)
+        return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for an image of %d x %d pixels.",
+                    one.width, one.height);
     m->given++;
     *id = m->id;
     return OK;

@@ -80,7 +80,8 @@ void slots_keep(struct slots *s, struct snapshot k, bool first)
 
 void slots_copy(struct slots *s, int32_t from, int32_t to, int length)
 {
-    for (int i = s->n_snapshots - 1; i >= 0 && s->n_snapshots < s->room; i--) { /* copies come behind those that are still to be seen */
+    /* copies come behind those that are still to be seen */
+    for (int i = s->n_snapshots - 1; i >= 0 && s->n_snapshots < s->room; i--) {
         struct snapshot k = s->snapshots[i];
         if (k.page != from || k.length > length) continue;
         k.page = to;

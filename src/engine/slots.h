@@ -2,10 +2,11 @@
  *
  * The states of models that have them: who holds which slot, and which are remembered.
  *
- * A slot has one sequence's state at one position. Whoever takes it writes it once; from then on it is only read, by as many as hold it,
- * so that nothing is ever copied. A snapshot is one more reference, at a place: a page, and the length that the page ends or passes. There is at
- * most one at each place. When a slot is needed, the one goes that only snapshots hold and that was used longest ago. Contents live in the
- * backend; this file only counts, and knows nothing of pages but their numbers.
+ * A slot has one sequence's state at one position. Whoever takes it writes it once; from then on it is only read, by as
+ * many as hold it, so that nothing is ever copied. A snapshot is one more reference, at a place: a page, and the length
+ * that the page ends or passes. There is at most one at each place. When a slot is needed, the one goes that only
+ * snapshots hold and that was used longest ago. Contents live in the backend; this file only counts, and knows nothing
+ * of pages but their numbers.
  */
 #ifndef QUERN_SLOTS_H
 #define QUERN_SLOTS_H
@@ -36,7 +37,8 @@ int32_t slots_take(struct slots *s);
 void slots_hold(struct slots *s, int32_t slot);
 void slots_let_go(struct slots *s, int32_t slot); /* -1: nothing happens */
 
-/* A snapshot at a place, the last to be forgotten or the first. One that is there already stays, and only gets younger. */
+/* A snapshot at a place, the last to be forgotten or the first. One that is there already stays, and only gets younger.
+ */
 void slots_keep(struct slots *s, struct snapshot k, bool first);
 /* Those of page `from` up to a length are those of page `to`, its copy, too. */
 void slots_copy(struct slots *s, int32_t from, int32_t to, int length);

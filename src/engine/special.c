@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens that the files want around plain texts, whose places no template says, and the texts of those that templates know by name.
+ * Tokens that the files want around plain texts, whose places no template says, and the texts of those that templates
+ * know by name.
  *
- * A folder has lists for both ends of a text, by its tokenizer.json; GGUF has two switches. Rendered chats get neither: a template
- * writes its own. Ids that mean no token (all ones, where a program had none) are refused only where one of them is wanted.
+ * A folder has lists for both ends of a text, by its tokenizer.json; GGUF has two switches. Rendered chats get neither:
+ * a template writes its own. Ids that mean no token (all ones, where a program had none) are refused only where one of
+ * them is wanted.
  */
 #include "engine/special.h"
 
@@ -48,24 +50,29 @@ static int read_list(const struct quern_engine *e, const char *key, struct added
     uint64_t n;
     int status = meta_array(&e->intake.ck, key, META_I32, false, &ids, &n, err);
     if (!status && n > MOST)
-        status = fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "Texts are to get %llu tokens at one end; at most %d are supported.",
-                      (unsigned long long)n, MOST);
+        status =
+            fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
+                 "Texts are to get %llu tokens at one end; at most %d are supported.", (unsigned long long)n, MOST);
     for (uint64_t i = 0; !status && i < n; i++) {
         uint32_t id = load_u32(ids.data + 4 * i);
         if (id < (uint32_t)tok_count(e->tok)) out->ids[out->n++] = (int32_t)id;
-        else status = fail(err, ERR_INCONSISTENT, "value", 0, "The token %u, which texts are to get, is not in the vocabulary.", (unsigned)id);
+        else
+            status = fail(err, ERR_INCONSISTENT, "value", 0,
+                          "The token %u, which texts are to get, is not in the vocabulary.", (unsigned)id);
     }
     return status;
 }
 
-static int read_switch(const struct quern_engine *e, const char *key, const char *token, struct added *out, struct error *err)
+static int read_switch(const struct quern_engine *e, const char *key, const char *token, struct added *out,
+                       struct error *err)
 {
     bool adds;
     int64_t id = -1;
     int status = meta_bool(&e->intake.ck, key, false, &adds, err);
     if (!status && adds) status = read_id(e, token, &id, err);
     if (status || !adds) return status;
-    if (id < 0) return fail(err, ERR_INCONSISTENT, "value", 0, "%s is set, but %s is no token of the vocabulary.", key, token);
+    if (id < 0)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "%s is set, but %s is no token of the vocabulary.", key, token);
     out->ids[out->n++] = (int32_t)id;
     return OK;
 }
@@ -89,7 +96,8 @@ int special_read(struct quern_engine *e, struct error *err)
     bool listed = meta_find(ck, lists[0]) || meta_find(ck, lists[1]);
     int status = check_specials(e, err);
     for (int i = 0; !status && i < 2; i++)
-        status = listed ? read_list(e, lists[i], &e->added[i], err) : read_switch(e, switches[i], switched[i], &e->added[i], err);
+        status = listed ? read_list(e, lists[i], &e->added[i], err)
+                        : read_switch(e, switches[i], switched[i], &e->added[i], err);
     return status;
 }
 

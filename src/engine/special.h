@@ -13,7 +13,8 @@ struct special {
 };
 extern const struct special specials[]; /* name NULL at the end */
 
-/* Fills e->added, and checks what is said of the others. ERR_FORMAT "kv-type", ERR_INCONSISTENT "value", ERR_UNSUPPORTED "tokenizer". */
+/* Fills e->added, and checks what is said of the others. ERR_FORMAT "kv-type", ERR_INCONSISTENT "value",
+ * ERR_UNSUPPORTED "tokenizer". */
 int special_read(struct quern_engine *e, struct error *err);
 /* What a template writes for it; data NULL: there is none. Borrowed until the model's first header is closed. */
 struct bytes special_text(const struct quern_engine *e, const struct special *s);

@@ -9,6 +9,8 @@ int engine_check(struct quern_engine *e)
     if (e->state == STATE_LOST) e->error = e->failure;
     if (e->state == STATE_LOST) return e->failure.code;
     if (e->state != STATE_READY) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
-    if (e->awaits) return fail(&e->error, ERR_BUSY, "awaited", 0, "The results of the last call have not arrived from the device yet.");
+    if (e->awaits)
+        return fail(&e->error, ERR_BUSY, "awaited", 0,
+                    "The results of the last call have not arrived from the device yet.");
     return OK;
 }

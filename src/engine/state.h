@@ -15,7 +15,8 @@
 #include "text/tokenizer.h"
 
 enum { PADS = 2 };
-enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED }; /* what files advise for sampling */
+/* what files advise for sampling */
+enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED };
 
 enum state { STATE_LOADING, STATE_READY, STATE_FAILED, STATE_LOST /* with its device */ };
 
@@ -30,7 +31,8 @@ struct step {
     int n_takes;
     struct batch batch;    /* arrays of max_rows, max_runs and max_out */
     int max_rows, max_runs, max_out;
-    int chunk, rows;       /* read in a step at most; and at most now: follows the machine's speed unless the caller chose a chunk */
+    /* read in a step at most; and at most now: follows the machine's speed unless the caller chose a chunk */
+    int chunk, rows;
     double ms, layers_ms;  /* spent in this step so far; in its layers */
     struct outputs made;   /* of the last finished step */
 };
@@ -92,7 +94,8 @@ struct quern_engine {
     int32_t ends[16];         /* tokens that end a reply */
     int n_ends;
     struct added added[2];    /* what stands before a plain text, and behind it */
-    int32_t pads[PADS];       /* tokens that stand for a part of an image and of a video, and are never sampled; -1: none */
+    /* tokens that stand for a part of an image and of a video, and are never sampled; -1: none */
+    int32_t pads[PADS];
     struct bytes template;    /* a copy; data NULL when the file has none */
     struct bytes tool_template; /* the one for conversations with tools */
     struct bytes rerank;      /* the same of one that ranks documents */
@@ -139,8 +142,8 @@ struct quern_sequence {
     struct kept kept;
     double since;             /* ms of the clock: its last row, or when it began to wait */
     int picked;               /* in this step: an id, or an error */
-    int made_first, made_rows, made_at; /* rows of outputs that the last finished step made, for positions from made_first on; the first of them among
-                                            all logits or hidden states */
+    int made_first, made_rows, made_at; /* rows of outputs that the last finished step made, for positions from
+                                           made_first on; the first of them among all logits or hidden states */
     struct sampler *sampler;
     uint32_t *allowed;        /* [mask_words()] once it was limited for the first time */
     bool limited;             /* to the ids in it */
@@ -155,6 +158,9 @@ struct quern_sequence {
 int engine_check(struct quern_engine *e);
 
 /* A sign of life, by which who waits for the engine knows that it gets on. */
-static inline void engine_beat(struct quern_engine *e) { __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED); }
+static inline void engine_beat(struct quern_engine *e)
+{
+    __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
+}
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step loop: what the scheduler has planned becomes one batch, computed layer by layer, then the output head part by part.
+ * The step loop: what the scheduler has planned becomes one batch, computed layer by layer, then the output head part
+ * by part.
  *
- * A plan says who takes which rows, and nothing of a sequence changes before it ends, so a step may stop after any layer and go on later, and
- * who leaves it does not disturb the others. Logits belong to the step that made them.
+ * A plan says who takes which rows, and nothing of a sequence changes before it ends, so a step may stop after any
+ * layer and go on later, and who leaves it does not disturb the others. Logits belong to the step that made them.
  */
 #include "engine/step.h"
 
@@ -61,8 +62,14 @@ void step_free(struct quern_engine *e)
 
 struct sched_limits step_limits(const struct quern_engine *e, int context_size)
 {
-    return (struct sched_limits){.parallel = e->options.parallel, .waiting = e->options.waiting, .rows = e->step.max_rows, .outs = e->step.max_out,
-                                 .length = context_size, .extra_min_ms = 50, .extra_max_ms = 200, .ready = replies_ready};
+    return (struct sched_limits){.parallel = e->options.parallel,
+                                 .waiting = e->options.waiting,
+                                 .rows = e->step.max_rows,
+                                 .outs = e->step.max_out,
+                                 .length = context_size,
+                                 .extra_min_ms = 50,
+                                 .extra_max_ms = 200,
+                                 .ready = replies_ready};
 }
 
 /* --- the batch --------------------------------------------------------------------------------------------------- */
@@ -153,7 +160,10 @@ static void adapt_rows(struct quern_engine *e)
 }
 
 /* Another thread writes this word. */
-static bool wanted(const struct quern_engine *e) { return __atomic_load_n(&e->control.attention, __ATOMIC_RELAXED) != 0; }
+static bool wanted(const struct quern_engine *e)
+{
+    return __atomic_load_n(&e->control.attention, __ATOMIC_RELAXED) != 0;
+}
 
 /* One layer took ms, of which the caller has waited for other threads. */
 static void adapt_threads(struct quern_engine *e, double ms, double waited)
@@ -213,8 +223,8 @@ static void step_end(struct quern_engine *e)
     if (e->sight) look_turn(e, p->ms);
 }
 
-/* Begins a step, after what encoding has its turn before it; where no step is to be had, encoding goes on. NEED_MORE: the time is over; OK: there is
- * nothing to do, or a step runs. */
+/* Begins a step, after what encoding has its turn before it; where no step is to be had, encoding goes on. NEED_MORE:
+ * the time is over; OK: there is nothing to do, or a step runs. */
 static int take_turns(struct quern_engine *e, double start, int budget_ms)
 {
     while (!e->step.running) {

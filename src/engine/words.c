@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A model's texts: which tokenizer it has, as the files and the architecture's row say it, which tokens end a reply or stand for parts of images,
- * the chat templates, and the calls of quern.h that turn texts into tokens and back.
+ * A model's texts: which tokenizer it has, as the files and the architecture's row say it, which tokens end a reply or
+ * stand for parts of images, the chat templates, and the calls of quern.h that turn texts into tokens and back.
  */
 #include "engine/words.h"
 
@@ -18,8 +18,8 @@ enum {
 
 /* --- which tokenizer it is ------------------------------------------------------------------------------------- */
 
-/* A token for each byte, one for each merge, and then the family's special tokens: all vocabularies of Qwen's models are like that, and no other
- * known one. */
+/* A token for each byte, one for each merge, and then the family's special tokens: all vocabularies of Qwen's models
+ * are like that, and no other known one. */
 static bool is_familys(const struct checkpoint *ck, const struct marks *marks)
 {
     enum { BYTES = 256, FIRST = sizeof marks->first / sizeof *marks->first };
@@ -31,7 +31,9 @@ static bool is_familys(const struct checkpoint *ck, const struct marks *marks)
     struct cursor c = {tokens.data, tokens.size, 0};
     uint64_t begin = BYTES + n_merges;
     for (uint64_t id = 0; id < begin + FIRST; id++)
-        if (!take_u64(&c, &size) || !take_bytes(&c, size, &text) || (id >= begin && !bytes_equal(text, marks->first[id - begin]))) return false;
+        if (!take_u64(&c, &size) || !take_bytes(&c, size, &text) ||
+            (id >= begin && !bytes_equal(text, marks->first[id - begin])))
+            return false;
     return true;
 }
 
@@ -51,12 +53,14 @@ static int read_split(struct quern_engine *e, struct error *err)
     int status = meta_text(ck, "tokenizer.ggml.pre", false, &pre, err);
     if (status || is_called(a->split, pre)) return status;
     if (pre.data)
-        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The pre-tokenizer \"%.64s\" is not supported; that of %s is %s.", quoted(pre, text),
-                    a->name, *a->split->names);
+        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
+                    "The pre-tokenizer \"%.64s\" is not supported; that of %s is %s.", quoted(pre, text), a->name,
+                    *a->split->names);
     e->split_assumed = is_familys(ck, a->marks);
     if (e->split_assumed) return OK;
-    return fail(err, ERR_FORMAT, "missing", 0,
-                "The metadata key tokenizer.ggml.pre is missing, and the vocabulary is not like Qwen's; take a newer copy of the model.");
+    return fail(
+        err, ERR_FORMAT, "missing", 0,
+        "The metadata key tokenizer.ggml.pre is missing, and the vocabulary is not like Qwen's; take a newer copy of the model.");
 }
 
 /* Whether tokens are joined by scores, without a split; else by merges. */
@@ -68,8 +72,8 @@ static int read_kind(struct quern_engine *e, bool *scored, struct error *err)
     *scored = bytes_equal(kind, "scores");
     if (status || *scored) return status;
     if (bytes_equal(kind, "gpt2")) return read_split(e, err);
-    return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).",
-                quoted(kind, text));
+    return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
+                "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).", quoted(kind, text));
 }
 
 static int open_tokenizer(struct quern_engine *e, struct error *err)
@@ -79,18 +83,23 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
     int vocab_size = e->model->config.vocab_size;
     bool scored;
     int status = read_kind(e, &scored, err);
-    if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
-    if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
-    if (!status && scored) status = meta_array(&e->intake.ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
-    else if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
+    if (!status)
+        status = meta_array(&e->intake.ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
+    if (!status)
+        status = meta_array(&e->intake.ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
+    if (!status && scored)
+        status = meta_array(&e->intake.ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
+    else if (!status)
+        status = meta_array(&e->intake.ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
     if (!status && meta_find(&e->intake.ck, "tokenizer.ggml.token_type") && n_types != s.n_tokens)
-        status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.", (unsigned long long)s.n_tokens,
-                      (unsigned long long)n_types);
+        status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.",
+                      (unsigned long long)s.n_tokens, (unsigned long long)n_types);
     if (!status && s.n_tokens > (uint64_t)vocab_size)
         status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary has %llu tokens, the embedding only %d rows.",
                       (unsigned long long)s.n_tokens, vocab_size);
     if (!status && scored && s.n_tokens + PADDING_MOST < (uint64_t)vocab_size)
-        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.",
+        status = fail(err, ERR_INCONSISTENT, "vocab", 0,
+                      "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.",
                       (unsigned long long)s.n_tokens, vocab_size);
     if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
     if (status) return status;
@@ -127,7 +136,9 @@ static int read_end_lists(struct quern_engine *e, struct error *err)
         for (uint64_t j = 0; !status && j < n; j++) {
             uint32_t id = load_u32(ids.data + 4 * j);
             if (id < (uint32_t)tok_count(e->tok)) add_end(e, id);
-            else status = fail(err, ERR_INCONSISTENT, "value", 0, "The end token %u is not in the vocabulary.", (unsigned)id);
+            else
+                status =
+                    fail(err, ERR_INCONSISTENT, "value", 0, "The end token %u is not in the vocabulary.", (unsigned)id);
         }
     }
     return status;
@@ -163,8 +174,9 @@ static int read_pads(struct quern_engine *e, struct error *err)
         int64_t said;
         status = meta_int(&e->intake.ck, keys[i], INT64_MIN, INT64_MAX, &id, &said, err);
         if (!status && said != id)
-            status = fail(err, ERR_INCONSISTENT, "vision-token", 0, "The token %s is %lld in config.json, but %lld in the vocabulary.", marks[i],
-                          (long long)said, (long long)id);
+            status = fail(err, ERR_INCONSISTENT, "vision-token", 0,
+                          "The token %s is %lld in config.json, but %lld in the vocabulary.", marks[i], (long long)said,
+                          (long long)id);
     }
     return status;
 }
@@ -177,7 +189,8 @@ static int copy_template(struct quern_engine *e, const char *key, struct bytes *
     int status = meta_text(&e->intake.ck, key, false, &text, err);
     if (status || !text.data) return status;
     if (text.size > TEMPLATE_MAX)
-        return fail(err, ERR_FORMAT, "template", 0, "The chat template has %zu bytes; at most 1 MiB is allowed.", text.size);
+        return fail(err, ERR_FORMAT, "template", 0, "The chat template has %zu bytes; at most 1 MiB is allowed.",
+                    text.size);
     uint8_t *copy = mem_alloc(&e->mem, text.size);
     if (!copy) return fail(err, ERR_MEM_LOAD, "template", 0, "Not enough memory for the chat template.");
     memcpy(copy, text.data, text.size);
@@ -214,14 +227,18 @@ struct bytes quern_rerank_template(const struct quern_engine *e) { return e->rer
 
 int quern_vocab_size(const struct quern_engine *e) { return e->model ? e->model->config.vocab_size : 0; }
 
-int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap)
+int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids,
+                       int64_t cap)
 {
     if (!e->tok) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
     int64_t n = tok_encode(e->tok, text, (enum tok_mode)mode, sentinel, ids, cap);
     return n < 0 ? fail(&e->error, (int)n, "text", 0, "There is not enough memory for this text.") : n;
 }
 
-struct bytes quern_token(const struct quern_engine *e, int32_t id) { return e->tok ? tok_bytes(e->tok, id) : (struct bytes){NULL, 0}; }
+struct bytes quern_token(const struct quern_engine *e, int32_t id)
+{
+    return e->tok ? tok_bytes(e->tok, id) : (struct bytes){NULL, 0};
+}
 
 int quern_token_type(const struct quern_engine *e, int32_t id) { return e->tok ? tok_type(e->tok, id) : 0; }
 

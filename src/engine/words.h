@@ -7,8 +7,9 @@
 
 #include "engine/state.h"
 
-/* Fills what the model's first header says of them. ERR_FORMAT "missing", "vocab", "template"; ERR_INCONSISTENT "vocab", "value", "vision-token";
- * ERR_UNSUPPORTED "tokenizer" for one that the architecture does not have; ERR_MEM_LOAD. */
+/* Fills what the model's first header says of them. ERR_FORMAT "missing", "vocab", "template"; ERR_INCONSISTENT
+ * "vocab", "value", "vision-token"; ERR_UNSUPPORTED "tokenizer" for one that the architecture does not have;
+ * ERR_MEM_LOAD. */
 int words_open(struct quern_engine *e, struct error *err);
 void words_free(struct quern_engine *e);
 

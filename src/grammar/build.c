@@ -38,7 +38,8 @@ void grammar_free(struct grammar *g)
 {
     if (!g) return;
     masks_free(g);
-    void *parts[] = {g->nodes, g->slots, g->lists, g->scratch, g->queue, g->rules, g->memo, g->states, g->next, g->notes};
+    void *parts[] = {g->nodes, g->slots, g->lists,  g->scratch, g->queue,
+                     g->rules, g->memo,  g->states, g->next,    g->notes};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(g->mem, parts[i]);
     mem_free(g->mem, g);
 }
@@ -72,7 +73,7 @@ void grammar_note(struct grammar *g, const char *rule, const char *format, ...)
 
 const char *grammar_notes(const struct grammar *g) { return g->notes ? g->notes : ""; }
 
-/* --- building ---------------------------------------------------------------------------------------------------------- */
+/* --- building -------------------------------------------------------------------------------------------------- */
 
 gr_expr gr_never(struct grammar *g) { return (void)g, EXPR_NEVER; }
 gr_expr gr_empty(struct grammar *g) { return (void)g, EXPR_EMPTY; }
@@ -94,7 +95,10 @@ gr_expr gr_text(struct grammar *g, struct bytes text)
     return all;
 }
 
-gr_expr gr_literal(struct grammar *g, const char *text) { return gr_text(g, (struct bytes){(const uint8_t *)text, strlen(text)}); }
+gr_expr gr_literal(struct grammar *g, const char *text)
+{
+    return gr_text(g, (struct bytes){(const uint8_t *)text, strlen(text)});
+}
 
 gr_expr gr_cat(struct grammar *g, gr_expr a, gr_expr b) { return node_cat(g, a, b); }
 
@@ -122,7 +126,8 @@ bool gr_is_regular(const struct grammar *g, gr_expr a) { return a && !(node_of(g
 
 static gr_expr only_regular(struct grammar *g)
 {
-    return grammar_fail(g, "recursion", 0, "What refers to itself cannot be combined with other conditions or negated.");
+    return grammar_fail(g, "recursion", 0,
+                        "What refers to itself cannot be combined with other conditions or negated.");
 }
 
 gr_expr gr_and(struct grammar *g, gr_expr a, gr_expr b)
@@ -141,11 +146,15 @@ gr_expr gr_not(struct grammar *g, gr_expr a)
     return gr_is_regular(g, a) ? node_not(g, a) : only_regular(g);
 }
 
-gr_expr gr_repeat(struct grammar *g, gr_expr a, uint32_t least, uint32_t most) { return node_repeat(g, a, least, most); }
+gr_expr gr_repeat(struct grammar *g, gr_expr a, uint32_t least, uint32_t most)
+{
+    return node_repeat(g, a, least, most);
+}
 
 gr_expr gr_multiple(struct grammar *g, uint64_t divisor)
 {
-    if (!divisor || divisor > DIVISOR_MOST) return grammar_fail(g, "multiple", 0, "A number can be a multiple of 1 to 10^18 only.");
+    if (!divisor || divisor > DIVISOR_MOST)
+        return grammar_fail(g, "multiple", 0, "A number can be a multiple of 1 to 10^18 only.");
     for (uint8_t digit = '0'; digit <= '9'; digit++)
         if (!one_byte(g, digit)) return 0; /* so that their classes differ */
     return node_multiple(g, divisor, 0, false);
@@ -166,10 +175,11 @@ void gr_define(struct grammar *g, gr_expr rule, gr_expr body)
 void gr_name(struct grammar *g, gr_expr rule, struct bytes name)
 {
     if (rule && node_of(g, rule)->kind == NODE_RULE)
-        snprintf(g->rules[node_of(g, rule)->a].name, RULE_NAME, "%.*s", min_int((int)name.size, RULE_NAME), (const char *)name.data);
+        snprintf(g->rules[node_of(g, rule)->a].name, RULE_NAME, "%.*s", min_int((int)name.size, RULE_NAME),
+                 (const char *)name.data);
 }
 
-/* --- questions --------------------------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------------------------------------- */
 
 enum gr_answer gr_is_empty(struct grammar *g, gr_expr a)
 {

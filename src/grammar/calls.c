@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each tool is one alternative. Their schemas are compiled one by one and not as parts of one schema: a reference within one ("#/$defs/...") means
- * that one's own definitions.
+ * Each tool is one alternative. Their schemas are compiled one by one and not as parts of one schema: a reference
+ * within one ("#/$defs/...") means that one's own definitions.
  */
 #include "grammar/calls.h"
 
@@ -22,7 +22,8 @@ static struct bytes next_part(struct bytes *rest)
     return part;
 }
 
-typedef int compile_fn(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *out, struct error *err);
+typedef int compile_fn(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options,
+                       gr_expr *out, struct error *err);
 
 static int fail_tool(struct error *err, int i)
 {
@@ -30,14 +31,15 @@ static int fail_tool(struct error *err, int i)
     return fail(err, why.code, why.rule, why.offset, "The parameters of tool %d: %s", i, why.message);
 }
 
-int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, const struct schema_options *how, gr_expr *start,
-                  struct error *err)
+int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form,
+                  const struct schema_options *how, gr_expr *start, struct error *err)
 {
     gr_expr calls[CALLS_MAX];
     int n = 0;
     for (struct bytes rest = text; rest.size > 0; n++) {
         struct bytes before = next_part(&rest);
-        const struct schema_options options = {.spaced = true, .strict = how->strict, .closed = how->closed, .tool = n + 1};
+        const struct schema_options options = {
+            .spaced = true, .strict = how->strict, .closed = how->closed, .tool = n + 1};
         gr_expr arguments = 0;
         if (n == CALLS_MAX) return fail(err, ERR_SCHEMA, "limit", 0, "There are more than %d tools.", CALLS_MAX);
         compile_fn *compile = form == CALLS_TAGGED ? schema_tagged : schema_compile;

@@ -16,7 +16,8 @@ gr_expr gr_choices(struct grammar *g, uint8_t *json, size_t size, struct error *
         struct bytes text;
         good = json_string_value(&r, &text) && node_push(g, gr_text(g, text));
     }
-    if (good && json_finish(&r) == OK && g->n_scratch == base) grammar_fail(g, "choices", 0, "The list of choices is empty.");
+    if (good && json_finish(&r) == OK && g->n_scratch == base)
+        grammar_fail(g, "choices", 0, "The list of choices is empty.");
     if (r.status) grammar_fail(g, "choices", said.offset, "%s", said.message);
     gr_expr made = g->err.code ? 0 : node_or(g, base);
     g->n_scratch = base;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code points as bytes: ranges become a tree over their UTF-8, six bits a level, in which equal branches are one. Inside a JSON string some
- * code points are escapes instead.
+ * Code points as bytes: ranges become a tree over their UTF-8, six bits a level, in which equal branches are one.
+ * Inside a JSON string some code points are escapes instead.
  */
 #include "grammar/nodes.h"
 
@@ -39,7 +39,8 @@ static void add_branch(struct branch *branches, size_t *n, gr_expr rest, uint32_
     branches[i].set[byte >> 5] |= 1u << (byte & 31);
 }
 
-/* One code point of r, all of which begin with the bits of `base`; `shift` bits follow those of the byte at hand, whose value is above `mark`. */
+/* One code point of r, all of which begin with the bits of `base`; `shift` bits follow those of the byte at hand, whose
+ * value is above `mark`. */
 static gr_expr level(struct grammar *g, struct ranges r, uint32_t base, int shift, uint32_t mark)
 {
     struct branch branches[LEVEL];
@@ -95,7 +96,7 @@ static gr_expr utf8(struct grammar *g, struct ranges r, struct gr_range *room)
     return gr_any(g, lengths, sizeof lengths / sizeof *lengths);
 }
 
-/* --- inside a JSON string -------------------------------------------------------------------------------------------- */
+/* --- inside a JSON string -------------------------------------------------------------------------------------- */
 
 /* The escape of a code point, or "" where it stands for itself. */
 static void escape_of(uint32_t c, char out[8])
@@ -136,7 +137,7 @@ static gr_expr json(struct grammar *g, struct ranges r, struct gr_range *room)
     return node_or(g, base);
 }
 
-/* --- the face ---------------------------------------------------------------------------------------------------------- */
+/* --- the face -------------------------------------------------------------------------------------------------- */
 
 /* Sorts by insertion: most come in order, and what does not counts as work. Joins those that meet. */
 size_t class_order(struct grammar *g, struct gr_range *of, size_t n)
@@ -173,7 +174,10 @@ gr_expr gr_class(struct grammar *g, enum gr_form form, const struct gr_range *ra
     return made;
 }
 
-gr_expr gr_range(struct grammar *g, uint32_t first, uint32_t last) { return gr_class(g, GR_PLAIN, &(struct gr_range){first, last}, 1); }
+gr_expr gr_range(struct grammar *g, uint32_t first, uint32_t last)
+{
+    return gr_class(g, GR_PLAIN, &(struct gr_range){first, last}, 1);
+}
 
 gr_expr gr_json_text(struct grammar *g, struct bytes text)
 {
@@ -182,7 +186,8 @@ gr_expr gr_json_text(struct grammar *g, struct bytes text)
         uint32_t c;
         char escape[8];
         size_t n = utf8_read(text.data + i, text.size - i, &c);
-        if (c == UTF8_INVALID) return grammar_fail(g, "utf-8", i, "The text is no valid UTF-8 from byte %u on.", (unsigned)i);
+        if (c == UTF8_INVALID)
+            return grammar_fail(g, "utf-8", i, "The text is no valid UTF-8 from byte %u on.", (unsigned)i);
         escape_of(c, escape);
         gr_expr one = *escape ? gr_literal(g, escape) : gr_text(g, (struct bytes){text.data + i, n});
         if (!node_push(g, one)) return 0;

@@ -25,8 +25,9 @@ static int made(struct grammar *g, gr_expr e, gr_expr *start, struct error *err)
 
 static struct schema_options options_of(const struct text *t)
 {
-    return (struct schema_options){
-        .flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0, .strict = (t->flags & GRAMMAR_STRICT) != 0, .closed = (t->flags & GRAMMAR_CLOSED) != 0};
+    return (struct schema_options){.flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0,
+                                   .strict = (t->flags & GRAMMAR_STRICT) != 0,
+                                   .closed = (t->flags & GRAMMAR_CLOSED) != 0};
 }
 
 static int from_schema(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
@@ -76,16 +77,24 @@ static int from_tagged_calls(struct grammar *g, const struct text *t, gr_expr *s
 }
 
 static kind_fn *const kinds[GRAMMAR_KINDS] = {
-    [GRAMMAR_SCHEMA] = from_schema,   [GRAMMAR_REGEX] = from_regex,  [GRAMMAR_GBNF] = from_gbnf,
-    [GRAMMAR_CHOICES] = from_choices, [GRAMMAR_JSON] = from_nothing, [GRAMMAR_CALLS] = from_calls, [GRAMMAR_TAGGED_CALLS] = from_tagged_calls,
+    [GRAMMAR_SCHEMA] = from_schema,
+    [GRAMMAR_REGEX] = from_regex,
+    [GRAMMAR_GBNF] = from_gbnf,
+    [GRAMMAR_CHOICES] = from_choices,
+    [GRAMMAR_JSON] = from_nothing,
+    [GRAMMAR_CALLS] = from_calls,
+    [GRAMMAR_TAGGED_CALLS] = from_tagged_calls,
 };
 
-int grammar_compile(struct mem *m, int kind, uint8_t *text, size_t size, uint32_t flags, struct grammar **out, struct error *err)
+int grammar_compile(struct mem *m, int kind, uint8_t *text, size_t size, uint32_t flags, struct grammar **out,
+                    struct error *err)
 {
     *out = NULL;
-    if (kind < 0 || kind >= GRAMMAR_KINDS || !kinds[kind]) return fail(err, ERR_PARAM, "kind", 0, "There is no such kind of grammar.");
+    if (kind < 0 || kind >= GRAMMAR_KINDS || !kinds[kind])
+        return fail(err, ERR_PARAM, "kind", 0, "There is no such kind of grammar.");
     if (size > GRAMMAR_TEXT_MOST)
-        return fail(err, ERR_SCHEMA, "size", 0, "What a reply must look like is described in %zu bytes; 1 MB is the most.", size);
+        return fail(err, ERR_SCHEMA, "size", 0,
+                    "What a reply must look like is described in %zu bytes; 1 MB is the most.", size);
     struct grammar *g = grammar_new(m);
     if (!g) return fail(err, ERR_MEM_LOAD, "memory", 0, "There is not enough memory for a grammar.");
     gr_expr start = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Derivatives (Brzozowski): of an expression and a byte, the expression of what may follow; and what is asked about expressions by walking
- * along them, breadth first. They recurse over structure only, to a bounded depth: the rest of a sequence, where stacks grow, is a loop.
+ * Derivatives (Brzozowski): of an expression and a byte, the expression of what may follow; and what is asked about
+ * expressions by walking along them, breadth first. They recurse over structure only, to a bounded depth: the rest of a
+ * sequence, where stacks grow, is a loop.
  */
 #include "grammar/nodes.h"
 
@@ -9,7 +10,7 @@
 
 enum { SEARCH_MOST = 1 << 15 /* expressions that a search may see */, FIRST_DEPTH = 40, FIRST_MOST = 1 << 16 };
 
-/* --- derivatives ------------------------------------------------------------------------------------------------------- */
+/* --- derivatives ----------------------------------------------------------------------------------------------- */
 
 static gr_expr derive_list(struct grammar *g, const struct node *n, uint8_t byte)
 {
@@ -45,7 +46,8 @@ static gr_expr derive_cat(struct grammar *g, gr_expr a, uint8_t byte)
 
 static gr_expr derive_multiple(struct grammar *g, const struct node *n, uint8_t byte)
 {
-    uint64_t divisor = g->lists[n->a] | (uint64_t)g->lists[n->a + 1] << 32, rest = g->lists[n->a + 2] | (uint64_t)g->lists[n->a + 3] << 32;
+    uint64_t divisor = g->lists[n->a] | (uint64_t)g->lists[n->a + 1] << 32,
+             rest = g->lists[n->a + 2] | (uint64_t)g->lists[n->a + 3] << 32;
     if (byte < '0' || byte > '9') return EXPR_NEVER;
     if (!n->c && byte == '0') return EXPR_EMPTY;
     return node_multiple(g, divisor, (rest * 10 + (byte - '0')) % divisor, true); /* divisor <= 10^18: no overflow */
@@ -99,14 +101,15 @@ gr_expr derive_unit(struct grammar *g, gr_expr a, uint8_t byte)
     return d;
 }
 
-/* --- first bytes ------------------------------------------------------------------------------------------------------- */
+/* --- first bytes ----------------------------------------------------------------------------------------------- */
 
 static void add_set(uint32_t *set, const uint32_t *more)
 {
     for (int i = 0; i < 8; i++) set[i] |= more[i];
 }
 
-/* Bytes found so far, and how many expressions may still be looked at for more: parts may be shared, so that there are many ways to each. */
+/* Bytes found so far, and how many expressions may still be looked at for more: parts may be shared, so that there are
+ * many ways to each. */
 struct first {
     uint32_t *set;
     int left;
@@ -162,12 +165,13 @@ void derive_first(struct grammar *g, gr_expr a, uint32_t set[8])
     if (f.left <= 0) memset(set, 0xFF, 8 * sizeof *set);
 }
 
-/* --- classes of bytes -------------------------------------------------------------------------------------------------- */
+/* --- classes of bytes ------------------------------------------------------------------------------------------ */
 
 /* Each class of which the set has some and not others becomes two. */
 static void split_classes(struct grammar *g, const uint32_t *set)
 {
-    uint16_t in[CLASSES_MOST] = {0}, moved[CLASSES_MOST] = {0}, all[CLASSES_MOST] = {0}; /* bytes; the class of those in the set */
+    /* bytes; the class of those in the set */
+    uint16_t in[CLASSES_MOST] = {0}, moved[CLASSES_MOST] = {0}, all[CLASSES_MOST] = {0};
     for (uint32_t b = 0; b < 256; b++) all[g->class_of[b]]++;
     for (uint32_t w = 0; w < 8; w++)
         for (uint32_t left = set[w]; left; left &= left - 1) in[g->class_of[w * 32 + (uint32_t)__builtin_ctz(left)]]++;
@@ -190,7 +194,7 @@ void derive_classes(struct grammar *g)
     for (uint32_t b = 0; b < 256; b++) g->byte_of[g->class_of[b]] = (uint8_t)b;
 }
 
-/* --- searches ---------------------------------------------------------------------------------------------------------- */
+/* --- searches -------------------------------------------------------------------------------------------------- */
 
 /* The queue's item: an expression and the item before it on its way. */
 static bool enqueue(struct grammar *g, uint32_t *n, gr_expr a, uint32_t before)
@@ -224,7 +228,8 @@ static enum gr_answer search_one(struct grammar *g, struct search *s)
     return s->n < SEARCH_MOST && enqueue(g, &s->n, d, s->at) ? GR_NO : GR_UNKNOWN;
 }
 
-/* Breadth first for an expression that may end; those on the way are live, and all are dead where there is none. One that paused goes on. */
+/* Breadth first for an expression that may end; those on the way are live, and all are dead where there is none. One
+ * that paused goes on. */
 static enum gr_answer search(struct grammar *g, gr_expr start)
 {
     struct search *s = &g->search;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The face of dist/grammar.wasm, which js/engine/grammar.js and js/worker/side-compile.js call: a module with a memory of its own, that imports the
- * question whether to go on. A side worker's instance compiles and saves; the engine's loads, and has the vocabulary that matching needs. Grammars
- * by handle, each with a share of the memory; states are numbers that mean the same for as long as the grammar lives.
+ * The face of dist/grammar.wasm, which js/engine/grammar.js and js/worker/side-compile.js call: a module with a memory
+ * of its own, that imports the question whether to go on. A side worker's instance compiles and saves; the engine's
+ * loads, and has the vocabulary that matching needs. Grammars by handle, each with a share of the memory; states are
+ * numbers that mean the same for as long as the grammar lives.
  */
 #include "grammar/compile.h"
 #include "grammar/saved.h"
@@ -59,7 +60,8 @@ EXPORT("grammar_room") void *face_room(uint32_t size)
     return room = mem_alloc_raw(&mem, size);
 }
 
-EXPORT("grammar_vocabulary") int face_vocabulary(uint32_t n, const uint8_t *bytes, const uint32_t *sizes, const uint8_t *kinds)
+EXPORT("grammar_vocabulary")
+int face_vocabulary(uint32_t n, const uint8_t *bytes, const uint32_t *sizes, const uint8_t *kinds)
 {
     if (vocabulary) return fail(&last, ERR_BUSY, "vocabulary", 0, "There is a vocabulary already.");
     int status = vocabulary_begin(&mem, &(struct vocabulary_source){bytes, sizes, kinds, n}, &vocabulary, &last);
@@ -70,7 +72,8 @@ EXPORT("grammar_vocabulary") int face_vocabulary(uint32_t n, const uint8_t *byte
 /* A part of what there is to do about it before it is of use: 1 where more is left. */
 EXPORT("grammar_learn") int face_learn(void)
 {
-    int status = vocabulary ? vocabulary_go_on(vocabulary, &last) : fail(&last, ERR_BUSY, "vocabulary", 0, "The vocabulary comes first.");
+    int status = vocabulary ? vocabulary_go_on(vocabulary, &last)
+                            : fail(&last, ERR_BUSY, "vocabulary", 0, "The vocabulary comes first.");
     if (status >= 0 || !vocabulary) return status;
     vocabulary_free(vocabulary);
     vocabulary = NULL;
@@ -97,7 +100,10 @@ EXPORT("grammar_compile") int face_compile(int kind, uint8_t *text, uint32_t siz
     return status ? status : i + 1;
 }
 
-EXPORT("grammar_saved_size") uint32_t face_saved_size(int handle) { return at(handle) ? (uint32_t)grammar_saved_size(at(handle)) : 0; }
+EXPORT("grammar_saved_size") uint32_t face_saved_size(int handle)
+{
+    return at(handle) ? (uint32_t)grammar_saved_size(at(handle)) : 0;
+}
 
 /* Writes one that was just compiled to `out`. */
 EXPORT("grammar_save") void face_save(int handle, uint8_t *out)
@@ -142,7 +148,10 @@ EXPORT("grammar_mask") const uint32_t *face_mask(int handle, uint32_t state)
     return mask || at(handle) ? mask : (no_handle(), NULL);
 }
 
-EXPORT("grammar_accepts") int face_accepts(int handle, uint32_t state) { return at(handle) && grammar_accepts(at(handle), state); }
+EXPORT("grammar_accepts") int face_accepts(int handle, uint32_t state)
+{
+    return at(handle) && grammar_accepts(at(handle), state);
+}
 
 EXPORT("grammar_worn") int face_worn(int handle) { return at(handle) && grammar_worn(at(handle)); }
 

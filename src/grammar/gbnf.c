@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * GBNF, the grammars that people write for llama.cpp: rules of literals, classes, names, groups and repeats; # comments. A rule ends with its
- * line, but inside parentheses, after `::=` and around `|`. Rules may be used before they are defined.
+ * GBNF, the grammars that people write for llama.cpp: rules of literals, classes, names, groups and repeats; #
+ * comments. A rule ends with its line, but inside parentheses, after `::=` and around `|`. Rules may be used before
+ * they are defined.
  */
 #include "grammar/nodes.h"
 
@@ -38,9 +39,12 @@ static gr_expr wrong(struct gbnf *p, const char *sentence)
     while (n < 32 && at + n < p->text.size && p->text.data[at + n] != '\n' && p->text.data[at + n] != '\r') n++;
     while (n && at + n < p->text.size && (p->text.data[at + n] & 0xC0) == 0x80) n--;
     char shown[QUOTED];
-    if (n == 0) return grammar_fail(p->g, "gbnf", at, "The grammar cannot be used, in line %u, at its end: %s.", line, sentence);
+    if (n == 0)
+        return grammar_fail(p->g, "gbnf", at, "The grammar cannot be used, in line %u, at its end: %s.", line,
+                            sentence);
     const char *text = quoted((struct bytes){p->text.data + at, n}, shown);
-    return grammar_fail(p->g, "gbnf", at, "The grammar cannot be used, in line %u, at \"%s\": %s.", line, text, sentence);
+    return grammar_fail(p->g, "gbnf", at, "The grammar cannot be used, in line %u, at \"%s\": %s.", line, text,
+                        sentence);
 }
 
 /* What began there is wrong. */
@@ -50,7 +54,10 @@ static bool wrong_from(struct gbnf *p, size_t begin, const char *sentence)
     return wrong(p, sentence) != 0;
 }
 
-static int peek(const struct gbnf *p, size_t ahead) { return p->at + ahead < p->text.size ? p->text.data[p->at + ahead] : -1; }
+static int peek(const struct gbnf *p, size_t ahead)
+{
+    return p->at + ahead < p->text.size ? p->text.data[p->at + ahead] : -1;
+}
 
 static bool takes(struct gbnf *p, const char *word)
 {
@@ -70,7 +77,7 @@ static void skip_space(struct gbnf *p, bool lines)
     }
 }
 
-/* --- names -------------------------------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------------------------- */
 
 static struct bytes read_name(struct gbnf *p)
 {
@@ -97,7 +104,7 @@ static uint32_t find_name(struct gbnf *p, struct bytes text)
     return *bucket = p->n;
 }
 
-/* --- literals and classes --------------------------------------------------------------------------------------------------- */
+/* --- literals and classes -------------------------------------------------------------------------------------- */
 
 /* One code point, escaped or not. */
 static bool read_char(struct gbnf *p, uint32_t *c)
@@ -115,7 +122,9 @@ static bool read_char(struct gbnf *p, uint32_t *c)
     *c = digits ? 0 : (uint32_t)(uint8_t)to[strchr(from, kind) - from];
     for (int i = 0; i < digits; i++, p->at++) {
         int h = peek(p, 0);
-        int digit = h >= '0' && h <= '9' ? h - '0' : (h | 0x20) >= 'a' && (h | 0x20) <= 'f' ? (h | 0x20) - 'a' + 10 : -1;
+        int digit = h >= '0' && h <= '9'                     ? h - '0'
+                    : (h | 0x20) >= 'a' && (h | 0x20) <= 'f' ? (h | 0x20) - 'a' + 10
+                                                             : -1;
         if (digit < 0) return wrong_from(p, begin, "hexadecimal digits are missing");
         *c = *c << 4 | (uint32_t)digit;
     }
@@ -171,7 +180,7 @@ static gr_expr class(struct gbnf *p)
     return gr_class(p->g, GR_PLAIN, others, n_others);
 }
 
-/* --- rules ------------------------------------------------------------------------------------------------------------------ */
+/* --- rules ----------------------------------------------------------------------------------------------------- */
 
 static gr_expr group(struct gbnf *p)
 {
@@ -238,8 +247,8 @@ static gr_expr repeats(struct gbnf *p, gr_expr a)
 
 static bool begins_element(int c)
 {
-    return c == '"' || c == '[' || c == '.' || c == '(' || c == '<' || c == '!' || c == '-' || c == '_' || (c >= '0' && c <= '9') ||
-           ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+    return c == '"' || c == '[' || c == '.' || c == '(' || c == '<' || c == '!' || c == '-' || c == '_' ||
+           (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
 static gr_expr sequence(struct gbnf *p)
@@ -281,7 +290,8 @@ static bool rule(struct gbnf *p)
     if (!body) return false;
     gr_define(p->g, p->names[name - 1].rule, body);
     skip_space(p, false);
-    return peek(p, 0) < 0 || peek(p, 0) == '\n' || peek(p, 0) == '\r' || wrong(p, "something that is no part of a rule");
+    return peek(p, 0) < 0 || peek(p, 0) == '\n' || peek(p, 0) == '\r' ||
+           wrong(p, "something that is no part of a rule");
 }
 
 static gr_expr read_all(struct gbnf *p)

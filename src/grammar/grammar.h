@@ -2,13 +2,15 @@
  *
  * What a reply may be: languages of bytes, built as expressions, matched byte by byte.
  *
- * An expression is a number; equal ones are made once, so that comparing is comparing numbers. Regular ones are matched by their derivatives
- * (what may follow after a byte is an expression again), which makes AND, NOT and counted repeats exact and cheap; rules nest as what
- * follows a call stands behind it in the expression: the pushdown's stack. States are expressions that were reached, their transitions are
- * kept. A state from which no text can be finished is dead at once, so no reply runs into a corner.
+ * An expression is a number; equal ones are made once, so that comparing is comparing numbers. Regular ones are matched
+ * by their derivatives (what may follow after a byte is an expression again), which makes AND, NOT and counted repeats
+ * exact and cheap; rules nest as what follows a call stands behind it in the expression: the pushdown's stack. States
+ * are expressions that were reached, their transitions are kept. A state from which no text can be finished is dead at
+ * once, so no reply runs into a corner.
  *
- * Everything is bounded: memory by `struct mem`, work of each call, nesting. What is too much is a typed error (ERR_SCHEMA, ERR_MEM_LOAD),
- * kept in grammar_error(); the first one stays. Results are integers that depend on nothing else: the same everywhere.
+ * Everything is bounded: memory by `struct mem`, work of each call, nesting. What is too much is a typed error
+ * (ERR_SCHEMA, ERR_MEM_LOAD), kept in grammar_error(); the first one stays. Results are integers that depend on nothing
+ * else: the same everywhere.
  */
 #ifndef QUERN_GRAMMAR_H
 #define QUERN_GRAMMAR_H
@@ -26,20 +28,21 @@ struct grammar *grammar_new(struct mem *m);
 void grammar_free(struct grammar *g);                            /* accepts NULL */
 const struct error *grammar_error(const struct grammar *g);      /* code OK when there was none; borrowed */
 /* For builders: records the first error. rule: the keyword. Returns 0. */
-gr_expr grammar_fail(struct grammar *g, const char *rule, uint64_t offset, const char *format, ...) __attribute__((format(printf, 4, 5)));
+gr_expr grammar_fail(struct grammar *g, const char *rule, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* What a builder passed over, told once: a rule, a space, a sentence and a line end each; at most some dozens. */
 void grammar_note(struct grammar *g, const char *rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
 const char *grammar_notes(const struct grammar *g); /* borrowed */
 
-/* From now on this is called every millisecond or two of work on a grammar that is being made, and ends it, by an error, where it says other than 0.
- * NULL: nothing. */
+/* From now on this is called every millisecond or two of work on a grammar that is being made, and ends it, by an
+ * error, where it says other than 0. NULL: nothing. */
 void grammar_pace(int (*call)(void));
 
-/* --- expressions --------------------------------------------------------------------------------------------------- */
+/* --- expressions ----------------------------------------------------------------------------------------------- */
 
-/* How the code points of a text stand in bytes: as UTF-8; or inside a JSON string, which has one way for each: escapes only where they must be,
- * the short ones (\" \\ \b \f \n \r \t) or \u00XX in lower case. */
+/* How the code points of a text stand in bytes: as UTF-8; or inside a JSON string, which has one way for each: escapes
+ * only where they must be, the short ones (\" \\ \b \f \n \r \t) or \u00XX in lower case. */
 enum gr_form { GR_PLAIN, GR_JSON };
 
 struct gr_range {
@@ -51,10 +54,12 @@ gr_expr gr_empty(struct grammar *g);                             /* the text of 
 gr_expr gr_everything(struct grammar *g);                        /* any bytes */
 gr_expr gr_text(struct grammar *g, struct bytes text);           /* exactly these bytes */
 gr_expr gr_literal(struct grammar *g, const char *text);
-gr_expr gr_json_text(struct grammar *g, struct bytes text);      /* UTF-8, as the inside of a JSON string; invalid bytes are an error */
+/* UTF-8, as the inside of a JSON string; invalid bytes are an error */
+gr_expr gr_json_text(struct grammar *g, struct bytes text);
 gr_expr gr_byte_set(struct grammar *g, const uint32_t set[8]);   /* one byte of the set */
 gr_expr gr_range(struct grammar *g, uint32_t first, uint32_t last); /* one code point, as UTF-8 */
-gr_expr gr_class(struct grammar *g, enum gr_form form, const struct gr_range *ranges, size_t n); /* one code point of any of them, in any order */
+/* one code point of any of them, in any order */
+gr_expr gr_class(struct grammar *g, enum gr_form form, const struct gr_range *ranges, size_t n);
 /* Sequences and alternatives. Of many build them at once, or from the right: cat(a, cat(b, cat(c, ...))). */
 gr_expr gr_cat(struct grammar *g, gr_expr a, gr_expr b);
 gr_expr gr_sequence(struct grammar *g, const gr_expr *parts, size_t n);
@@ -79,10 +84,10 @@ enum gr_answer gr_is_empty(struct grammar *g, gr_expr a);                /* no t
 enum gr_answer gr_disjoint(struct grammar *g, gr_expr a, gr_expr b);     /* no text is in both */
 enum gr_answer gr_contains(struct grammar *g, gr_expr a, struct bytes text); /* the text is in a */
 
-/* --- matching ------------------------------------------------------------------------------------------------------ */
+/* --- matching -------------------------------------------------------------------------------------------------- */
 
-/* Nothing is built after it. OK or the error's code: a rule that calls itself before any byte (left recursion) or was never defined,
- * a start that no text satisfies, limits. */
+/* Nothing is built after it. OK or the error's code: a rule that calls itself before any byte (left recursion) or was
+ * never defined, a start that no text satisfies, limits. */
 int grammar_ready(struct grammar *g, gr_expr start, struct error *err);
 
 typedef uint32_t gr_state;
@@ -91,18 +96,20 @@ enum { GR_DEAD = 0 }; /* no text begins so; or a limit was met, and grammar_erro
 gr_state grammar_start(const struct grammar *g);
 gr_state grammar_step(struct grammar *g, gr_state state, struct bytes text);
 bool grammar_accepts(const struct grammar *g, gr_state state); /* the text may end here */
-bool grammar_worn(const struct grammar *g); /* most of the states, or of the memory, that it may have are taken: texts should begin in a new one */
+/* most of the states, or of the memory, that it may have are taken: texts should begin in a new one */
+bool grammar_worn(const struct grammar *g);
 
-/* --- texts that are compiled to expressions -------------------------------------------------------------------------- */
+/* --- texts that are compiled to expressions -------------------------------------------------------------------- */
 
-/* An ECMAScript pattern as with the flag u; form: in which its texts stand. Anchored: the whole text has to match; else `search`, as
- * RegExp.test() and JSON Schema do. What is not honoured (lookbehind, backreferences, \b) is refused by name. With GR_WHOLE or GR_SEARCH: the flags
- * s, i and m, and that letters differ in case as they do without u. */
+/* An ECMAScript pattern as with the flag u; form: in which its texts stand. Anchored: the whole text has to match; else
+ * `search`, as RegExp.test() and JSON Schema do. What is not honoured (lookbehind, backreferences, \b) is refused by
+ * name. With GR_WHOLE or GR_SEARCH: the flags s, i and m, and that letters differ in case as they do without u. */
 enum gr_where { GR_WHOLE = 0, GR_SEARCH = 1, GR_DOT_ALL = 2, GR_IGNORE_CASE = 4, GR_MULTILINE = 8, GR_OLD_CASE = 16 };
 gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_form form, struct error *err);
 /* GBNF as llama.cpp writes it; the rule `root`. */
 gr_expr gr_gbnf(struct grammar *g, struct bytes text, struct error *err);
-/* A JSON array of strings, one of which it is, as it stands. The text is the caller's to write: strings are decoded in it. */
+/* A JSON array of strings, one of which it is, as it stands. The text is the caller's to write: strings are decoded in
+ * it. */
 gr_expr gr_choices(struct grammar *g, uint8_t *json, size_t size, struct error *err);
 
 #endif

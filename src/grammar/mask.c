@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Masks: the flat tree is walked with a state for each depth; a dead one skips what hangs below. What was found is kept, as a list of what differs
- * from a row of the slice, or from nothing: most are short, so that thousands are remembered. When there is no more room all are forgotten.
+ * Masks: the flat tree is walked with a state for each depth; a dead one skips what hangs below. What was found is
+ * kept, as a list of what differs from a row of the slice, or from nothing: most are short, so that thousands are
+ * remembered. When there is no more room all are forgotten.
  */
 #include "grammar/masks.h"
 
 #include <string.h>
 
-enum { KEPT_MOST = 1 << 19 /* words; the call at hand may take some more */, KEPT_WHOLE = SLICE_COUNTS + 1 /* in place of a row: all words */ };
+enum {
+    KEPT_MOST = 1 << 19 /* words; the call at hand may take some more */,
+    KEPT_WHOLE = SLICE_COUNTS + 1 /* in place of a row: all words */
+};
 
 void masks_free(struct grammar *g)
 {
@@ -74,7 +78,7 @@ bool masks_walk(struct grammar *g, struct masks *m, uint32_t begin, uint32_t end
     return true;
 }
 
-/* --- keeping ------------------------------------------------------------------------------------------------------------------ */
+/* --- keeping --------------------------------------------------------------------------------------------------- */
 
 static bool room_for(struct grammar *g, struct masks *m, uint32_t n)
 {
@@ -88,9 +92,15 @@ static bool room_for(struct grammar *g, struct masks *m, uint32_t n)
     return true;
 }
 
-static const uint32_t *row_of(const struct masks *m, uint32_t row) { return m->vocabulary->inside + (size_t)row * m->vocabulary->n_words; }
+static const uint32_t *row_of(const struct masks *m, uint32_t row)
+{
+    return m->vocabulary->inside + (size_t)row * m->vocabulary->n_words;
+}
 
-static bool four_alike(const uint32_t *a, const uint32_t *b) { return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])); }
+static bool four_alike(const uint32_t *a, const uint32_t *b)
+{
+    return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]));
+}
 
 /* A mask that is kept: its row, how many tokens differ, and these; or KEPT_WHOLE, and all words. */
 uint32_t masks_keep(struct grammar *g, struct masks *m, uint32_t row)
@@ -146,9 +156,10 @@ static uint32_t restore(struct masks *m, uint32_t place)
     return whole ? 0 : row;
 }
 
-/* --- states that are nearly another one ------------------------------------------------------------------------------------------- */
+/* --- states that are nearly another one ------------------------------------------------------------------------ */
 
-/* Where most tokens lead by their first byte, if they stay there with the next such byte; else 0. Failing shows later too, and pausing in g. */
+/* Where most tokens lead by their first byte, if they stay there with the next such byte; else 0. Failing shows later
+ * too, and pausing in g. */
 static gr_state likely(struct grammar *g, const struct masks *m, gr_state state)
 {
     uint32_t found = 0, total = 0, sum = 0, most = 0, heaviest = 0;
@@ -199,12 +210,13 @@ static bool differ(struct grammar *g, struct masks *m, gr_state state, gr_state 
     return true;
 }
 
-/* --- the face ----------------------------------------------------------------------------------------------------------------- */
+/* --- the face -------------------------------------------------------------------------------------------------- */
 
 static bool find_others(struct grammar *g, struct masks *m, gr_state state)
 {
     struct node n = *node_of(g, g->states[state].expr);
-    gr_expr head = n.kind == NODE_CAT ? n.a : g->states[state].expr, rest = n.kind == NODE_CAT ? node_straight(g, n.b) : EXPR_EMPTY;
+    gr_expr head = n.kind == NODE_CAT ? n.a : g->states[state].expr,
+            rest = n.kind == NODE_CAT ? node_straight(g, n.b) : EXPR_EMPTY;
     if (!rest) return false;
     if (node_of(g, head)->kind != NODE_SET && gr_is_regular(g, head)) {
         enum head_answer answer = masks_by_head(g, m, head, rest);
@@ -214,7 +226,8 @@ static bool find_others(struct grammar *g, struct masks *m, gr_state state)
     return masks_walk(g, m, 0, m->vocabulary->all.n, state);
 }
 
-/* The state's mask, but for end tokens, becomes the bits at hand, and is kept. `other`: it may be found from another one's. */
+/* The state's mask, but for end tokens, becomes the bits at hand, and is kept. `other`: it may be found from another
+ * one's. */
 static bool find(struct grammar *g, struct masks *m, gr_state state, bool other, uint32_t *row)
 {
     struct inside in;
@@ -227,13 +240,17 @@ static bool find(struct grammar *g, struct masks *m, gr_state state, bool other,
     }
     gr_state from = 0;
     if (masks_is_inside(g, m, state, &in)) good = masks_inside(g, m, &in, row);
-    else if (other && (from = likely(g, m, state)) != 0) good = find(g, m, from, false, row) && differ(g, m, state, from);
+    else if (other && (from = likely(g, m, state)) != 0)
+        good = find(g, m, from, false, row) && differ(g, m, state, from);
     else good = !g->slice.over && find_others(g, m, state);
     if (good) g->states[state].mask = masks_keep(g, m, *row);
     return good;
 }
 
-static bool is_at_hand(const struct grammar *g, gr_state state, uint32_t token) { return g->job.state == state && g->job.token == token; }
+static bool is_at_hand(const struct grammar *g, gr_state state, uint32_t token)
+{
+    return g->job.state == state && g->job.token == token;
+}
 
 /* Begins a job, or goes on with it. */
 static void enter(struct grammar *g, gr_state state, uint32_t token)
@@ -277,7 +294,8 @@ static gr_state do_take(struct grammar *g, const struct vocabulary *v, gr_state 
     return to;
 }
 
-/* What another call has left half done comes first: so much at a time is under way that none throws away what the others have found. */
+/* What another call has left half done comes first: so much at a time is under way that none throws away what the
+ * others have found. */
 static bool is_free_for(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t token)
 {
     struct job other = g->job;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Masks where a regular expression (the head) stands before something else. A token lies inside it; or it leaves it at a byte with which the
- * head, having come to an end, cannot go on, and what follows takes it from there. The first kind and the places of the second are found by one
- * walk, and hold wherever the head stands. Where what follows may begin with a byte with which the head may go on too, nothing is split.
+ * Masks where a regular expression (the head) stands before something else. A token lies inside it; or it leaves it at
+ * a byte with which the head, having come to an end, cannot go on, and what follows takes it from there. The first kind
+ * and the places of the second are found by one walk, and hold wherever the head stands. Where what follows may begin
+ * with a byte with which the head may go on too, nothing is split.
  */
 #include "grammar/masks.h"
 

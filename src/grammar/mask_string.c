@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Masks inside JSON strings: the slice of the vocabulary up to a count of characters, and the tokens that leave the string.
+ * Masks inside JSON strings: the slice of the vocabulary up to a count of characters, and the tokens that leave the
+ * string.
  */
 #include "grammar/masks.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nodes are found by an open table of their contents; every probe counts as work, so that a text made to collide is refused, not waited for.
- * Ids grow from parts to wholes: one pass in their order sees the parts first.
+ * Nodes are found by an open table of their contents; every probe counts as work, so that a text made to collide is
+ * refused, not waited for. Ids grow from parts to wholes: one pass in their order sees the parts first.
  */
 #include "grammar/nodes.h"
 
@@ -9,7 +9,7 @@
 
 enum { FIRST_NODES = 1 << 10, LIST_MOST = 1 << 16, FACTOR_DEPTH = 256 };
 
-/* --- limits ---------------------------------------------------------------------------------------------------------- */
+/* --- limits ---------------------------------------------------------------------------------------------------- */
 
 gr_expr node_limit(struct grammar *g, const char *what)
 {
@@ -19,7 +19,8 @@ gr_expr node_limit(struct grammar *g, const char *what)
 
 gr_expr node_memory(struct grammar *g)
 {
-    grammar_fail(g, "memory", 0, "What the reply must look like needs more memory than there is for it. Make it simpler.");
+    grammar_fail(g, "memory", 0,
+                 "What the reply must look like needs more memory than there is for it. Make it simpler.");
     return 0;
 }
 
@@ -43,7 +44,8 @@ bool node_work(struct grammar *g, int64_t n)
     return g->work >= g->floor || node_limit(g, "it takes too many steps");
 }
 
-/* Never before the first unit, so that each call gets on; what has led there, as it did before the pause, counts once. */
+/* Never before the first unit, so that each call gets on; what has led there, as it did before the pause, counts once.
+ */
 bool node_pauses(struct grammar *g)
 {
     if (g->slice.fresh) g->work = g->job.work;
@@ -64,9 +66,12 @@ bool node_room(struct grammar *g, void **array, uint32_t *room, uint64_t needed,
     return true;
 }
 
-/* --- nodes ----------------------------------------------------------------------------------------------------------- */
+/* --- nodes ----------------------------------------------------------------------------------------------------- */
 
-static bool has_words(uint8_t kind) { return kind == NODE_SET || kind == NODE_OR || kind == NODE_AND || kind == NODE_MULTIPLE; }
+static bool has_words(uint8_t kind)
+{
+    return kind == NODE_SET || kind == NODE_OR || kind == NODE_AND || kind == NODE_MULTIPLE;
+}
 
 static uint32_t mix(uint32_t h, uint32_t word)
 {
@@ -151,7 +156,8 @@ uint8_t node_facts(const struct grammar *g, const struct node *n)
     return (uint8_t)(HAS_RULES | (g->ready && body ? g->nodes[body].flags : 0));
 }
 
-/* The node of these contents; its words, where it has some, are at the end of the lists, and go again where it is known already. */
+/* The node of these contents; its words, where it has some, are at the end of the lists, and go again where it is known
+ * already. */
 static gr_expr make(struct grammar *g, uint8_t kind, uint32_t a, uint32_t b, uint32_t c)
 {
     struct node n = {.kind = kind, .a = a, .b = b, .c = c};
@@ -182,7 +188,7 @@ static gr_expr make_words(struct grammar *g, uint8_t kind, const uint32_t *words
     return make(g, kind, begin, n, c);
 }
 
-/* --- simple ones ----------------------------------------------------------------------------------------------------- */
+/* --- simple ones ----------------------------------------------------------------------------------------------- */
 
 gr_expr node_set(struct grammar *g, const uint32_t set[8])
 {
@@ -201,7 +207,8 @@ gr_expr node_rule(struct grammar *g, uint32_t number) { return make(g, NODE_RULE
 
 gr_expr node_multiple(struct grammar *g, uint64_t divisor, uint64_t remainder, bool inside)
 {
-    uint32_t words[4] = {(uint32_t)divisor, (uint32_t)(divisor >> 32), (uint32_t)remainder, (uint32_t)(remainder >> 32)};
+    uint32_t words[4] = {(uint32_t)divisor, (uint32_t)(divisor >> 32), (uint32_t)remainder,
+                         (uint32_t)(remainder >> 32)};
     return make_words(g, NODE_MULTIPLE, words, 4, inside);
 }
 
@@ -228,7 +235,8 @@ gr_expr node_cat(struct grammar *g, gr_expr a, gr_expr b)
     if (!a || !b) return 0;
     if (a == EXPR_NEVER || b == EXPR_NEVER) return EXPR_NEVER;
     if (a == EXPR_EMPTY) a = b, b = EXPR_EMPTY;
-    while (a && node_of(g, a)->kind == NODE_CAT && (b != EXPR_EMPTY || node_of(g, node_of(g, a)->a)->kind == NODE_CAT)) {
+    while (a && node_of(g, a)->kind == NODE_CAT &&
+           (b != EXPR_EMPTY || node_of(g, node_of(g, a)->a)->kind == NODE_CAT)) {
         b = raw_cat(g, node_of(g, a)->b, b);
         a = node_of(g, a)->a;
         if (!b) return 0;
@@ -249,11 +257,12 @@ gr_expr node_repeat(struct grammar *g, gr_expr a, uint32_t least, uint32_t most)
     return make(g, NODE_REPEAT, a, least, most);
 }
 
-/* --- lists ----------------------------------------------------------------------------------------------------------- */
+/* --- lists ----------------------------------------------------------------------------------------------------- */
 
 bool node_push(struct grammar *g, gr_expr a)
 {
-    if (!a || !node_room(g, (void **)&g->scratch, &g->room_scratch, (uint64_t)g->n_scratch + 1, sizeof *g->scratch)) return false;
+    if (!a || !node_room(g, (void **)&g->scratch, &g->room_scratch, (uint64_t)g->n_scratch + 1, sizeof *g->scratch))
+        return false;
     g->scratch[g->n_scratch++] = a;
     return true;
 }
@@ -280,7 +289,8 @@ static void sort(uint64_t *v, size_t n)
     }
 }
 
-/* Lists inside the list become part of it; the sets of OR are united and those of AND cut, into `set`. false: failed. */
+/* Lists inside the list become part of it; the sets of OR are united and those of AND cut, into `set`. false: failed.
+ */
 static bool flatten(struct grammar *g, uint8_t kind, uint32_t base, uint32_t set[8], bool *has_set)
 {
     uint32_t end = g->n_scratch;
@@ -339,10 +349,16 @@ static gr_expr gather(struct grammar *g, uint8_t kind, uint32_t base)
     return make(g, kind, begin, n, 0);
 }
 
-/* --- alternatives ------------------------------------------------------------------------------------------------------ */
+/* --- alternatives ---------------------------------------------------------------------------------------------- */
 
-static gr_expr head_of(const struct grammar *g, gr_expr a) { return node_of(g, a)->kind == NODE_CAT ? node_of(g, a)->a : a; }
-static gr_expr tail_of(const struct grammar *g, gr_expr a) { return node_of(g, a)->kind == NODE_CAT ? node_of(g, a)->b : EXPR_EMPTY; }
+static gr_expr head_of(const struct grammar *g, gr_expr a)
+{
+    return node_of(g, a)->kind == NODE_CAT ? node_of(g, a)->a : a;
+}
+static gr_expr tail_of(const struct grammar *g, gr_expr a)
+{
+    return node_of(g, a)->kind == NODE_CAT ? node_of(g, a)->b : EXPR_EMPTY;
+}
 
 /* x{i,j}t | x{k,l}t where the counts meet is x{min,max}t. Returns 0 where they do not. */
 static gr_expr join_counts(struct grammar *g, gr_expr a, gr_expr b)
@@ -429,7 +445,7 @@ gr_expr node_or(struct grammar *g, uint32_t base)
     return all;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------- */
+/* --- all of them ----------------------------------------------------------------------------------------------- */
 
 /* x{0,} says nothing beside x{i,j}. */
 static void drop_counted(struct grammar *g, uint32_t base)

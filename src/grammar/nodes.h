@@ -2,17 +2,29 @@
  *
  * The pool of expressions: nodes of 24 bytes, each made once.
  *
- * Constructors bring what they are given into one form, so that equal languages are mostly equal numbers and the set of states stays small:
- * alternatives are sorted, those that begin alike share their beginning, byte sets are united, repeats of one thread are counted together.
- * A sequence's first part is never a sequence itself; its rest may be one that has not been turned yet (raw), which is done when it comes
- * to the front: so calling a rule costs two nodes, not a copy of what is left of it.
+ * Constructors bring what they are given into one form, so that equal languages are mostly equal numbers and the set of
+ * states stays small: alternatives are sorted, those that begin alike share their beginning, byte sets are united,
+ * repeats of one thread are counted together. A sequence's first part is never a sequence itself; its rest may be one
+ * that has not been turned yet (raw), which is done when it comes to the front: so calling a rule costs two nodes, not
+ * a copy of what is left of it.
  */
 #ifndef QUERN_GRAMMAR_NODES_H
 #define QUERN_GRAMMAR_NODES_H
 
 #include "grammar/paused.h"
 
-enum gr_kind { NODE_NEVER, NODE_EMPTY, NODE_SET, NODE_CAT, NODE_OR, NODE_AND, NODE_NOT, NODE_REPEAT, NODE_MULTIPLE, NODE_RULE };
+enum gr_kind {
+    NODE_NEVER,
+    NODE_EMPTY,
+    NODE_SET,
+    NODE_CAT,
+    NODE_OR,
+    NODE_AND,
+    NODE_NOT,
+    NODE_REPEAT,
+    NODE_MULTIPLE,
+    NODE_RULE
+};
 
 /* Those that every pool begins with. */
 enum { EXPR_NEVER = 1, EXPR_EMPTY = 2, EXPR_ALL = 3 };
@@ -26,7 +38,8 @@ enum {
 
 struct node {
     uint8_t kind, flags;
-    uint32_t a, b, c; /* SET, OR, AND, MULTIPLE: words [b] at lists + a. CAT: a, then b. NOT a. REPEAT: a, b to c times. RULE: number a */
+    /* SET, OR, AND, MULTIPLE: words [b] at lists + a. CAT: a, then b. NOT a. REPEAT: a, b to c times. RULE: number a */
+    uint32_t a, b, c;
     uint32_t mark;    /* of the last search that came here */
     uint32_t state;   /* its number, 0: none yet */
 };
@@ -74,7 +87,8 @@ struct grammar {
     uint32_t n_classes;
     uint32_t n_split;        /* nodes whose sets have been looked at for them */
     uint32_t stamp;          /* of marks */
-    int64_t work, floor;     /* steps that the call at hand may still do, and that it has to leave to whoever asked it */
+    /* steps that the call at hand may still do, and that it has to leave to whoever asked it */
+    int64_t work, floor;
     int64_t pace;            /* what is left of them when others are let in next */
     bool stopped;            /* since nobody waits for it */
     struct slice slice;      /* of a call that may pause */
@@ -88,7 +102,14 @@ struct grammar {
     struct masks *masks; /* mask.c; NULL until the first */
 };
 
-enum { NOTES_MOST = 8192, MEMO = 1 << 15, NODES_MOST = 1 << 21, STATES_MOST = 1 << 15, DEPTH_MOST = 1200, CLASSES_MOST = 256 };
+enum {
+    NOTES_MOST = 8192,
+    MEMO = 1 << 15,
+    NODES_MOST = 1 << 21,
+    STATES_MOST = 1 << 15,
+    DEPTH_MOST = 1200,
+    CLASSES_MOST = 256
+};
 #define NEXT_DEAD UINT32_MAX
 #define BUILD_WORK (INT64_C(3) << 22) /* steps that building and readiness may take: less than a second */
 #define CALL_WORK (INT64_C(1) << 23)  /* those of one call later */
@@ -97,7 +118,8 @@ enum { NOTES_MOST = 8192, MEMO = 1 << 15, NODES_MOST = 1 << 21, STATES_MOST = 1 
 /* Record an error and return 0: a limit by name; memory. */
 gr_expr node_limit(struct grammar *g, const char *what);
 gr_expr node_memory(struct grammar *g);
-/* Counts n steps; false when there were too many, or whoever is asked while a grammar is made (grammar_pace()) says so. */
+/* Counts n steps; false when there were too many, or whoever is asked while a grammar is made (grammar_pace()) says so.
+ */
 bool node_work(struct grammar *g, int64_t n);
 
 gr_expr node_cat(struct grammar *g, gr_expr a, gr_expr b);

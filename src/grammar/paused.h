@@ -2,8 +2,9 @@
  *
  * How a call that takes long pauses, so that whoever made it can do something else and then make it again.
  *
- * It pauses between two units of work, a derivation each; what it has found by then is kept: transitions, the search at hand, the place of a walk
- * (masks.h). Nothing is done twice that counts, so a call comes to the same in the same steps however often it has paused.
+ * It pauses between two units of work, a derivation each; what it has found by then is kept: transitions, the search at
+ * hand, the place of a walk (masks.h). Nothing is done twice that counts, so a call comes to the same in the same steps
+ * however often it has paused.
  */
 #ifndef QUERN_PAUSED_H
 #define QUERN_PAUSED_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unicode's properties as patterns name them (\p{Lu}, \p{Script=Greek}, \p{Emoji}), and the letters that differ in their case alone. All of it is
- * read from tables of bytes that tools/property-tables.mjs writes; a property is where it differs from a union of general categories.
+ * Unicode's properties as patterns name them (\p{Lu}, \p{Script=Greek}, \p{Emoji}), and the letters that differ in
+ * their case alone. All of it is read from tables of bytes that tools/property-tables.mjs writes; a property is where
+ * it differs from a union of general categories.
  */
 #include "grammar/regex.h"
 
@@ -46,7 +47,7 @@ static uint32_t number(const uint8_t **at)
     }
 }
 
-/* --- sets of categories, and what differs from them -------------------------------------------------------------------------- */
+/* --- sets of categories, and what differs from them ------------------------------------------------------------ */
 
 /* Code points of one category, up to `end`. */
 struct run {
@@ -117,7 +118,7 @@ static bool add_categories(struct regex *r, uint32_t mask, uint32_t property, bo
     return true;
 }
 
-/* --- scripts ---------------------------------------------------------------------------------------------------------------- */
+/* --- scripts --------------------------------------------------------------------------------------------------- */
 
 /* Code points that several scripts have. */
 struct several {
@@ -165,9 +166,12 @@ static bool add_script(struct regex *r, uint32_t script, bool extended, bool neg
     return true;
 }
 
-/* --- names -------------------------------------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------------------------- */
 
-static bool is_either(struct bytes name, const char *a, const char *b) { return bytes_equal(name, a) || bytes_equal(name, b); }
+static bool is_either(struct bytes name, const char *a, const char *b)
+{
+    return bytes_equal(name, a) || bytes_equal(name, b);
+}
 
 /* Of a category's row. */
 static uint32_t mask_of(uint32_t row)
@@ -199,7 +203,7 @@ bool regex_property(struct regex *r, struct bytes name, bool negated, bool *know
     return *known = false;
 }
 
-/* --- letters that the flag i takes for the same ------------------------------------------------------------------------------- */
+/* --- letters that the flag i takes for the same ---------------------------------------------------------------- */
 
 static bool has(const struct gr_range *of, uint32_t n, uint32_t c)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What has to hold before matching begins, found once over everything that the start reaches: every rule is defined and none calls itself before
- * a byte has come, which expressions may be empty, and which can be satisfied at all. Nothing recurses: rules may form a chain of any length.
+ * What has to hold before matching begins, found once over everything that the start reaches: every rule is defined and
+ * none calls itself before a byte has come, which expressions may be empty, and which can be satisfied at all. Nothing
+ * recurses: rules may form a chain of any length.
  */
 #include "grammar/nodes.h"
 
@@ -34,7 +35,8 @@ static bool push(struct grammar *g, uint32_t *n, gr_expr a)
 
 static bool undefined(struct grammar *g, const struct node *n)
 {
-    return grammar_fail(g, "undefined", 0, "The rule \"%s\" is used, but nothing says what it is.", g->rules[n->a].name) != 0;
+    return grammar_fail(g, "undefined", 0, "The rule \"%s\" is used, but nothing says what it is.",
+                        g->rules[n->a].name) != 0;
 }
 
 /* Marks what the start reaches with the stamp. */
@@ -104,8 +106,8 @@ static gr_expr rule_of_loop(const struct grammar *g, uint32_t n, gr_expr p)
     return rule;
 }
 
-/* Depth first along what may come first; a node that is met while it is open begins with itself. Nodes are marked with the stamp while open. A rule
- * that does so; the start where memory is short; 0: none. */
+/* Depth first along what may come first; a node that is met while it is open begins with itself. Nodes are marked with
+ * the stamp while open. A rule that does so; the start where memory is short; 0: none. */
 static gr_expr begins_with_itself(struct grammar *g, gr_expr start)
 {
     uint32_t n = 0, open = g->stamp, closed = g->stamp + 1;
@@ -115,7 +117,8 @@ static gr_expr begins_with_itself(struct grammar *g, gr_expr start)
         gr_expr a = g->queue[n * 2 - 2];
         struct node at = *node_of(g, a);
         uint32_t i = g->queue[n * 2 - 1]++;
-        if (i >= n_parts(g, &at) || (at.kind == NODE_CAT && i == 1 && !is_nullable(g, at.a)) || !(at.flags & HAS_RULES)) {
+        if (i >= n_parts(g, &at) || (at.kind == NODE_CAT && i == 1 && !is_nullable(g, at.a)) ||
+            !(at.flags & HAS_RULES)) {
             g->nodes[a].mark = closed;
             n--;
             continue;
@@ -137,7 +140,8 @@ static bool no_left_recursion(struct grammar *g, const gr_expr *ids, uint32_t n)
         gr_expr rule = begins_with_itself(g, ids[i]);
         if (!rule) continue;
         const char *name = g->rules[node_of(g, rule)->a].name;
-        return grammar_fail(g, "left-recursion", 0, "The rule \"%s\" leads to itself before any character; let one come first.", name) != 0;
+        return grammar_fail(g, "left-recursion", 0,
+                            "The rule \"%s\" leads to itself before any character; let one come first.", name) != 0;
     }
     g->stamp = closed;
     return true;

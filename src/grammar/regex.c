@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ECMAScript's patterns. What ^ and $ say is kept apart while a pattern is put together: a part is nine expressions, by whether the text, or with the
- * flag m a line, has to begin before it and to end after it. A part that may only come first joins one before it where that one may be empty, or
- * may end with the end of a line, and so on; so anchors stand anywhere but inside what is repeated.
+ * ECMAScript's patterns. What ^ and $ say is kept apart while a pattern is put together: a part is nine expressions, by
+ * whether the text, or with the flag m a line, has to begin before it and to end after it. A part that may only come
+ * first joins one before it where that one may be empty, or may end with the end of a line, and so on; so anchors stand
+ * anywhere but inside what is repeated.
  */
 #include "grammar/regex.h"
 
@@ -19,7 +20,8 @@ struct part {
     gr_expr of[VARIANTS];
 };
 
-static const struct part nothing = {{EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER}};
+static const struct part nothing = {
+    {EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER}};
 static const struct part failed = {{0, 0, 0, 0, 0, 0, 0, 0, 0}};
 
 static struct part disjunction(struct regex *r, bool at_start);
@@ -30,7 +32,8 @@ gr_expr regex_wrong(struct regex *r, const char *sentence)
     size_t begin = r->at > 40 ? r->at - 30 : 0, left = r->text.size - begin;
     while (begin && begin < r->text.size && (r->text.data[begin] & 0xC0) == 0x80) begin++, left--;
     struct bytes text = {r->text.data + begin, left < 40 ? left : 40};
-    const char *before = begin ? "..." : "", *after = left > 40 ? "..." : "", *form = "The pattern \"%s%s%s\" cannot be used, at byte %u: %s.";
+    const char *before = begin ? "..." : "", *after = left > 40 ? "..." : "",
+               *form = "The pattern \"%s%s%s\" cannot be used, at byte %u: %s.";
     return grammar_fail(r->g, "pattern", r->at, form, before, quoted(text, shown), after, (unsigned)r->at, sentence);
 }
 
@@ -58,9 +61,12 @@ static bool is_anchored(const struct part *p)
     return false;
 }
 
-/* --- putting together ------------------------------------------------------------------------------------------------------ */
+/* --- putting together ------------------------------------------------------------------------------------------ */
 
-static gr_expr anything(struct regex *r) { return gr_repeat(r->g, gr_class(r->g, r->form, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY); }
+static gr_expr anything(struct regex *r)
+{
+    return gr_repeat(r->g, gr_class(r->g, r->form, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY);
+}
 
 /* Any text with the end of a line at its end, or at its beginning. */
 static gr_expr beside_line(struct regex *r, bool at_end)
@@ -70,8 +76,8 @@ static gr_expr beside_line(struct regex *r, bool at_end)
     return at_end ? gr_cat(r->g, any, end) : gr_cat(r->g, end, any);
 }
 
-/* Ways in which a part may stand beside another that says what is there: as it is; empty, so that it is said of what comes beyond; or with a line's
- * end there. */
+/* Ways in which a part may stand beside another that says what is there: as it is; empty, so that it is said of what
+ * comes beyond; or with a line's end there. */
 enum way { WAY_FREE, WAY_EMPTY, WAY_LINE, WAYS };
 
 static gr_expr in_way(struct regex *r, gr_expr a, int said, enum way way, bool at_end)
@@ -129,7 +135,7 @@ static struct part repeated(struct regex *r, struct part p, uint32_t least, uint
     return least ? p : either(r->g, p, plain(EXPR_EMPTY));
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------------ */
+/* --- reading --------------------------------------------------------------------------------------------------- */
 
 /* Decimal digits, saturated below GR_MANY. */
 static bool number(struct regex *r, uint32_t *out)
@@ -168,7 +174,8 @@ static bool group_name(struct regex *r)
     size_t begin = r->at;
     for (int c; (c = regex_peek(r)) >= 0 && c != '>'; r->at++) {
         bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z', digit = c >= '0' && c <= '9';
-        if (!letter && c != '_' && c != '$' && c < 0x80 && !(digit && r->at > begin)) return regex_wrong(r, "this is no name of a group") != 0;
+        if (!letter && c != '_' && c != '$' && c < 0x80 && !(digit && r->at > begin))
+            return regex_wrong(r, "this is no name of a group") != 0;
     }
     if (r->at == begin) return regex_wrong(r, "a group's name is empty") != 0;
     return regex_takes(r, ">") || regex_wrong(r, "a group's name is not closed");
@@ -190,7 +197,8 @@ static bool modifiers(struct regex *r)
             continue;
         }
         int flag = letter ? flags[letter - letters] : 0;
-        if (!flag || seen & flag) return regex_wrong(r, "a group's modifiers are i, m and s, once each, and a colon, as in (?i:a)") != 0;
+        if (!flag || seen & flag)
+            return regex_wrong(r, "a group's modifiers are i, m and s, once each, and a colon, as in (?i:a)") != 0;
         seen |= flag;
         r->where = on ? r->where | flag : r->where & ~flag;
     }
@@ -202,7 +210,8 @@ static bool group_head(struct regex *r)
     static const char *const looks[] = {"=", "!", "<=", "<!"};
     if (!regex_takes(r, "?")) return true;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
-        if (regex_takes(r, looks[i])) return regex_wrong(r, "of lookaround lookahead is supported, and not inside of what is repeated") != 0;
+        if (regex_takes(r, looks[i]))
+            return regex_wrong(r, "of lookaround lookahead is supported, and not inside of what is repeated") != 0;
     return regex_takes(r, "<") ? group_name(r) : modifiers(r);
 }
 
@@ -278,7 +287,8 @@ static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
     gr_expr all = p.of[0] ? EXPR_NEVER : 0;
     for (int i = 0; i < VARIANTS && all; i++) {
         if (p.of[i] == EXPR_NEVER) continue;
-        if (i / SIDES != SIDE_ANY && !at_start) return regex_wrong(r, "^ in a lookahead is supported where it stands at the beginning");
+        if (i / SIDES != SIDE_ANY && !at_start)
+            return regex_wrong(r, "^ in a lookahead is supported where it stands at the beginning");
         all = gr_or(r->g, all, gr_cat(r->g, p.of[i], around(r, i % SIDES, false)));
     }
     return negated ? gr_not(r->g, all) : all;
@@ -395,7 +405,8 @@ gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_for
     for (int i = 0; i < VARIANTS && made; i++) {
         if (p.of[i] == EXPR_NEVER) continue;
         gr_expr whole = p.of[i];
-        if (where & GR_SEARCH) whole = gr_sequence(g, (gr_expr[]){around(&r, i / SIDES, true), whole, around(&r, i % SIDES, false)}, 3);
+        if (where & GR_SEARCH)
+            whole = gr_sequence(g, (gr_expr[]){around(&r, i / SIDES, true), whole, around(&r, i % SIDES, false)}, 3);
         made = gr_or(g, made, whole);
     }
     if (!made && err) *err = g->err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pattern's escapes and sets of code points, with the meaning of the flag u. Escapes of punctuation that needs none are taken as people write
- * them, though u forbids them.
+ * A pattern's escapes and sets of code points, with the meaning of the flag u. Escapes of punctuation that needs none
+ * are taken as people write them, though u forbids them.
  */
 #include "grammar/regex.h"
 
@@ -35,27 +35,30 @@ gr_expr regex_take_class(struct regex *r, bool negated)
     if (r->where & GR_IGNORE_CASE && r->n && !regex_fold(r)) return 0;
     uint32_t begin = r->n;
     if (negated && !add_others(r, r->ranges, begin)) return 0;
-    gr_expr made = negated ? gr_class(r->g, r->form, r->ranges + begin, r->n - begin) : gr_class(r->g, r->form, r->ranges, begin);
+    gr_expr made =
+        negated ? gr_class(r->g, r->form, r->ranges + begin, r->n - begin) : gr_class(r->g, r->form, r->ranges, begin);
     r->n = 0;
     return made;
 }
 
 gr_expr regex_dot(struct regex *r)
 {
-    bool good = r->where & GR_DOT_ALL || (regex_add(r, '\n', '\n') && regex_add(r, '\r', '\r') && regex_add(r, 0x2028, 0x2029));
+    bool good =
+        r->where & GR_DOT_ALL || (regex_add(r, '\n', '\n') && regex_add(r, '\r', '\r') && regex_add(r, 0x2028, 0x2029));
     return good ? regex_take_class(r, true) : 0;
 }
 
-/* --- \d \w \s and properties --------------------------------------------------------------------------------------------- */
+/* --- \d \w \s and properties ----------------------------------------------------------------------------------- */
 
 static bool add_set(struct regex *r, char name)
 {
     /* The last two of `words` are letters with the flag i only: they are an s and a k. */
     static const struct gr_range digits[] = {{'0', '9'}};
-    static const struct gr_range words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}, {0x17F, 0x17F}, {0x212A, 0x212A}};
+    static const struct gr_range words[] = {{'0', '9'}, {'A', 'Z'},     {'_', '_'},
+                                            {'a', 'z'}, {0x17F, 0x17F}, {0x212A, 0x212A}};
     static const struct gr_range spaces[] = {
-        {'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
-        {0x3000, 0x3000}, {0xFEFF, 0xFEFF},
+        {'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+        {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF},
     };
     char lower = (char)(name | 0x20);
     const struct gr_range *of = lower == 'd' ? digits : lower == 'w' ? words : spaces;
@@ -72,19 +75,25 @@ static uint32_t property(struct regex *r, bool negated)
 {
     size_t end = r->at;
     while (end < r->text.size && r->text.data[end] != '}') end++;
-    if (!regex_takes(r, "{") || end == r->text.size) return regex_wrong(r, "\\p wants a property in braces"), REGEX_WRONG;
+    if (!regex_takes(r, "{") || end == r->text.size)
+        return regex_wrong(r, "\\p wants a property in braces"), REGEX_WRONG;
     struct bytes name = {r->text.data + r->at, end - r->at};
     bool known;
     r->at = end + 1;
     if (regex_property(r, name, negated, &known)) return REGEX_SET;
     char shown[QUOTED];
-    if (!known) grammar_fail(r->g, "property", r->at, "The pattern's \\p{%s} is no property of Unicode that patterns know.", quoted(name, shown));
+    if (!known)
+        grammar_fail(r->g, "property", r->at, "The pattern's \\p{%s} is no property of Unicode that patterns know.",
+                     quoted(name, shown));
     return REGEX_WRONG;
 }
 
-/* --- escapes ----------------------------------------------------------------------------------------------------------- */
+/* --- escapes --------------------------------------------------------------------------------------------------- */
 
-static int hex_digit(int c) { return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1; }
+static int hex_digit(int c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+}
 
 /* Exactly n hexadecimal digits. */
 static uint32_t hex(struct regex *r, int n)
@@ -105,7 +114,8 @@ static uint32_t unicode_escape(struct regex *r)
     if (regex_takes(r, "{")) {
         uint32_t value = 0;
         size_t begin = r->at;
-        for (int digit; (digit = hex_digit(regex_peek(r))) >= 0 && value <= CODE_POINT_MOST; r->at++) value = value << 4 | (uint32_t)digit;
+        for (int digit; (digit = hex_digit(regex_peek(r))) >= 0 && value <= CODE_POINT_MOST; r->at++)
+            value = value << 4 | (uint32_t)digit;
         bool good = r->at > begin && value <= CODE_POINT_MOST && regex_takes(r, "}");
         return good ? value : (regex_wrong(r, "a code point in braces has to be 0 to 10FFFF"), REGEX_WRONG);
     }
@@ -133,12 +143,13 @@ uint32_t regex_escape(struct regex *r, bool in_class)
     if (c == 'b' || c == 'B') return regex_wrong(r, "word boundaries (\\b, \\B) are not supported"), REGEX_WRONG;
     if (c == 'k' || (c >= '1' && c <= '9')) return regex_wrong(r, "backreferences are not supported"), REGEX_WRONG;
     if (c == '0' && !(regex_peek(r) >= '0' && regex_peek(r) <= '9')) return 0;
-    if (c == 'c' && ((regex_peek(r) | 0x20) >= 'a' && (regex_peek(r) | 0x20) <= 'z')) return r->text.data[r->at++] & 31u;
+    if (c == 'c' && ((regex_peek(r) | 0x20) >= 'a' && (regex_peek(r) | 0x20) <= 'z'))
+        return r->text.data[r->at++] & 31u;
     bool word = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c >= 0x80;
     return word ? (regex_wrong(r, "there is no such escape"), REGEX_WRONG) : (uint32_t)c;
 }
 
-/* --- classes ----------------------------------------------------------------------------------------------------------- */
+/* --- classes --------------------------------------------------------------------------------------------------- */
 
 static uint32_t class_item(struct regex *r)
 {
@@ -160,7 +171,8 @@ gr_expr regex_class(struct regex *r)
             r->at++;
             last = class_item(r);
             if (last == REGEX_WRONG) return 0;
-            if (first == REGEX_SET || last == REGEX_SET) return regex_wrong(r, "a range in brackets needs a letter at each end; - itself is \\-");
+            if (first == REGEX_SET || last == REGEX_SET)
+                return regex_wrong(r, "a range in brackets needs a letter at each end; - itself is \\-");
             if (first > last) return regex_wrong(r, "a range in brackets is out of order");
         }
         if (first != REGEX_SET && !regex_add(r, first, last)) return 0;

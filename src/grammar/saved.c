@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A head, then the arrays as they are. What only caches is left out, and of the states there is but the start, which is made anew. That parts come
- * before wholes is checked too: nothing that is loaded goes round in circles, except through rules.
+ * A head, then the arrays as they are. What only caches is left out, and of the states there is but the start, which is
+ * made anew. That parts come before wholes is checked too: nothing that is loaded goes round in circles, except through
+ * rules.
  */
 #include "grammar/saved.h"
 
@@ -12,7 +13,8 @@
 enum { SAVED_MAGIC = 0x31725167, BEGUN = EXPR_ALL + 1 /* nodes that every pool has */ };
 
 struct head {
-    uint32_t magic, n_nodes, room_nodes, n_lists, n_rules, n_classes, n_split, start, stamp, notes /* bytes, the final NUL included */;
+    uint32_t magic, n_nodes, room_nodes, n_lists, n_rules, n_classes, n_split, start, stamp,
+        notes /* bytes, the final NUL included */;
     uint8_t class_of[256], byte_of[256];
 };
 
@@ -24,8 +26,15 @@ static uint64_t size_of(const struct head *h)
 
 static struct head head_of(const struct grammar *g)
 {
-    struct head h = {.magic = SAVED_MAGIC, .n_nodes = g->n_nodes, .room_nodes = g->room_nodes, .n_lists = g->n_lists, .n_rules = g->n_rules,
-                     .n_classes = g->n_classes, .n_split = g->n_split, .start = g->states[g->start].expr, .stamp = g->stamp,
+    struct head h = {.magic = SAVED_MAGIC,
+                     .n_nodes = g->n_nodes,
+                     .room_nodes = g->room_nodes,
+                     .n_lists = g->n_lists,
+                     .n_rules = g->n_rules,
+                     .n_classes = g->n_classes,
+                     .n_split = g->n_split,
+                     .start = g->states[g->start].expr,
+                     .stamp = g->stamp,
                      .notes = g->notes ? (uint32_t)strlen(g->notes) + 1 : 0};
     memcpy(h.class_of, g->class_of, sizeof h.class_of);
     memcpy(h.byte_of, g->byte_of, sizeof h.byte_of);
@@ -59,18 +68,22 @@ void grammar_save(const struct grammar *g, uint8_t *out)
     put(out, g->notes, h.notes);
 }
 
-/* --- checks ---------------------------------------------------------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------------------------------------------- */
 
 static bool good_head(const struct head *h, uint64_t size)
 {
     bool power = h->room_nodes && (h->room_nodes & (h->room_nodes - 1)) == 0;
-    bool sizes = h->n_nodes <= h->room_nodes && h->room_nodes <= NODES_MOST * 2 && h->n_nodes > h->start && h->start && h->n_nodes >= BEGUN;
+    bool sizes = h->n_nodes <= h->room_nodes && h->room_nodes <= NODES_MOST * 2 && h->n_nodes > h->start && h->start &&
+                 h->n_nodes >= BEGUN;
     bool classes = h->n_classes >= 1 && h->n_classes <= CLASSES_MOST && h->n_split <= h->n_nodes;
     for (int b = 0; b < 256; b++) classes = classes && h->class_of[b] < h->n_classes;
     return h->magic == SAVED_MAGIC && power && sizes && classes && h->notes <= NOTES_MOST && size_of(h) == size;
 }
 
-static bool within(const struct grammar *g, const struct node *n, uint32_t words) { return (uint64_t)n->a + words <= g->n_lists; }
+static bool within(const struct grammar *g, const struct node *n, uint32_t words)
+{
+    return (uint64_t)n->a + words <= g->n_lists;
+}
 
 /* Of a list every part comes before it. */
 static bool good_list(const struct grammar *g, const struct node *n, gr_expr self)
@@ -113,14 +126,16 @@ static bool good_slots(const struct grammar *g)
 static bool good_parts(const struct grammar *g)
 {
     const struct node *n = g->nodes;
-    bool good = n[EXPR_NEVER].kind == NODE_NEVER && n[EXPR_EMPTY].kind == NODE_EMPTY && n[EXPR_ALL].kind == NODE_NOT && good_slots(g);
+    bool good = n[EXPR_NEVER].kind == NODE_NEVER && n[EXPR_EMPTY].kind == NODE_EMPTY && n[EXPR_ALL].kind == NODE_NOT &&
+                good_slots(g);
     good = good && n[0].kind == NODE_NEVER && !n[0].state;
     for (gr_expr a = 1; good && a < g->n_nodes; a++) good = good_node(g, a);
-    for (uint32_t i = 0; good && i < g->n_rules; i++) good = g->rules[i].body < g->n_nodes && !g->rules[i].name[RULE_NAME - 1];
+    for (uint32_t i = 0; good && i < g->n_rules; i++)
+        good = g->rules[i].body < g->n_nodes && !g->rules[i].name[RULE_NAME - 1];
     return good;
 }
 
-/* --- loading ---------------------------------------------------------------------------------------------------------------- */
+/* --- loading --------------------------------------------------------------------------------------------------- */
 
 /* An array of `room` whose beginning is what comes next. */
 static void *take(struct mem *m, const uint8_t **from, uint64_t n, uint64_t room, size_t size)
@@ -159,7 +174,8 @@ static void set_numbers(struct grammar *g, const struct head *h)
 
 static int load(struct grammar *g, const struct head *h, const uint8_t *from, struct error *err)
 {
-    if (!take_parts(g, h, from)) return fail(err, ERR_MEM_LOAD, "memory", 0, "There is not enough memory for a grammar.");
+    if (!take_parts(g, h, from))
+        return fail(err, ERR_MEM_LOAD, "memory", 0, "There is not enough memory for a grammar.");
     set_numbers(g, h);
     if (!good_parts(g)) return fail(err, ERR_PARAM, "saved", 0, "These bytes are no grammar.");
     g->ready = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * States: expressions that a text has reached, numbered, with their transitions by class of bytes, made when they are first needed.
+ * States: expressions that a text has reached, numbered, with their transitions by class of bytes, made when they are
+ * first needed.
  */
 #include "grammar/nodes.h"
 
@@ -13,7 +14,8 @@ gr_state state_of(struct grammar *g, gr_expr a)
     if (g->n_states >= g->room_states) {
         uint32_t room = g->room_states, most = room;
         if (!node_room(g, (void **)&g->states, &room, (uint64_t)g->n_states + 1, sizeof *g->states)) return 0;
-        if (!node_room(g, (void **)&g->next, &most, (uint64_t)g->n_states + 1, g->n_classes * sizeof *g->next)) return 0;
+        if (!node_room(g, (void **)&g->next, &most, (uint64_t)g->n_states + 1, g->n_classes * sizeof *g->next))
+            return 0;
         g->room_states = room;
     }
     uint32_t first[8], *next = g->next + (size_t)g->n_states * g->n_classes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens are sorted by their bytes, eight at a time where these differ, and written as a tree in one pass. All of it goes in parts of milliseconds.
+ * Tokens are sorted by their bytes, eight at a time where these differ, and written as a tree in one pass. All of it
+ * goes in parts of milliseconds.
  */
 #include "grammar/vocabulary.h"
 
@@ -10,14 +11,17 @@ enum { PART = 1 << 14 /* tokens, or nodes, of a part */ };
 
 enum progress { NO_MEMORY, ON_ITS_WAY, THERE };
 
-/* --- the order of tokens ---------------------------------------------------------------------------------------------------- */
+/* --- the order of tokens --------------------------------------------------------------------------------------- */
 
 struct sorted {
     uint64_t key; /* the first eight bytes, big-endian */
     uint32_t id;
 };
 
-static struct bytes bytes_of(const struct vocabulary *v, uint32_t id) { return (struct bytes){v->bytes + v->at[id], v->at[id + 1] - v->at[id]}; }
+static struct bytes bytes_of(const struct vocabulary *v, uint32_t id)
+{
+    return (struct bytes){v->bytes + v->at[id], v->at[id + 1] - v->at[id]};
+}
 
 static bool comes_first(const struct vocabulary *v, const struct sorted *a, const struct sorted *b)
 {
@@ -46,14 +50,16 @@ static bool sort_on(const struct vocabulary *v, struct sorting *s)
     uint32_t n = s->n, run = s->run ? s->run : 1;
     if (run >= n) return false;
     for (uint32_t begin = 0; begin < n; begin += 2 * run) {
-        uint32_t a = begin, middle = n - begin < run ? n : begin + run, b = middle, end = n - begin < 2 * run ? n : begin + 2 * run;
-        for (uint32_t i = begin; i < end; i++) to[i] = b == end || (a < middle && !comes_first(v, &from[b], &from[a])) ? from[a++] : from[b++];
+        uint32_t a = begin, middle = n - begin < run ? n : begin + run, b = middle,
+                 end = n - begin < 2 * run ? n : begin + 2 * run;
+        for (uint32_t i = begin; i < end; i++)
+            to[i] = b == end || (a < middle && !comes_first(v, &from[b], &from[a])) ? from[a++] : from[b++];
     }
     *s = (struct sorting){to, from, n, 2 * run};
     return true;
 }
 
-/* --- the tree --------------------------------------------------------------------------------------------------------------- */
+/* --- the tree -------------------------------------------------------------------------------------------------- */
 
 static uint32_t common(struct bytes a, struct bytes b)
 {
@@ -62,7 +68,8 @@ static uint32_t common(struct bytes a, struct bytes b)
     return n;
 }
 
-/* A token's bytes below those it shares with the one before; a token of the same bytes is a node of its own beside it. */
+/* A token's bytes below those it shares with the one before; a token of the same bytes is a node of its own beside it.
+ */
 static uint32_t first_new(struct bytes before, struct bytes text)
 {
     uint32_t shared = common(before, text);
@@ -111,7 +118,8 @@ static void write_token(struct growing *w, struct trie *out, struct bytes text, 
 
 static enum progress write_nodes(const struct vocabulary *v, struct growing *w, struct trie *out)
 {
-    for (uint32_t end = end_of_part(w->at, w->n); w->at < end; w->at++) write_token(w, out, bytes_of(v, w->order[w->at].id), w->order[w->at].id);
+    for (uint32_t end = end_of_part(w->at, w->n); w->at < end; w->at++)
+        write_token(w, out, bytes_of(v, w->order[w->at].id), w->order[w->at].id);
     if (w->at < w->n) return ON_ITS_WAY;
     while (w->depth > 0) out->nodes[w->open[w->depth--]].skip = out->n;
     return THERE;
@@ -128,13 +136,14 @@ struct making {
     uint32_t at;                /* node of the tree */
 };
 
-/* --- the slice and the tails ------------------------------------------------------------------------------------------------------ */
+/* --- the slice and the tails ----------------------------------------------------------------------------------- */
 
 /* A new row of `width` words in a list that grows; NULL: no memory. */
 static uint32_t *add_row(struct vocabulary *v, uint32_t **list, uint32_t *n, uint32_t *room, uint32_t width)
 {
     if (*n == *room) {
-        uint32_t more = *room ? *room * 2 : 256, *grown = mem_resize(v->mem, *list, (uint64_t)more * width * sizeof *grown);
+        uint32_t more = *room ? *room * 2 : 256,
+                 *grown = mem_resize(v->mem, *list, (uint64_t)more * width * sizeof *grown);
         if (!grown) return NULL;
         *list = grown;
         *room = more;
@@ -165,8 +174,8 @@ static bool add_tails(struct vocabulary *v, const struct trie_node *t, uint32_t 
     return true;
 }
 
-/* Walks the tree with one character after the other: where one ends the next begins. What no character goes on with leaves the string, unless it
- * stands within a character: nothing that follows a string begins so. */
+/* Walks the tree with one character after the other: where one ends the next begins. What no character goes on with
+ * leaves the string, unless it stands within a character: nothing that follows a string begins so. */
 static enum progress find_inside(struct vocabulary *v, struct making *m)
 {
     gr_state begin = grammar_start(m->character), *states = m->states;
@@ -192,7 +201,8 @@ static enum progress find_inside(struct vocabulary *v, struct making *m)
     return m->at < v->all.n ? ON_ITS_WAY : THERE;
 }
 
-/* The tails are sorted and become a tree as tokens do: those of a vocabulary that borrows their bytes. There are few. */
+/* The tails are sorted and become a tree as tokens do: those of a vocabulary that borrows their bytes. There are few.
+ */
 static enum progress build_tails(struct vocabulary *v, struct making *m)
 {
     uint32_t n = v->n_tails, total = 0;
@@ -222,16 +232,18 @@ static enum progress build_tails(struct vocabulary *v, struct making *m)
     return progress;
 }
 
-/* --- the vocabulary --------------------------------------------------------------------------------------------------------- */
+/* --- the vocabulary -------------------------------------------------------------------------------------------- */
 
 static int check_source(const struct vocabulary_source *s, uint64_t *total, struct error *err)
 {
     *total = 0;
-    if (!s->n || s->n > TOKENS_MOST) return fail(err, ERR_PARAM, "vocabulary", 0, "A vocabulary has 1 to %d tokens.", TOKENS_MOST);
+    if (!s->n || s->n > TOKENS_MOST)
+        return fail(err, ERR_PARAM, "vocabulary", 0, "A vocabulary has 1 to %d tokens.", TOKENS_MOST);
     for (uint32_t i = 0; i < s->n; i++) {
         *total += s->sizes[i];
         if (s->kinds[i] > TOKEN_NEVER || (s->kinds[i] == TOKEN_TEXT && s->sizes[i] > TOKEN_BYTES_MOST))
-            return fail(err, ERR_PARAM, "vocabulary", 0, "Token %u is longer than %d bytes, or of no kind.", i, TOKEN_BYTES_MOST);
+            return fail(err, ERR_PARAM, "vocabulary", 0, "Token %u is longer than %d bytes, or of no kind.", i,
+                        TOKEN_BYTES_MOST);
     }
     return *total < UINT32_MAX ? OK : fail(err, ERR_PARAM, "vocabulary", 0, "The tokens have more than 4 GB.");
 }
@@ -253,7 +265,7 @@ static bool copy(struct vocabulary *v, const struct vocabulary_source *s, uint64
     return true;
 }
 
-/* --- in parts ------------------------------------------------------------------------------------------------------------------ */
+/* --- in parts -------------------------------------------------------------------------------------------------- */
 
 static enum progress gather_tokens(struct vocabulary *v, struct making *m)
 {
@@ -262,7 +274,8 @@ static enum progress gather_tokens(struct vocabulary *v, struct making *m)
     m->tree.open = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *m->tree.open);
     if (!m->room || !m->tree.open) return NO_MEMORY;
     for (uint32_t i = 0; i < v->n; i++)
-        if (v->kinds[i] == TOKEN_TEXT && v->at[i + 1] > v->at[i]) m->room[n++] = (struct sorted){key_of(bytes_of(v, i)), i};
+        if (v->kinds[i] == TOKEN_TEXT && v->at[i + 1] > v->at[i])
+            m->room[n++] = (struct sorted){key_of(bytes_of(v, i)), i};
     for (uint32_t i = 0; i < n; i++) v->begin_with[m->room[i].key >> 56]++;
     m->sorting = (struct sorting){m->room, m->room + v->n, n, 0};
     return THERE;
@@ -285,12 +298,15 @@ static enum progress open_slice(struct vocabulary *v, struct making *m)
     m->states = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *m->states);
     v->inside = mem_array(v->mem, (uint64_t)(SLICE_COUNTS + 1) * v->n_words, sizeof *v->inside);
     if (!m->character || !m->states || !v->inside) return NO_MEMORY;
-    return grammar_ready(m->character, gr_class(m->character, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL) ? NO_MEMORY : THERE;
+    return grammar_ready(m->character, gr_class(m->character, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL)
+               ? NO_MEMORY
+               : THERE;
 }
 
 typedef enum progress part_fn(struct vocabulary *v, struct making *m);
 
-static part_fn *const parts_of_making[] = {gather_tokens, sort_tokens, count_tree, write_tree, open_slice, find_inside, build_tails};
+static part_fn *const parts_of_making[] = {gather_tokens, sort_tokens, count_tree, write_tree,
+                                           open_slice,    find_inside, build_tails};
 
 static void free_making(struct vocabulary *v)
 {
@@ -315,7 +331,9 @@ int vocabulary_begin(struct mem *m, const struct vocabulary_source *source, stru
     int status = check_source(source, &total, err);
     if (status) return status;
     struct vocabulary *v = mem_alloc(m, sizeof *v);
-    if (v) *v = (struct vocabulary){.mem = m, .n = source->n, .n_words = (source->n + 31) / 32, .making = mem_alloc(m, sizeof *v->making)};
+    if (v)
+        *v = (struct vocabulary){
+            .mem = m, .n = source->n, .n_words = (source->n + 31) / 32, .making = mem_alloc(m, sizeof *v->making)};
     if (!v || !v->making || !copy(v, source, total)) {
         vocabulary_free(v);
         return fail_memory(err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which kind of file this is, its limits, EXIF's orientation, and the headers that are a list of chunks or a fixed record: PNG, JPEG, GIF, BMP.
+ * Which kind of file this is, its limits, EXIF's orientation, and the headers that are a list of chunks or a fixed
+ * record: PNG, JPEG, GIF, BMP.
  */
 #include "image/header.h"
 
@@ -35,7 +36,8 @@ int image_header(const uint8_t *bytes, size_t n, struct image_header *out)
         struct image_header h = {.kind = kinds[i].kind, .orientation = 1};
         int status = kinds[i].read(&b, &h);
         if (!status && (h.width == 0 || h.height == 0)) status = ERR_DECODE;
-        if (!status && (h.width > SIDE_MOST || h.height > SIDE_MOST || h.width * h.height > PIXELS_MOST)) status = ERR_SIZE;
+        if (!status && (h.width > SIDE_MOST || h.height > SIDE_MOST || h.width * h.height > PIXELS_MOST))
+            status = ERR_SIZE;
         if (h.orientation > 4) { /* these lie on their side */
             uint32_t width = h.width;
             h.width = h.height, h.height = width;
@@ -64,7 +66,10 @@ uint32_t header_little(const struct bytes *b, uint64_t at, int n)
     return v;
 }
 
-bool header_is(const struct bytes *b, uint64_t at, const char *text, size_t n) { return header_has(b, at, n) && memcmp(b->data + at, text, n) == 0; }
+bool header_is(const struct bytes *b, uint64_t at, const char *text, size_t n)
+{
+    return header_has(b, at, n) && memcmp(b->data + at, text, n) == 0;
+}
 
 /* --- EXIF --- */
 
@@ -81,14 +86,24 @@ int header_orientation(const struct bytes *b, uint64_t at, uint64_t n)
     for (at += 2; entries && header_has(tiff, at, TIFF_ENTRY); entries--, at += TIFF_ENTRY) {
         if (load(tiff, at, 2) != TIFF_ORIENTATION) continue;
         uint32_t value = load(tiff, at + 8, 2);
-        return load(tiff, at + 2, 2) == TIFF_SHORT && load(tiff, at + 4, 4) == 1 && value >= 1 && value <= 8 ? (int)value : 1;
+        return load(tiff, at + 2, 2) == TIFF_SHORT && load(tiff, at + 4, 4) == 1 && value >= 1 && value <= 8
+                   ? (int)value
+                   : 1;
     }
     return 1;
 }
 
 /* --- PNG --- */
 
-enum { PNG_GREY, PNG_RGB = 2, PNG_PALETTE, PNG_GREY_ALPHA, PNG_RGB_ALPHA = 6, PNG_START = 8, PNG_SIZE_MOST = 0x7FFFFFFF };
+enum {
+    PNG_GREY,
+    PNG_RGB = 2,
+    PNG_PALETTE,
+    PNG_GREY_ALPHA,
+    PNG_RGB_ALPHA = 6,
+    PNG_START = 8,
+    PNG_SIZE_MOST = 0x7FFFFFFF
+};
 
 /* Bits of a sample that a colour type may have, as a set; 0: there is no such type. */
 static unsigned png_depths(uint32_t color)
@@ -103,8 +118,10 @@ static int png_start(const struct bytes *b, struct image_header *out)
     if (header_big(b, PNG_START, 4) != 13 || !header_is(b, PNG_START + 4, TEXT("IHDR"))) return ERR_DECODE;
     out->width = header_big(b, PNG_START + 8, 4);
     out->height = header_big(b, PNG_START + 12, 4);
-    uint32_t depth = header_big(b, PNG_START + 16, 1), color = header_big(b, PNG_START + 17, 1), rest = header_big(b, PNG_START + 18, 3);
-    if (depth > 16 || !(png_depths(color) >> depth & 1) || rest > 1) return ERR_DECODE; /* rest: compression, filter, interlace */
+    uint32_t depth = header_big(b, PNG_START + 16, 1), color = header_big(b, PNG_START + 17, 1),
+             rest = header_big(b, PNG_START + 18, 3);
+    /* rest: compression, filter, interlace */
+    if (depth > 16 || !(png_depths(color) >> depth & 1) || rest > 1) return ERR_DECODE;
     if (out->width > PNG_SIZE_MOST || out->height > PNG_SIZE_MOST) return ERR_DECODE;
     return OK;
 }
@@ -115,7 +132,8 @@ int header_png(const struct bytes *b, struct image_header *out)
     for (uint64_t at = PNG_START; !status && header_has(b, at, 8);) {
         uint32_t size = header_big(b, at, 4);
         if (header_is(b, at + 4, TEXT("IDAT"))) return OK;
-        if (header_is(b, at + 4, TEXT("eXIf")) && header_has(b, at + 8, size)) out->orientation = header_orientation(b, at + 8, size);
+        if (header_is(b, at + 4, TEXT("eXIf")) && header_has(b, at + 8, size))
+            out->orientation = header_orientation(b, at + 8, size);
         at += 12 + (uint64_t)size;
     }
     return ERR_DECODE;
@@ -124,7 +142,15 @@ int header_png(const struct bytes *b, struct image_header *out)
 /* --- JPEG --- */
 
 enum {
-    JPEG_TEM = 0x01, JPEG_SOF = 0xC0, JPEG_DHT = 0xC4, JPEG_JPG = 0xC8, JPEG_DAC = 0xCC, JPEG_RST = 0xD0, JPEG_SOI = 0xD8, JPEG_EOI, JPEG_SOS,
+    JPEG_TEM = 0x01,
+    JPEG_SOF = 0xC0,
+    JPEG_DHT = 0xC4,
+    JPEG_JPG = 0xC8,
+    JPEG_DAC = 0xCC,
+    JPEG_RST = 0xD0,
+    JPEG_SOI = 0xD8,
+    JPEG_EOI,
+    JPEG_SOS,
     JPEG_APP1 = 0xE1
 };
 
@@ -134,7 +160,8 @@ static int jpeg_segment(uint32_t marker, const struct bytes *s, struct image_hea
     if (marker == JPEG_APP1 && header_is(s, 0, TEXT("Exif\0\0")) && out->orientation == 1) {
         out->orientation = header_orientation(s, 6, s->size - 6);
     }
-    if (marker < JPEG_SOF || marker >= JPEG_RST || marker == JPEG_DHT || marker == JPEG_JPG || marker == JPEG_DAC) return OK;
+    if (marker < JPEG_SOF || marker >= JPEG_RST || marker == JPEG_DHT || marker == JPEG_JPG || marker == JPEG_DAC)
+        return OK;
     if (s->size < 6 || (*frames)++) return ERR_DECODE;
     out->height = header_big(s, 1, 2);
     out->width = header_big(s, 3, 2);
@@ -175,7 +202,8 @@ static uint64_t gif_table(uint32_t flags) { return flags & 0x80 ? 3u << ((flags 
 static int gif_frame(const struct bytes *b, uint64_t at, struct image_header *out)
 {
     if (!header_has(b, at, 9)) return ERR_DECODE;
-    uint32_t right = header_little(b, at, 2) + header_little(b, at + 4, 2), bottom = header_little(b, at + 2, 2) + header_little(b, at + 6, 2);
+    uint32_t right = header_little(b, at, 2) + header_little(b, at + 4, 2),
+             bottom = header_little(b, at + 2, 2) + header_little(b, at + 6, 2);
     if (right > out->width) out->width = right;
     if (bottom > out->height) out->height = bottom;
     return OK;

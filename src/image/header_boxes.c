@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The headers that stand in boxes or chunks of another container: WebP in RIFF, AVIF in ISO's boxes. Nesting is by calls of fixed depth.
+ * The headers that stand in boxes or chunks of another container: WebP in RIFF, AVIF in ISO's boxes. Nesting is by
+ * calls of fixed depth.
  */
 #include "image/header.h"
 
@@ -46,7 +47,8 @@ static int webp_exif(const struct bytes *b, uint64_t at, struct image_header *ou
         out->orientation = header_orientation(&s, skip, s.size - skip);
         return OK;
     }
-    return at >= 8 + (uint64_t)header_little(b, 4, 4) ? OK : ERR_DECODE; /* announced, but not there; or the file is cut */
+    /* announced, but not there; or the file is cut */
+    return at >= 8 + (uint64_t)header_little(b, 4, 4) ? OK : ERR_DECODE;
 }
 
 int header_webp(const struct bytes *b, struct image_header *out)
@@ -80,7 +82,10 @@ static bool next_box(const struct bytes *in, uint64_t *at, const char *type, str
     return false;
 }
 
-static bool find_box(const struct bytes *in, uint64_t at, const char *type, struct bytes *out) { return next_box(in, &at, type, out); }
+static bool find_box(const struct bytes *in, uint64_t at, const char *type, struct bytes *out)
+{
+    return next_box(in, &at, type, out);
+}
 
 /* The box of properties with this number, from 1 on. */
 static bool property_at(const struct bytes *ipco, uint32_t number, const char *type, struct bytes *out)
@@ -109,12 +114,14 @@ static void take_property(const struct bytes *ipco, uint32_t number, struct imag
 /* Associations of items with properties: the primary item's. No image has as many properties as PROPERTIES. */
 enum { PROPERTIES = 255 };
 
-static void take_associations(const struct bytes *ipma, const struct bytes *ipco, uint32_t primary, struct image_header *out)
+static void take_associations(const struct bytes *ipma, const struct bytes *ipco, uint32_t primary,
+                              struct image_header *out)
 {
     int id_bytes = header_big(ipma, 0, 1) == 0 ? 2 : 4, bytes = header_big(ipma, 3, 1) & 1 ? 2 : 1;
     bool turned = false, found = false;
     uint64_t at = 8;
-    for (uint32_t items = header_big(ipma, 4, 4); items && !found && header_has(ipma, at, (uint64_t)id_bytes + 1); items--) {
+    for (uint32_t items = header_big(ipma, 4, 4); items && !found && header_has(ipma, at, (uint64_t)id_bytes + 1);
+         items--) {
         found = header_big(ipma, at, id_bytes) == primary;
         at += (uint64_t)id_bytes;
         for (uint32_t n = header_big(ipma, at++, 1); n; n--, at += (uint64_t)bytes) {
@@ -140,7 +147,8 @@ int header_avif(const struct bytes *b, struct image_header *out)
 {
     struct bytes ftyp, meta, pitm, iprp, ipco, ipma;
     if (!find_box(b, 0, "ftyp", &ftyp) || !(has_brand(&ftyp, "avif") || has_brand(&ftyp, "avis"))) return ERR_DECODE;
-    if (!find_box(b, 0, "meta", &meta) || !find_box(&meta, 4, "pitm", &pitm) || !find_box(&meta, 4, "iprp", &iprp)) return ERR_DECODE;
+    if (!find_box(b, 0, "meta", &meta) || !find_box(&meta, 4, "pitm", &pitm) || !find_box(&meta, 4, "iprp", &iprp))
+        return ERR_DECODE;
     if (!find_box(&iprp, 0, "ipco", &ipco) || !find_box(&iprp, 0, "ipma", &ipma)) return ERR_DECODE;
     take_associations(&ipma, &ipco, header_big(&pitm, 4, header_big(&pitm, 0, 1) == 0 ? 2 : 4), out);
     return OK;

@@ -2,9 +2,9 @@
  *
  * Images and videos on their way to the vision encoder: what a file's header says, sizes, resizing, patches.
  *
- * Pixels are bytes, sRGB, interleaved, without gaps between rows. Everything is of integers or rounded once, so that every build gives the same
- * bits; files are decoded elsewhere (js/media), and only their headers are read here, before a decoder is let near them.
- * Where nothing else is said, sides are at least 1.
+ * Pixels are bytes, sRGB, interleaved, without gaps between rows. Everything is of integers or rounded once, so that
+ * every build gives the same bits; files are decoded elsewhere (js/media), and only their headers are read here, before
+ * a decoder is let near them. Where nothing else is said, sides are at least 1.
  */
 #ifndef QUERN_IMAGE_H
 #define QUERN_IMAGE_H
@@ -18,11 +18,13 @@ enum image_kind { IMAGE_PNG, IMAGE_JPEG, IMAGE_WEBP, IMAGE_GIF, IMAGE_BMP, IMAGE
 struct image_header {
     enum image_kind kind;
     uint32_t width, height; /* as seen: turned as `orientation` says */
-    int orientation;        /* EXIF's, 1 .. 8: what is still to be done with the decoded pixels; 1 for AVIF, whose decoders turn */
+    /* EXIF's, 1 .. 8: what is still to be done with the decoded pixels; 1 for AVIF, whose decoders turn */
+    int orientation;
 };
 
-/* Reads what stands before the pixels (in WebP the orientation stands behind them). OK; ERR_DECODE: none of these, broken, or cut too early
- * (the first 64 KB are mostly enough); ERR_SIZE: more than 16,384 a side or 100 million pixels. */
+/* Reads what stands before the pixels (in WebP the orientation stands behind them). OK; ERR_DECODE: none of these,
+ * broken, or cut too early (the first 64 KB are mostly enough); ERR_SIZE: more than 16,384 a side or 100 million
+ * pixels. */
 int image_header(const uint8_t *bytes, size_t n, struct image_header *out);
 
 /* --- sizes -------------------------------------------------------------------------------------------- */
@@ -46,11 +48,13 @@ int image_size(int height, int width, const struct image_limits *limits, struct 
 /* The size that each of n >= 1 frames gets. */
 int image_video_size(int n, int height, int width, const struct image_limits *limits, struct image_grid *out);
 
-/* Chooses frames of a video of `total` >= 1 at `fps` a second (0: unknown, taken as 24): `per_second`, but at least `least` and at most `most` >= 1
- * (and `total`), evenly from the first to the last. Writes their numbers to indices [most], unless NULL, and returns how many. */
+/* Chooses frames of a video of `total` >= 1 at `fps` a second (0: unknown, taken as 24): `per_second`, but at least
+ * `least` and at most `most` >= 1 (and `total`), evenly from the first to the last. Writes their numbers to indices
+ * [most], unless NULL, and returns how many. */
 int image_sample(int total, double fps, double per_second, int least, int most, int32_t *indices);
 
-/* The text before a pair of frames, "<0.2 seconds>": one digit, rounded half to even. Returns its length; 0 when seconds are not in 0 .. 1e9. */
+/* The text before a pair of frames, "<0.2 seconds>": one digit, rounded half to even. Returns its length; 0 when
+ * seconds are not in 0 .. 1e9. */
 int image_label(double seconds, char out[32]);
 
 /* --- pixels ------------------------------------------------------------------------------------------- */
@@ -60,17 +64,20 @@ void image_opaque(const uint8_t *rgba, uint64_t n, uint8_t *rgb);
 
 /* Bicubic, with weights of 22 bits and bytes between the passes, rows first (as Pillow before 13):
  * rgb [height, width, 3] -> out [to_height, to_width, 3]. Sides up to 2^20. */
-uint64_t image_resize_cost(int width, int height, int to_width, int to_height); /* bytes of scratch, which is aligned to 4 */
+/* bytes of scratch, which is aligned to 4 */
+uint64_t image_resize_cost(int width, int height, int to_width, int to_height);
 void image_resize(const uint8_t *rgb, int width, int height, uint8_t *out, int to_width, int to_height, void *scratch);
 
 /* What a byte is to the encoder: out[c][v] = (v - 255 mean[c]) / (255 std[c]), its factors rounded to floats. */
 void image_table(const float mean[3], const float std[3], float out[3][256]);
 
-/* Patches first .. first + n - 1 of a pair of frames [.., width, 3] (of an image: twice the same), 2 x 2 neighbours after each other, in rows of
- * such blocks: out [n, 3, 2, patch, patch]. Sides are multiples of 2 * patch. */
-void image_patches(const uint8_t *const frames[IMAGE_FRAMES], int width, int patch, const float table[3][256], int first, int n, float *out);
+/* Patches first .. first + n - 1 of a pair of frames [.., width, 3] (of an image: twice the same), 2 x 2 neighbours
+ * after each other, in rows of such blocks: out [n, 3, 2, patch, patch]. Sides are multiples of 2 * patch. */
+void image_patches(const uint8_t *const frames[IMAGE_FRAMES], int width, int patch, const float table[3][256],
+                   int first, int n, float *out);
 
-/* The identity of an image (one frame counts) or of a pair of frames, after resizing: the first 8 bytes of a SHA-256. */
+/* The identity of an image (one frame counts) or of a pair of frames, after resizing: the first 8 bytes of a SHA-256.
+ */
 uint64_t image_id(const struct image_grid *grid, const uint8_t *const frames[IMAGE_FRAMES]);
 
 #endif

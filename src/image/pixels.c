@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pixels as the encoder takes them: over white, as floats in patches; and the name of an image, which stands for its rows in the cache.
+ * Pixels as the encoder takes them: over white, as floats in patches; and the name of an image, which stands for its
+ * rows in the cache.
  */
 #include "base/sha256.h"
 #include "image/image.h"
@@ -31,16 +32,19 @@ static void take_plane(const uint8_t *pixel, size_t stride, int patch, const flo
         for (int x = 0; x < patch; x++) *out++ = table[pixel[3 * x]];
 }
 
-void image_patches(const uint8_t *const frames[IMAGE_FRAMES], int width, int patch, const float table[3][256], int first, int n, float *out)
+void image_patches(const uint8_t *const frames[IMAGE_FRAMES], int width, int patch, const float table[3][256],
+                   int first, int n, float *out)
 {
     int across = width / (patch * IMAGE_MERGE);
     size_t stride = (size_t)width * 3, plane = (size_t)patch * (size_t)patch;
     for (int i = first; i < first + n; i++) {
         int token = i / (IMAGE_MERGE * IMAGE_MERGE), part = i % (IMAGE_MERGE * IMAGE_MERGE);
-        int row = token / across * IMAGE_MERGE + part / IMAGE_MERGE, col = token % across * IMAGE_MERGE + part % IMAGE_MERGE;
+        int row = token / across * IMAGE_MERGE + part / IMAGE_MERGE,
+            col = token % across * IMAGE_MERGE + part % IMAGE_MERGE;
         size_t at = (size_t)(row * patch) * stride + (size_t)(col * patch) * 3;
         for (int c = 0; c < 3; c++)
-            for (int t = 0; t < IMAGE_FRAMES; t++, out += plane) take_plane(frames[t] + at + c, stride, patch, table[c], out);
+            for (int t = 0; t < IMAGE_FRAMES; t++, out += plane)
+                take_plane(frames[t] + at + c, stride, patch, table[c], out);
     }
 }
 
@@ -53,7 +57,8 @@ uint64_t image_id(const struct image_grid *grid, const uint8_t *const frames[IMA
     sha256_begin(&h);
     sha256_add(&h, name, sizeof name - 1);
     sha256_add(&h, shape, sizeof shape);
-    for (int i = 0; i < (grid->frames == 1 ? 1 : IMAGE_FRAMES); i++) sha256_add(&h, frames[i], (size_t)grid->height * (size_t)grid->width * 3);
+    for (int i = 0; i < (grid->frames == 1 ? 1 : IMAGE_FRAMES); i++)
+        sha256_add(&h, frames[i], (size_t)grid->height * (size_t)grid->width * 3);
     sha256_end(&h, hash);
     return load_u64(hash);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The resizing that models of this family were trained with: Pillow's bicubic on bytes. Each output is a sum over its inputs, weighted by the
- * kernel that is stretched to the scale; weights are made integers of 22 bits, and sums are rounded to bytes after each of the two passes. So
- * nothing depends on the order of additions, and a compiler may do them as it likes.
+ * The resizing that models of this family were trained with: Pillow's bicubic on bytes. Each output is a sum over its
+ * inputs, weighted by the kernel that is stretched to the scale; weights are made integers of 22 bits, and sums are
+ * rounded to bytes after each of the two passes. So nothing depends on the order of additions, and a compiler may do
+ * them as it likes.
  */
 #include "image/image.h"
 #include "image/taps.h"
@@ -76,6 +77,7 @@ void image_resize(const uint8_t *rgb, int width, int height, uint8_t *out, int t
     }
     for (int y = 0; down.most && y < to_height; y++) {
         const struct span *s = down.spans + y;
-        blend(rgb + (size_t)s->first * row, row, down.weights + (size_t)y * (size_t)down.most, s->n, out + (size_t)y * row);
+        blend(rgb + (size_t)s->first * row, row, down.weights + (size_t)y * (size_t)down.most, s->n,
+              out + (size_t)y * row);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sizes of images and videos, which frames of a video are looked at, and when they were. All in binary64 by steps that are rounded once
- * (sqrt, floor, ceil, a division), in the order of the model's own preprocessing: another order gives another size here and there.
+ * Sizes of images and videos, which frames of a video are looked at, and when they were. All in binary64 by steps that
+ * are rounded once (sqrt, floor, ceil, a division), in the order of the model's own preprocessing: another order gives
+ * another size here and there.
  */
 #include "image/image.h"
 

@@ -6,9 +6,11 @@
 
 #include "base/reader.h"
 
-/* The names are those that llama.cpp's loader of vocabularies (src/llama-vocab.cpp) gives the same expression, each without a prefix, a space or a
- * token of its own. "laguna", "ufakzeka", "seed-coder", "bailingmoe" and "qwen35" are near, but not the same. */
-static const char *const qwen2[] = {"qwen2", "deepseek-r1-qwen", "f2llmv2", "kormo", "megrez", "hunyuan", "solar-open", "stablelm2", "grok-2", NULL};
+/* The names are those that llama.cpp's loader of vocabularies (src/llama-vocab.cpp) gives the same expression, each
+ * without a prefix, a space or a token of its own. "laguna", "ufakzeka", "seed-coder", "bailingmoe" and "qwen35" are
+ * near, but not the same. */
+static const char *const qwen2[] = {"qwen2",   "deepseek-r1-qwen", "f2llmv2",   "kormo",  "megrez",
+                                    "hunyuan", "solar-open",       "stablelm2", "grok-2", NULL};
 
 const struct text_split text_splits[] = {
     {qwen2,
@@ -26,7 +28,8 @@ static const struct marks qwen = {
 static const char *const older_qwen3[] = {"qwen2", "qwen", NULL}, *const none[] = {NULL};
 
 /* Of the model cards: Qwen3's "Best Practices", and Qwen3-VL's. */
-static const struct card text_cards[2] = {{0.7, 0.8, 0}, {0.6, 0.95, 0}}, vision_cards[2] = {{0.7, 0.8, 1.5}, {1, 0.95, 0}};
+static const struct card text_cards[2] = {{0.7, 0.8, 0}, {0.6, 0.95, 0}},
+                         vision_cards[2] = {{0.7, 0.8, 1.5}, {1, 0.95, 0}};
 
 static const int32_t sections[SECTIONS_SAID] = {24, 20, 20};
 
@@ -35,12 +38,14 @@ static const int32_t sections[SECTIONS_SAID] = {24, 20, 20};
 #define OF_VISION .cards = vision_cards, .sees = true, .sections = sections
 
 const struct architecture architectures[] = {
-    {QWEN3, OF_TEXT, .name = "qwen3", .older = older_qwen3, .class = "Qwen3ForCausalLM", .trunk = "Qwen3Model", .type = "qwen3"},
-    {QWEN3, OF_TEXT, .name = "qwen3moe", .older = none, .class = "Qwen3MoeForCausalLM", .trunk = "Qwen3MoeModel", .type = "qwen3_moe",
-     .experts = true, .windows = true},
-    {QWEN3, OF_VISION, .name = "qwen3vl", .older = none, .class = "Qwen3VLForConditionalGeneration", .trunk = "Qwen3VLModel", .type = "qwen3_vl"},
-    {QWEN3, OF_VISION, .name = "qwen3vlmoe", .older = none, .class = "Qwen3VLMoeForConditionalGeneration", .trunk = "Qwen3VLMoeModel",
-     .type = "qwen3_vl_moe", .experts = true, .turned = true},
+    {QWEN3, OF_TEXT, .name = "qwen3", .older = older_qwen3, .class = "Qwen3ForCausalLM", .trunk = "Qwen3Model",
+     .type = "qwen3"},
+    {QWEN3, OF_TEXT, .name = "qwen3moe", .older = none, .class = "Qwen3MoeForCausalLM", .trunk = "Qwen3MoeModel",
+     .type = "qwen3_moe", .experts = true, .windows = true},
+    {QWEN3, OF_VISION, .name = "qwen3vl", .older = none, .class = "Qwen3VLForConditionalGeneration",
+     .trunk = "Qwen3VLModel", .type = "qwen3_vl"},
+    {QWEN3, OF_VISION, .name = "qwen3vlmoe", .older = none, .class = "Qwen3VLMoeForConditionalGeneration",
+     .trunk = "Qwen3VLMoeModel", .type = "qwen3_vl_moe", .experts = true, .turned = true},
     {.name = NULL},
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The architectures that this version runs: a row for each, which has everything that depends on an architecture's name. A new one is a row
- * here; where it computes something new, it also gets a family, whose code models/model.c names.
+ * The architectures that this version runs: a row for each, which has everything that depends on an architecture's
+ * name. A new one is a row here; where it computes something new, it also gets a family, whose code models/model.c
+ * names.
  */
 #ifndef QUERN_ARCHITECTURE_H
 #define QUERN_ARCHITECTURE_H
@@ -13,7 +14,8 @@ enum model_family { FAMILY_QWEN3, FAMILIES };
 
 /* How text is cut into pieces, which the pairs of byte-level BPE do not cross. */
 struct text_split {
-    const char *const *names; /* in GGUF files (tokenizer.ggml.pre): its own, then others for the same expression; NULL at the end */
+    /* in GGUF files (tokenizer.ggml.pre): its own, then others for the same expression; NULL at the end */
+    const char *const *names;
     const char *regex;        /* in tokenizer.json */
 };
 
@@ -22,9 +24,11 @@ enum { VISION_MARKS = 4 };
 /* Texts of the special tokens that a family of models shares. */
 struct marks {
     const char *word;      /* by which the tables of marks in JavaScript know them */
-    const char *first[3];  /* where the file does not name its split: the special tokens that come first, in this order */
+    /* where the file does not name its split: the special tokens that come first, in this order */
+    const char *first[3];
     const char *ends[2];   /* end a reply, whatever else the files say: published ones name only one of them */
-    const char *vision[VISION_MARKS]; /* stand for a part of an image and for one of a video; before the parts, and behind them */
+    /* stand for a part of an image and for one of a video; before the parts, and behind them */
+    const char *vision[VISION_MARKS];
 };
 
 /* Sampling as a model card advises; top-k is 20 and min-p is 0 on each of them. */
@@ -37,17 +41,21 @@ enum { SECTIONS_SAID = 3 }; /* time, row, column */
 struct architecture {
     const char *name;           /* in GGUF files: general.architecture, and what their keys begin with */
     const char *const *older;   /* names that programs gave such files before they knew this one; NULL at the end */
-    const char *class, *trunk;  /* in config.json: the class of transformers, and that of the model without its output head */
+    /* in config.json: the class of transformers, and that of the model without its output head */
+    const char *class, *trunk;
     const char *type;           /* in config.json: model_type, which counts where no class is named */
     enum model_family family;
     bool experts;               /* layers may have them */
     bool sees;                  /* rows may be parts of images: it may be given a vision part */
-    bool windows;               /* config.json's sliding window holds for every layer, whatever it says of some of them */
+    /* config.json's sliding window holds for every layer, whatever it says of some of them */
+    bool windows;
     bool turned;                /* transformers before version 5 saved its experts' matrices by columns */
-    const int32_t *sections;    /* [SECTIONS_SAID] of positions, where config.json does not say them; of one that sees */
+    /* [SECTIONS_SAID] of positions, where config.json does not say them; of one that sees */
+    const int32_t *sections;
     const struct text_split *split;
     const struct marks *marks;
-    const char *call_form;      /* by which the table of forms in js/reply/calls.js knows how it writes calls of tools */
+    /* by which the table of forms in js/reply/calls.js knows how it writes calls of tools */
+    const char *call_form;
     const struct card *cards;   /* [2] without thinking, and with it */
 };
 

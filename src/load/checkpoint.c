@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a format fills a checkpoint, the order that look-ups want, tensor lookup with shape checks, and the flow of tensor bytes.
+ * How a format fills a checkpoint, the order that look-ups want, tensor lookup with shape checks, and the flow of
+ * tensor bytes.
  */
 #include "load/checkpoint.h"
 
@@ -29,12 +30,14 @@ struct bytes ck_view(const struct checkpoint *ck, struct span s) { return (struc
 int ck_keep(struct checkpoint *ck, const uint8_t *bytes, size_t n, struct error *err)
 {
     if (n > HEADER_MAX - ck->header_size)
-        return fail(err, ERR_FORMAT, "header-size", ck->header_size, "The file's header is longer than 64 MiB; this is not a model file.");
+        return fail(err, ERR_FORMAT, "header-size", ck->header_size,
+                    "The file's header is longer than 64 MiB; this is not a model file.");
     if (ck->header_size + n > ck->header_room) {
         size_t room = ck->header_room ? ck->header_room * 2 : 65536;
         while (room < ck->header_size + n) room *= 2;
         uint8_t *grown = mem_resize(ck->mem, ck->header, room);
-        if (!grown) return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header (%zu bytes).", room);
+        if (!grown)
+            return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header (%zu bytes).", room);
         ck->header = grown;
         ck->header_room = room;
     }
@@ -53,7 +56,10 @@ static void *make_room(struct checkpoint *ck, void *list, size_t count, size_t *
     return grown;
 }
 
-static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header."); }
+static int fail_memory(struct error *err)
+{
+    return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header.");
+}
 
 int ck_add_meta(struct checkpoint *ck, const struct meta *m, struct error *err)
 {
@@ -97,12 +103,14 @@ int ck_put_text(struct checkpoint *ck, const char *key, struct bytes text, struc
 
 int ck_put_int(struct checkpoint *ck, const char *key, int64_t value, struct error *err)
 {
-    return put(ck, text_of(key), (struct meta){.type = META_I64}, (struct bytes){(const uint8_t *)&value, sizeof value}, err);
+    return put(ck, text_of(key), (struct meta){.type = META_I64}, (struct bytes){(const uint8_t *)&value, sizeof value},
+               err);
 }
 
 int ck_put_float(struct checkpoint *ck, const char *key, double value, struct error *err)
 {
-    return put(ck, text_of(key), (struct meta){.type = META_F64}, (struct bytes){(const uint8_t *)&value, sizeof value}, err);
+    return put(ck, text_of(key), (struct meta){.type = META_F64}, (struct bytes){(const uint8_t *)&value, sizeof value},
+               err);
 }
 
 int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error *err)
@@ -111,7 +119,8 @@ int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error
     return put(ck, text_of(key), (struct meta){.type = META_BOOL}, (struct bytes){&byte, 1}, err);
 }
 
-int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err)
+int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count,
+                 struct error *err)
 {
     return put(ck, text_of(key), (struct meta){.type = META_ARRAY, .element = element, .count = count}, data, err);
 }
@@ -167,7 +176,8 @@ int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char
     ck->n_metas = kept;
     for (size_t i = 0; !status && i < from->n_metas; i++) {
         const struct meta *m = &from->metas[i];
-        if (begins_with(ck_view(from, m->key), prefix)) status = put(ck, ck_view(from, m->key), *m, ck_view(from, m->value), err);
+        if (begins_with(ck_view(from, m->key), prefix))
+            status = put(ck, ck_view(from, m->key), *m, ck_view(from, m->value), err);
     }
     return status;
 }
@@ -222,13 +232,15 @@ static int sort_metas(struct checkpoint *ck, struct error *err)
 {
     struct keyed *keys = mem_array(ck->mem, ck->n_metas + 1, sizeof *keys);
     struct meta *sorted = mem_array(ck->mem, ck->n_metas + 1, sizeof *sorted);
-    int status = keys && sorted ? OK : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's metadata.");
+    int status =
+        keys && sorted ? OK : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's metadata.");
     for (size_t i = 0; !status && i < ck->n_metas; i++) keys[i] = (struct keyed){ck_view(ck, ck->metas[i].key), i};
     size_t twice = status ? SIZE_MAX : find_duplicate(keys, ck->n_metas);
     if (twice != SIZE_MAX) {
         char name[QUOTED];
         struct span key = ck->metas[twice].key;
-        status = fail(err, ERR_FORMAT, "key-duplicate", key.at, "The metadata key \"%s\" appears twice.", quoted(ck_view(ck, key), name));
+        status = fail(err, ERR_FORMAT, "key-duplicate", key.at, "The metadata key \"%s\" appears twice.",
+                      quoted(ck_view(ck, key), name));
     }
     for (size_t i = 0; !status && i < ck->n_metas; i++) sorted[i] = ck->metas[keys[i].index];
     mem_free(ck->mem, keys);
@@ -259,7 +271,8 @@ static int sort_names(struct checkpoint *ck, struct error *err)
     if (twice == SIZE_MAX) return OK;
     char name[QUOTED];
     struct span span = ck->tensors[twice].name;
-    return fail(err, ERR_FORMAT, "tensor-duplicate", span.at, "The tensor \"%s\" appears twice.", quoted(ck_view(ck, span), name));
+    return fail(err, ERR_FORMAT, "tensor-duplicate", span.at, "The tensor \"%s\" appears twice.",
+                quoted(ck_view(ck, span), name));
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -321,24 +334,26 @@ struct tensor *ck_find(const struct checkpoint *ck, const char *name)
     return ck_rest(ck, place, name, &rest) && rest.size == 0 ? &ck->tensors[ck->by_name[place]] : NULL;
 }
 
-int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack, struct tensor **out, struct error *err)
+int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack,
+            struct tensor **out, struct error *err)
 {
     struct tensor *t = ck_find(ck, name);
     if (!t) return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name);
     uint64_t high = rows ? rows : 1;
     if (t->cols != cols || t->rows != high * stack || t->stack != stack || t->n_dims > 3)
         return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
-                    "The tensor %s is %llu x %llu x %llu (%d dimensions); the metadata asks for %llu x %llu x %llu.", name,
-                    (unsigned long long)t->cols, (unsigned long long)(t->rows / t->stack), (unsigned long long)t->stack, t->n_dims,
-                    (unsigned long long)cols, (unsigned long long)high, (unsigned long long)stack);
+                    "The tensor %s is %llu x %llu x %llu (%d dimensions); the metadata asks for %llu x %llu x %llu.",
+                    name, (unsigned long long)t->cols, (unsigned long long)(t->rows / t->stack),
+                    (unsigned long long)t->stack, t->n_dims, (unsigned long long)cols, (unsigned long long)high,
+                    (unsigned long long)stack);
     const struct layout_info *info = &layouts[t->type->layout];
     if (t->type->layout == LAYOUT_NONE || (!rows && (t->type->block != 1 || info->scaled)))
-        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s has the weight type %s, which this version does not run.", name,
-                    t->type->name);
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The tensor %s has the weight type %s, which this version does not run.", name, t->type->name);
     if (t->cols % (uint64_t)info->columns)
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
-                    "The tensor %s of the type %s has %llu columns; whole blocks of %d are supported.", name, t->type->name,
-                    (unsigned long long)t->cols, info->columns);
+                    "The tensor %s of the type %s has %llu columns; whole blocks of %d are supported.", name,
+                    t->type->name, (unsigned long long)t->cols, info->columns);
     *out = t;
     return OK;
 }
@@ -356,7 +371,10 @@ static size_t last_beside(const struct checkpoint *ck, size_t i)
     return last;
 }
 
-static bool is_wanted(const struct checkpoint *ck, size_t i) { return ck->tensors[i].put || ck->tensors[last_beside(ck, i)].put; }
+static bool is_wanted(const struct checkpoint *ck, size_t i)
+{
+    return ck->tensors[i].put || ck->tensors[last_beside(ck, i)].put;
+}
 
 /* A matrix that stands by columns, with what is beside it. */
 static uint64_t block_bytes(const struct tensor *t) { return t->bytes / t->stack * (t->twin == 2 ? 2 : 1); }
@@ -368,7 +386,8 @@ static uint64_t largest_group(const struct checkpoint *ck)
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct tensor *t = &ck->tensors[i];
         if (t->bytes == 0 || !is_wanted(ck, i)) continue;
-        uint64_t row = row_bytes(t), group = t->turned ? block_bytes(t) + GROUP * row : row * (t->rows < GROUP ? t->rows : GROUP);
+        uint64_t row = row_bytes(t),
+                 group = t->turned ? block_bytes(t) + GROUP * row : row * (t->rows < GROUP ? t->rows : GROUP);
         if (group > largest) largest = group;
     }
     return largest;
@@ -376,13 +395,18 @@ static uint64_t largest_group(const struct checkpoint *ck)
 
 uint64_t ck_data_cost(const struct checkpoint *ck) { return mem_cost(largest_group(ck)); }
 
-uint64_t ck_held(const struct checkpoint *ck) { return ck->header_room + ck->n_tensors * (sizeof *ck->tensors + 2 * MEM_ALIGN); }
+uint64_t ck_held(const struct checkpoint *ck)
+{
+    return ck->header_room + ck->n_tensors * (sizeof *ck->tensors + 2 * MEM_ALIGN);
+}
 
 int ck_data_begin(struct checkpoint *ck, struct error *err)
 {
     uint64_t room = largest_group(ck);
     ck->stage = mem_alloc_raw(ck->mem, room);
-    if (!ck->stage) return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%llu bytes).", (unsigned long long)room);
+    if (!ck->stage)
+        return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%llu bytes).",
+                    (unsigned long long)room);
     ck->stage_room = (size_t)room;
     ck->pos = ck->begin;
     return OK;
@@ -434,8 +458,8 @@ static size_t put_rows(struct checkpoint *ck, struct run run, const uint8_t *byt
     return take;
 }
 
-/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols]. Of more rows than a group the lines of `out` would push each other
- * out of the processor's cache. */
+/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols]. Of more rows than a group the lines of
+ * `out` would push each other out of the processor's cache. */
 static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t rows, size_t cols, size_t size)
 {
     for (size_t c = 0; c < cols; c++)
@@ -456,7 +480,8 @@ static void put_columns(struct checkpoint *ck, const struct tensor *t, int i, co
 }
 
 /* Bytes of matrices that stand by columns, t's and the last one's beside it. Returns how many were taken. */
-static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const struct tensor *last, const uint8_t *bytes, size_t n)
+static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const struct tensor *last, const uint8_t *bytes,
+                         size_t n)
 {
     size_t block = (size_t)block_bytes(t), stride = block / (size_t)t->cols, taken = block;
     if (ck->staged || n < block) {
@@ -471,7 +496,8 @@ static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const st
     return taken;
 }
 
-/* Bytes of this chunk that nobody wants before the next bound tensor, or of its own rows. `last`: of those beside it. */
+/* Bytes of this chunk that nobody wants before the next bound tensor, or of its own rows. `last`: of those beside it.
+ */
 static size_t take_data(struct checkpoint *ck, size_t last, const uint8_t *bytes, size_t n)
 {
     const struct tensor *t = &ck->tensors[ck->current], *end_of = &ck->tensors[last];

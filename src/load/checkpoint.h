@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every loader yields: typed metadata and a directory of tensors; then the tensors' bytes, routed to who bound them.
+ * What every loader yields: typed metadata and a directory of tensors; then the tensors' bytes, routed to who bound
+ * them.
  *
  * A file is pushed in, in chunks of any size (network, disk and a fuzzer's bytes use the same code). First the header
- * is collected and checked; then a model binds the tensors it wants, shape by shape; then data flows to the bound ones in groups of
- * rows and the rest is dropped. No copy of the file ever exists: at most the header and one row group are held, or one expert's matrices where the
- * file has them by columns.
+ * is collected and checked; then a model binds the tensors it wants, shape by shape; then data flows to the bound ones
+ * in groups of rows and the rest is dropped. No copy of the file ever exists: at most the header and one row group are
+ * held, or one expert's matrices where the file has them by columns.
  */
 #ifndef QUERN_CHECKPOINT_H
 #define QUERN_CHECKPOINT_H
@@ -42,8 +43,8 @@ struct tensor {
     uint64_t stack;         /* dims[2]; 1 when there is none */
     int n_dims;
     bool turned;            /* the file has each matrix of the stack by columns */
-    int twin;               /* 0; 2: matrices of this tensor and of the next one take turns, where they are turned side by side, else one below
-                               the other; 1: that one. Their places are halves of what both have */
+    int twin; /* 0; 2: matrices of this tensor and of the next one take turns, where they are turned side by side, else
+                 one below the other; 1: that one. Their places are halves of what both have */
     uint64_t offset;        /* in the file */
     uint64_t bytes;
     const struct dtype *weights; /* of scales: the type of the weights they belong to; else NULL */
@@ -72,7 +73,8 @@ struct checkpoint {
     /* data phase */
     uint64_t pos;            /* in the file */
     size_t current;          /* tensor */
-    uint8_t *stage;          /* one group of 8 rows, cut by a chunk's end; or a matrix that stands by columns, and some of its rows */
+    /* one group of 8 rows, cut by a chunk's end; or a matrix that stands by columns, and some of its rows */
+    uint8_t *stage;
     size_t staged, stage_room;
     uint64_t next_row;       /* of it, and of its twin; or the next matrix */
 };
@@ -99,7 +101,8 @@ int ck_put_text(struct checkpoint *ck, const char *key, struct bytes text, struc
 int ck_put_int(struct checkpoint *ck, const char *key, int64_t value, struct error *err);
 int ck_put_float(struct checkpoint *ck, const char *key, double value, struct error *err);
 int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error *err);
-int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err);
+int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count,
+                 struct error *err);
 /* What has been put so far, whatever its order; NULL: nothing. Valid until more is put. */
 struct meta *ck_seek(const struct checkpoint *ck, struct bytes key);
 /* Whether any key begins with `prefix`, and the end of all that do but one. */
@@ -107,7 +110,8 @@ bool ck_any(const struct checkpoint *ck, const char *prefix);
 void ck_drop(struct checkpoint *ck, const char *prefix, const char *except);
 /* Adds a copy of all metadata of another file. */
 int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err);
-/* The same of metadata whose keys begin with `prefix`, in place of what was there under these keys. ck_complete() is to follow. */
+/* The same of metadata whose keys begin with `prefix`, in place of what was there under these keys. ck_complete() is to
+ * follow. */
 int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char *prefix, struct error *err);
 /* Adds a copy of its tensors, as if it began at `at`, and whether they are a trunk. */
 int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at, struct error *err);
@@ -120,13 +124,15 @@ uint64_t name_hash(struct bytes name); /* FNV-1a */
 /* --- tensors --- */
 
 struct tensor *ck_find(const struct checkpoint *ck, const char *name); /* NULL when absent */
-/* The tensors whose names begin with `prefix` are neighbours in by_name: the place of the first of them; and what follows the prefix in
- * the name at a place, false where that name begins otherwise. */
+/* The tensors whose names begin with `prefix` are neighbours in by_name: the place of the first of them; and what
+ * follows the prefix in the name at a place, false where that name begins otherwise. */
 size_t ck_first(const struct checkpoint *ck, const char *prefix);
 bool ck_rest(const struct checkpoint *ck, size_t place, const char *prefix, struct bytes *rest);
-/* A tensor that must be there with this shape (rows = 0: a vector; stack: so many matrices one below the other) in a supported type.
- * ERR_FORMAT "missing", ERR_INCONSISTENT "shape", ERR_UNSUPPORTED "quantisation". The caller then sets put and context. */
-int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack, struct tensor **out, struct error *err);
+/* A tensor that must be there with this shape (rows = 0: a vector; stack: so many matrices one below the other) in a
+ * supported type. ERR_FORMAT "missing", ERR_INCONSISTENT "shape", ERR_UNSUPPORTED "quantisation". The caller then sets
+ * put and context. */
+int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack,
+            struct tensor **out, struct error *err);
 
 /* --- data --- */
 

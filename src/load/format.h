@@ -12,11 +12,13 @@ enum { SNIFF = 24 }; /* bytes that tell what a file is */
 /* A container. Of a side file, which has `read`, everything is header. */
 struct format {
     const char *name;
-    const char *too_short, *too_long; /* rules, where the header says how long the file is; NULL: "truncated"; it may be longer */
+    /* rules, where the header says how long the file is; NULL: "truncated"; it may be longer */
+    const char *too_short, *too_long;
     bool (*sniff)(const uint8_t *bytes, size_t n); /* n >= 4 */
     int (*header)(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
     int (*ended)(struct checkpoint *ck, struct error *err);
-    /* Of a file with weights that others describe: what their metadata says of how its tensors are stored. NULL: nothing. */
+    /* Of a file with weights that others describe: what their metadata says of how its tensors are stored. NULL:
+     * nothing. */
     int (*settle)(struct checkpoint *ck, const struct checkpoint *model, struct error *err);
     int (*read)(struct checkpoint *file, struct checkpoint *model, struct error *err);
 };

@@ -29,7 +29,8 @@ static int fail_missing(struct error *err, const char *key)
 
 static int fail_type(struct error *err, const struct meta *m, const char *key)
 {
-    return fail(err, ERR_FORMAT, "kv-type", m->key.at, "The metadata key %s has a type that does not fit (GGUF type %d).", key, (int)m->type);
+    return fail(err, ERR_FORMAT, "kv-type", m->key.at,
+                "The metadata key %s has a type that does not fit (GGUF type %d).", key, (int)m->type);
 }
 
 /* false when the value is no integer; an unsigned one above INT64_MAX becomes that. */
@@ -56,11 +57,13 @@ static bool integer_of(const struct checkpoint *ck, const struct meta *m, int64_
 static int check_range(const struct meta *m, const char *key, int64_t value, int64_t lo, int64_t hi, struct error *err)
 {
     if (value >= lo && value <= hi) return OK;
-    return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s is %lld; it must be from %lld to %lld.", key, (long long)value,
-                (long long)lo, (long long)hi);
+    return fail(err, ERR_INCONSISTENT, "value", m->value.at,
+                "The metadata key %s is %lld; it must be from %lld to %lld.", key, (long long)value, (long long)lo,
+                (long long)hi);
 }
 
-int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int64_t *out, struct error *err)
+int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int64_t *out,
+             struct error *err)
 {
     const struct meta *m = meta_find(ck, key);
     if (!m && !missing) return fail_missing(err, key);
@@ -69,23 +72,26 @@ int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t h
     return check_range(m, key, *out, lo, hi, err);
 }
 
-int meta_layers(const struct checkpoint *ck, const char *key, int n_layers, int64_t lo, int64_t hi, int64_t *out, struct error *err)
+int meta_layers(const struct checkpoint *ck, const char *key, int n_layers, int64_t lo, int64_t hi, int64_t *out,
+                struct error *err)
 {
     const struct meta *m = meta_find(ck, key);
     if (m->count != (uint64_t)n_layers || n_layers == 0)
-        return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s has %llu numbers, but the model has %d layers.", key,
+        return fail(err, ERR_INCONSISTENT, "value", m->value.at,
+                    "The metadata key %s has %llu numbers, but the model has %d layers.", key,
                     (unsigned long long)m->count, n_layers);
     struct bytes all = ck_view(ck, m->value);
     size_t width = all.size / (size_t)m->count;
     if (!read_integer(m->element, all.data, out)) return fail_type(err, m, key);
     for (uint64_t i = 1; i < m->count; i++)
         if (memcmp(all.data, all.data + i * width, width) != 0)
-            return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.",
-                        key);
+            return fail(err, ERR_UNSUPPORTED, "value", m->key.at,
+                        "The metadata key %s differs from layer to layer; this version does not run that.", key);
     return check_range(m, key, *out, lo, hi, err);
 }
 
-int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out, struct error *err)
+int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out,
+               struct error *err)
 {
     const struct meta *m = meta_find(ck, key);
     int64_t whole;
@@ -96,7 +102,8 @@ int meta_float(const struct checkpoint *ck, const char *key, double lo, double h
     else if (integer_of(ck, m, &whole)) *out = (double)whole;
     else return fail_type(err, m, key);
     if (*out >= lo && *out <= hi) return OK; /* NaN fails both */
-    return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s is %g; it must be from %g to %g.", key, *out, lo, hi);
+    return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s is %g; it must be from %g to %g.",
+                key, *out, lo, hi);
 }
 
 int meta_bool(const struct checkpoint *ck, const char *key, bool missing, bool *out, struct error *err)
@@ -119,8 +126,8 @@ int meta_text(const struct checkpoint *ck, const char *key, bool required, struc
     return OK;
 }
 
-int meta_array(const struct checkpoint *ck, const char *key, enum meta_type element, bool required, struct bytes *data, uint64_t *count,
-               struct error *err)
+int meta_array(const struct checkpoint *ck, const char *key, enum meta_type element, bool required, struct bytes *data,
+               uint64_t *count, struct error *err)
 {
     const struct meta *m = meta_find(ck, key);
     *data = (struct bytes){NULL, 0};
@@ -147,5 +154,6 @@ int ck_split(const struct checkpoint *ck, struct split *out, struct error *err)
 uint64_t ck_tensors_in_all(const struct checkpoint *ck)
 {
     struct split split;
-    return !ck_split(ck, &split, NULL) && (uint64_t)split.tensors > ck->n_tensors ? (uint64_t)split.tensors : ck->n_tensors;
+    return !ck_split(ck, &split, NULL) && (uint64_t)split.tensors > ck->n_tensors ? (uint64_t)split.tensors
+                                                                                  : ck->n_tensors;
 }

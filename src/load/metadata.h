@@ -11,15 +11,19 @@ const struct meta *meta_find(const struct checkpoint *ck, const char *key); /* N
 
 /* Typed access. Absent: `missing` when it is not NULL, else ERR_FORMAT "missing". Wrong type: ERR_FORMAT "kv-type".
  * Out of lo..hi: ERR_INCONSISTENT "value". Integers of any width and sign are accepted where their value fits. */
-int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int64_t *out, struct error *err);
-/* The same of an array that is there and has a number for each layer, which must be equal: ERR_UNSUPPORTED "value" where they are not. */
-int meta_layers(const struct checkpoint *ck, const char *key, int n_layers, int64_t lo, int64_t hi, int64_t *out, struct error *err);
-int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out, struct error *err);
+int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int64_t *out,
+             struct error *err);
+/* The same of an array that is there and has a number for each layer, which must be equal: ERR_UNSUPPORTED "value"
+ * where they are not. */
+int meta_layers(const struct checkpoint *ck, const char *key, int n_layers, int64_t lo, int64_t hi, int64_t *out,
+                struct error *err);
+int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out,
+               struct error *err);
 int meta_bool(const struct checkpoint *ck, const char *key, bool missing, bool *out, struct error *err);
 int meta_text(const struct checkpoint *ck, const char *key, bool required, struct bytes *out, struct error *err);
 /* The packed elements of an array of exactly this element type. Absent and not required: count 0. */
-int meta_array(const struct checkpoint *ck, const char *key, enum meta_type element, bool required, struct bytes *data, uint64_t *count,
-               struct error *err);
+int meta_array(const struct checkpoint *ck, const char *key, enum meta_type element, bool required, struct bytes *data,
+               uint64_t *count, struct error *err);
 
 /* --- split models: the first file has the metadata, each its own tensors --- */
 

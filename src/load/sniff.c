@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a file is, by its first bytes and never by its name: the formats that the engine reads, and a guess at others. Then its phases,
- * as its format says: the header, and how it ends.
+ * What a file is, by its first bytes and never by its name: the formats that the engine reads, and a guess at others.
+ * Then its phases, as its format says: the header, and how it ends.
  */
 #include "load/format.h"
 
 #include <string.h>
 
 /* In this order: what looks like a safetensors file may also look like JSON with a brace in its ninth place. */
-static const struct format *const formats[] = {&format_gguf, &format_ajc1, &format_safetensors, &format_json, &format_tokenizer};
+static const struct format *const formats[] = {&format_gguf, &format_ajc1, &format_safetensors, &format_json,
+                                               &format_tokenizer};
 
 static bool begins(const uint8_t *bytes, size_t n, const char *text)
 {
@@ -35,8 +36,9 @@ static const struct {
     uint8_t at;
     const char *text, *what;
 } others[] = {
-    {0, "PK\3\4", "a PyTorch checkpoint (pytorch_model.bin), which would run code, a MediaPipe bundle (.task) or another archive; "
-                  "take the GGUF or safetensors file"},
+    {0, "PK\3\4",
+     "a PyTorch checkpoint (pytorch_model.bin), which would run code, a MediaPipe bundle (.task) or another archive; "
+     "take the GGUF or safetensors file"},
     {4, "TFL3", "a TensorFlow Lite model; take the GGUF or safetensors file of the same model"},
     {0, "LITERTLM", "a LiteRT-LM model (.litertlm); take the GGUF or safetensors file of the same model"},
     {0, "model_config.yaml", "a NeMo archive (.nemo); export it from NeMo as a Hugging Face folder"},
@@ -52,7 +54,10 @@ static const struct {
     {0, "FUGG", "a GGUF file whose bytes are swapped"},
     {0, "\x1f\x8b", "a compressed file; unpack it first"},
     {0, "7z\xbc\xaf", "a compressed file; unpack it first"},
-    {0, "\xfd" "7zXZ", "a compressed file; unpack it first"},
+    {0,
+     "\xfd"
+     "7zXZ",
+     "a compressed file; unpack it first"},
     {0, "\x28\xb5\x2f\xfd", "a compressed file; unpack it first"},
 };
 
@@ -61,7 +66,10 @@ static const struct {
     const char *text, *what;
 } texts[] = {
     {"<?xml version=\"1.0\"?>\n<n", "an OpenVINO model; take the GGUF or safetensors file of the same model"},
-    {"<!", "perhaps a web page"}, {"<h", "perhaps a web page"}, {"<H", "perhaps a web page"}, {"<?xml", "XML: a web page, or an OpenVINO model"},
+    {"<!", "perhaps a web page"},
+    {"<h", "perhaps a web page"},
+    {"<H", "perhaps a web page"},
+    {"<?xml", "XML: a web page, or an OpenVINO model"},
     {"version https://git-lfs", "a Git-LFS pointer, not the file it points to"},
 };
 
@@ -107,20 +115,25 @@ int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *use
 
 int ck_header_ended(struct checkpoint *ck, struct error *err)
 {
-    if (ck->header_size < 4 && format_json.sniff(ck->header, ck->header_size)) ck->format = &format_json; /* {} says nothing */
+    /* {} says nothing */
+    if (ck->header_size < 4 && format_json.sniff(ck->header, ck->header_size)) ck->format = &format_json;
     if (!ck->format && ck->header_size >= 4) {
         int status = format_sniff(ck->header, ck->header_size, &ck->format, err);
         if (status) return status;
         if (!ck->format->read && ck->header_size < SNIFF) ck->format = NULL;
     }
     if (!ck->format)
-        return fail(err, ERR_FORMAT, "too-short", ck->header_size, "The file has only %zu bytes; that is too short for a model.", ck->header_size);
+        return fail(err, ERR_FORMAT, "too-short", ck->header_size,
+                    "The file has only %zu bytes; that is too short for a model.", ck->header_size);
     return ck->format->read ? OK : ck->format->ended(ck, err);
 }
 
 bool ck_is_side(const struct checkpoint *ck) { return ck->format && ck->format->read; }
 
-int ck_read_side(struct checkpoint *file, struct checkpoint *model, struct error *err) { return file->format->read(file, model, err); }
+int ck_read_side(struct checkpoint *file, struct checkpoint *model, struct error *err)
+{
+    return file->format->read(file, model, err);
+}
 
 int ck_data_ended(const struct checkpoint *ck, struct error *err)
 {
@@ -128,9 +141,11 @@ int ck_data_ended(const struct checkpoint *ck, struct error *err)
     char name[QUOTED];
     if (ck->pos == ck->file_size || (ck->pos > ck->file_size && !f->too_long)) return OK;
     if (ck->pos > ck->file_size)
-        return fail(err, ERR_FORMAT, f->too_long, ck->file_size, "The file has %llu bytes; by its header it should have %llu.",
-                    (unsigned long long)ck->pos, (unsigned long long)ck->file_size);
+        return fail(err, ERR_FORMAT, f->too_long, ck->file_size,
+                    "The file has %llu bytes; by its header it should have %llu.", (unsigned long long)ck->pos,
+                    (unsigned long long)ck->file_size);
     return fail(err, ERR_FORMAT, f->too_short ? f->too_short : "truncated", ck->pos,
-                "The file ends at byte %llu, before the end of the tensor \"%.64s\"; it should have %llu bytes.", (unsigned long long)ck->pos,
-                quoted(ck_view(ck, ck->tensors[ck->current].name), name), (unsigned long long)ck->file_size);
+                "The file ends at byte %llu, before the end of the tensor \"%.64s\"; it should have %llu bytes.",
+                (unsigned long long)ck->pos, quoted(ck_view(ck, ck->tensors[ck->current].name), name),
+                (unsigned long long)ck->file_size);
 }

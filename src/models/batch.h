@@ -11,8 +11,8 @@
 struct batch {
     int n;                  /* rows */
     int32_t *tokens;        /* [n]; of a row with features any */
-    const float **features; /* [n], or NULL: none. NULL: the row is its token; else [1 + n_added, dim]: what stands in its place, then what is
-                               added to the row after layer 0, 1, ... */
+    const float **features; /* [n], or NULL: none. NULL: the row is its token; else [1 + n_added, dim]: what stands in
+                               its place, then what is added to the row after layer 0, 1, ... */
     int n_added;            /* at most the layers of the model */
     struct kv_row *kv;      /* [n]; rows of one sequence are neighbours, in order */
     int32_t (*pos)[3];      /* [n] rope positions: time, row, column; text: three equal */

@@ -14,7 +14,8 @@ int bind_layer_of(struct bytes *rest)
 {
     int layer = 0;
     size_t n = 0;
-    for (; n < rest->size && n < 8 && rest->data[n] >= '0' && rest->data[n] <= '9'; n++) layer = layer * 10 + rest->data[n] - '0';
+    for (; n < rest->size && n < 8 && rest->data[n] >= '0' && rest->data[n] <= '9'; n++)
+        layer = layer * 10 + rest->data[n] - '0';
     if (n == 0 || n == rest->size || rest->data[n] != '.') return -1;
     *rest = (struct bytes){rest->data + n + 1, rest->size - n - 1};
     return layer;
@@ -26,16 +27,19 @@ int bind_check_layers(const struct checkpoint *ck, const char *prefix, int n_lay
     for (size_t at = ck_first(ck, prefix); ck_rest(ck, at, prefix, &rest); at++) {
         int layer = bind_layer_of(&rest);
         if (layer < n_layers) continue;
-        return fail(err, ERR_INCONSISTENT, "layers", ck->tensors[ck->by_name[at]].name.at,
-                    "There are weights of a layer %d, but the metadata says that the layers are 0 to %d; take another copy of the model, or correct "
-                    "its block_count.", layer, n_layers - 1);
+        return fail(
+            err, ERR_INCONSISTENT, "layers", ck->tensors[ck->by_name[at]].name.at,
+            "There are weights of a layer %d, but the metadata says that the layers are 0 to %d; take another copy of the model, or correct "
+            "its block_count.",
+            layer, n_layers - 1);
     }
     return OK;
 }
 
 /* --- binding ---------------------------------------------------------------------------------------- */
 
-/* Where a tensor's rows go; the checkpoint owns it. One of `matrix` and `vector` is NULL, and what the other points to is made by binder_take(). */
+/* Where a tensor's rows go; the checkpoint owns it. One of `matrix` and `vector` is NULL, and what the other points to
+ * is made by binder_take(). */
 struct sink {
     struct binder *b;
     const struct dtype *type; /* of the weight */
@@ -45,7 +49,8 @@ struct sink {
     int n;                    /* weights one below the other, of `all` rows each */
     struct weight **matrix;   /* [n] */
     float **vector;
-    int strips, strip;        /* of a weight whose rows lie in several tensors: how many, and which of them this one is */
+    /* of a weight whose rows lie in several tensors: how many, and which of them this one is */
+    int strips, strip;
     int strip_cols;
     bool new;                 /* the first tensor of its weight in any file */
     bool stays;               /* in the type that it is stored in */
@@ -84,8 +89,8 @@ static void put_strips(void *context, int row, int n, const uint8_t *rows)
     const struct sink *s = context;
     size_t width = (size_t)s->strip_cols * s->from->bytes, pitch = row_bytes(s);
     for (int i = 0; i < s->cols / s->strip_cols; i++)
-        s->b->be->ops->weight_put_columns(s->b->be, *s->matrix, row, n, (i * s->strips + s->strip) * s->strip_cols, s->strip_cols,
-                                          rows + (size_t)i * width, pitch);
+        s->b->be->ops->weight_put_columns(s->b->be, *s->matrix, row, n, (i * s->strips + s->strip) * s->strip_cols,
+                                          s->strip_cols, rows + (size_t)i * width, pitch);
 }
 
 static void put_vector(void *context, int row, int n, const uint8_t *bytes)
@@ -136,7 +141,8 @@ static int keep(struct tensor *t, struct sink sink, tensor_put *put, struct erro
 
 static int fail_twice(const struct tensor *t, const char *name, struct error *err)
 {
-    return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is there twice; the files do not belong together.", name);
+    return fail(err, ERR_INCONSISTENT, "split", t->name.at,
+                "The tensor %s is there twice; the files do not belong together.", name);
 }
 
 /* `there`: an earlier file had it. rows = 0: a vector. */
@@ -145,30 +151,37 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     struct tensor *t = ck_find(ck, name);
     if (there && t) return fail_twice(t, name, err);
     if (!t && (there || sink->b->more)) return OK;
-    int status = ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
+    int status =
+        ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
     if (status) return status;
     if (sink->type && sink->type != t->type)
-        return fail(err, ERR_INCONSISTENT, "type", t->name.at, "The tensor %s has the type %s, but what belongs to it is for %s.", name,
-                    t->type->name, sink->type->name);
+        return fail(err, ERR_INCONSISTENT, "type", t->name.at,
+                    "The tensor %s has the type %s, but what belongs to it is for %s.", name, t->type->name,
+                    sink->type->name);
     sink->from = sink->type = t->type;
     return keep(t, *sink, sink->strips ? put_strips : sink->matrix ? put_matrix : put_vector, err);
 }
 
 /* The scales of NAME.weight are NAME.scale. */
-static void scale_name(const char *name, char out[80]) { snprintf(out, 80, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name); }
+static void scale_name(const char *name, char out[80])
+{
+    snprintf(out, 80, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name);
+}
 
 /* Rectangles of 128 x 128, the last ones cut; or parts of a row. */
 static int check_scales(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
     uint64_t rows = (uint64_t)sink->rows, cols = (uint64_t)sink->cols;
     bool square = sink->type->layout == LAYOUT_F8,
-         whole = t->cols && cols % t->cols == 0 && (cols / t->cols) % (uint64_t)layouts[sink->type->layout].columns == 0;
+         whole =
+             t->cols && cols % t->cols == 0 && (cols / t->cols) % (uint64_t)layouts[sink->type->layout].columns == 0;
     bool fits = square ? t->rows == (rows + 127) / 128 && t->cols == (cols + 127) / 128 : t->rows == rows && whole;
     if (t->type->layout != LAYOUT_F32 && t->type->layout != LAYOUT_F16 && t->type->layout != LAYOUT_BF16)
-        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The scales %s have the type %s, which this version does not read.", name,
-                    t->type->name);
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The scales %s have the type %s, which this version does not read.", name, t->type->name);
     if (!fits)
-        return fail(err, ERR_INCONSISTENT, "shape", t->name.at, "The scales %s are %llu x %llu, which does not suit weights of %d x %d.", name,
+        return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
+                    "The scales %s are %llu x %llu, which does not suit weights of %d x %d.", name,
                     (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
     sink->scales = t->type;
     sink->n_scales = (int)t->cols;
@@ -177,7 +190,10 @@ static int check_scales(const struct tensor *t, const char *name, struct sink *s
     return OK;
 }
 
-static int fail_missing(struct error *err, const char *name) { return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name); }
+static int fail_missing(struct error *err, const char *name)
+{
+    return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name);
+}
 
 static int bind_scales(struct checkpoint *ck, const char *weight, bool there, struct sink *sink, struct error *err)
 {
@@ -189,8 +205,8 @@ static int bind_scales(struct checkpoint *ck, const char *weight, bool there, st
     if (!t) return fail_missing(err, name);
     if (there) return fail_twice(t, name, err);
     if (sink->type && !wanted)
-        return fail(err, ERR_INCONSISTENT, "scale", t->name.at, "The tensor %s has scales, but its type %s has no need of them.", weight,
-                    sink->type->name);
+        return fail(err, ERR_INCONSISTENT, "scale", t->name.at,
+                    "The tensor %s has scales, but its type %s has no need of them.", weight, sink->type->name);
     sink->new = sink->new && !sink->type;
     if (!sink->type) sink->type = dtype_by_name("F8_E4M3"); /* the only one whose scales may be in an earlier file */
     int status = check_scales(t, name, sink, err);
@@ -208,7 +224,8 @@ static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink,
     return status ? status : bind_scales(ck, name, facts.has_scales, &sink, err);
 }
 
-static int bind_below(struct binder *b, struct checkpoint *ck, const char *name, int layer, struct sink sink, struct error *err)
+static int bind_below(struct binder *b, struct checkpoint *ck, const char *name, int layer, struct sink sink,
+                      struct error *err)
 {
     char full[80];
     sink.b = b;
@@ -217,20 +234,22 @@ static int bind_below(struct binder *b, struct checkpoint *ck, const char *name,
     return bind_whole(ck, tensor_name(full, name, layer), sink, err);
 }
 
-int bind_matrix(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
+int bind_matrix(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows,
+                struct weight **out, struct error *err)
 {
     struct sink sink = {.all = rows, .cols = cols, .n = 1, .matrix = out, .outside = !strchr(name, '%')};
     return bind_below(b, ck, name, layer, sink, err);
 }
 
-int bind_matrix_as_stored(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out,
-                          struct error *err)
+int bind_matrix_as_stored(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows,
+                          struct weight **out, struct error *err)
 {
-    return bind_below(b, ck, name, layer, (struct sink){.all = rows, .cols = cols, .n = 1, .matrix = out, .stays = true}, err);
+    return bind_below(b, ck, name, layer,
+                      (struct sink){.all = rows, .cols = cols, .n = 1, .matrix = out, .stays = true}, err);
 }
 
-int bind_matrices(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int n, struct weight **out,
-                  struct error *err)
+int bind_matrices(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int n,
+                  struct weight **out, struct error *err)
 {
     return bind_below(b, ck, name, layer, (struct sink){.all = rows, .cols = cols, .n = n, .matrix = out}, err);
 }
@@ -243,12 +262,17 @@ enum part { PART_NONE, PART_WEIGHT, PART_SCALE };
 static enum part parse_single(struct bytes rest, int *i)
 {
     size_t n = 0;
-    for (*i = 0; n < rest.size && n < 6 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++) *i = *i * 10 + rest.data[n] - '0';
+    for (*i = 0; n < rest.size && n < 6 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++)
+        *i = *i * 10 + rest.data[n] - '0';
     struct bytes part = {rest.data + n, rest.size - n};
-    return n == 0 ? PART_NONE : bytes_equal(part, ".weight") ? PART_WEIGHT : bytes_equal(part, ".scale") ? PART_SCALE : PART_NONE;
+    return n == 0                         ? PART_NONE
+           : bytes_equal(part, ".weight") ? PART_WEIGHT
+           : bytes_equal(part, ".scale")  ? PART_SCALE
+                                          : PART_NONE;
 }
 
-static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum part part, struct sink sink, struct singles *s, struct error *err)
+static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum part part, struct sink sink,
+                       struct singles *s, struct error *err)
 {
     char name[80];
     bool there = s->there[i] & part;
@@ -263,7 +287,8 @@ static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum pa
 }
 
 /* Those of a file, whatever their order. `n`: how many there must be in all files. */
-static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const struct sink *sink, struct singles *s, struct error *err)
+static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const struct sink *sink, struct singles *s,
+                        struct error *err)
 {
     struct bytes rest;
     int i, status = OK;
@@ -272,8 +297,8 @@ static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const 
         enum part part = parse_single(rest, &i);
         if (!part) continue;
         if (i >= n)
-            return fail(err, ERR_INCONSISTENT, "experts", t->name.at, "There is an expert %d in %s, but the metadata says that they are %d.", i,
-                        prefix, n);
+            return fail(err, ERR_INCONSISTENT, "experts", t->name.at,
+                        "There is an expert %d in %s, but the metadata says that they are %d.", i, prefix, n);
         if (!s->there && *sink->matrix) return fail_twice(t, prefix, err);
         if (!s->there) s->there = mem_alloc(sink->b->mem, (size_t)n);
         if (!s->there) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of experts.");
@@ -295,11 +320,12 @@ static int check_singles(const char *prefix, int n, const struct singles *s, str
     return OK;
 }
 
-int bind_stack(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out,
-                struct singles *singles, struct error *err)
+int bind_stack(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack,
+               struct weight **out, struct singles *singles, struct error *err)
 {
     char prefix[80], whole[96];
-    struct sink sink = {.b = b, .rows = rows, .all = rows * stack, .cols = cols, .stack = 1, .n = 1, .matrix = out, .experts = true};
+    struct sink sink = {
+        .b = b, .rows = rows, .all = rows * stack, .cols = cols, .stack = 1, .n = 1, .matrix = out, .experts = true};
     tensor_name(prefix, name, layer);
     snprintf(whole, sizeof whole, "%s_exps.weight", prefix);
     strcat(prefix, ".");
@@ -314,18 +340,23 @@ int bind_stack(struct binder *b, struct checkpoint *ck, const char *name, int la
 
 /* --- vectors ------------------------------------------------------------------------------------------ */
 
-int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err)
+int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float **out,
+                struct error *err)
 {
     char full[80];
-    return bind(ck, tensor_name(full, name, layer), *out != NULL, &(struct sink){.b = b, .cols = n, .stack = 1, .vector = out, .new = true}, err);
+    return bind(ck, tensor_name(full, name, layer), *out != NULL,
+                &(struct sink){.b = b, .cols = n, .stack = 1, .vector = out, .new = true}, err);
 }
 
-int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, float **out, struct error *err)
+int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, float **out,
+               struct error *err)
 {
     const struct tensor *t = ck_find(ck, name);
     if (t && (t->type->block != 1 || layouts[t->type->layout].scaled || t->type->layout == LAYOUT_NONE))
-        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s has the type %s; floats are supported.", name, t->type->name);
-    return bind(ck, name, *out != NULL, &(struct sink){.b = b, .rows = rows, .cols = cols, .stack = 1, .vector = out, .new = true}, err);
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The tensor %s has the type %s; floats are supported.", name, t->type->name);
+    return bind(ck, name, *out != NULL,
+                &(struct sink){.b = b, .rows = rows, .cols = cols, .stack = 1, .vector = out, .new = true}, err);
 }
 
 /* --- one matrix in strips ----------------------------------------------------------------------------- */
@@ -341,14 +372,23 @@ static void fold(struct tensor *t, int cols)
     t->n_dims = 2;
 }
 
-int bind_strips(struct binder *b, struct checkpoint *ck, const char *const *names, int n, int strip, int cols, int rows, struct weight **out,
-                int *there, struct error *err)
+int bind_strips(struct binder *b, struct checkpoint *ck, const char *const *names, int n, int strip, int cols, int rows,
+                struct weight **out, int *there, struct error *err)
 {
     const struct dtype *type = NULL;
     int status = OK;
     for (int i = 0; !status && i < n; i++) {
-        struct sink sink = {.b = b, .rows = rows, .all = rows, .cols = cols / n, .stack = 1, .n = 1, .matrix = out, .stays = true,
-                            .strips = n, .strip = i, .strip_cols = strip};
+        struct sink sink = {.b = b,
+                            .rows = rows,
+                            .all = rows,
+                            .cols = cols / n,
+                            .stack = 1,
+                            .n = 1,
+                            .matrix = out,
+                            .stays = true,
+                            .strips = n,
+                            .strip = i,
+                            .strip_cols = strip};
         struct tensor *t = ck_find(ck, names[i]);
         if (t) fold(t, cols / n);
         sink.type = *out ? b->be->ops->weight_facts(b->be, *out).type : type;
@@ -364,13 +404,17 @@ bool bind_of_experts(const struct tensor *t) { return ((const struct sink *)t->c
 
 /* --- quantising --------------------------------------------------------------------------------------- */
 
-static bool is_smaller(const struct dtype *a, const struct dtype *b) { return a->bytes * b->block < b->bytes * a->block; }
+static bool is_smaller(const struct dtype *a, const struct dtype *b)
+{
+    return a->bytes * b->block < b->bytes * a->block;
+}
 
 /* What a matrix becomes. */
 static const struct dtype *loaded_type(const struct sink *sink, const struct dtype *type)
 {
     const struct dtype *wanted = sink->outside ? sink->b->quantize.ends : sink->b->quantize.layers;
-    bool stays = !wanted || sink->stays || layouts[type->layout].scaled || sink->cols % (int)wanted->block || !is_smaller(wanted, type);
+    bool stays = !wanted || sink->stays || layouts[type->layout].scaled || sink->cols % (int)wanted->block ||
+                 !is_smaller(wanted, type);
     return stays ? type : wanted;
 }
 
@@ -392,8 +436,10 @@ static uint64_t sink_cost(const struct binder *b, const struct sink *s)
 {
     uint64_t cost;
     if (s->vector) return mem_cost(vector_size(s) * sizeof(float));
-    if (!mul64((uint64_t)s->n, b->be->ops->weight_cost(b->be, s->type, s->all, (int)weight_cols(s)), &cost)) return UINT64_MAX;
-    return s->rows < s->all ? cost / (uint64_t)(s->all / s->rows) + 1 : cost; /* a part of what the first of them takes */
+    if (!mul64((uint64_t)s->n, b->be->ops->weight_cost(b->be, s->type, s->all, (int)weight_cols(s)), &cost))
+        return UINT64_MAX;
+    /* a part of what the first of them takes */
+    return s->rows < s->all ? cost / (uint64_t)(s->all / s->rows) + 1 : cost;
 }
 
 uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck)
@@ -431,8 +477,8 @@ int binder_take(struct binder *b, struct checkpoint *ck, struct error *err)
         const struct sink *s = t->context;
         char name[QUOTED];
         if (s && !(s->matrix ? take_weights(b, s) : take_vector(b, s)))
-            return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),
-                        (unsigned long long)t->bytes);
+            return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).",
+                        quoted(ck_view(ck, t->name), name), (unsigned long long)t->bytes);
     }
     return OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of families, each the code of architectures that compute alike. Programs that play one have another file in place of this one.
+ * The table of families, each the code of architectures that compute alike. Programs that play one have another file in
+ * place of this one.
  */
 #include "models/model.h"
 

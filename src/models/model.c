@@ -16,22 +16,26 @@
 static int check_kind(const struct checkpoint *ck, struct error *err)
 {
     struct bytes kind, name;
-    if (meta_text(ck, "general.type", false, &kind, NULL) || meta_text(ck, "general.architecture", false, &name, NULL)) return OK;
+    if (meta_text(ck, "general.type", false, &kind, NULL) || meta_text(ck, "general.architecture", false, &name, NULL))
+        return OK;
     if (bytes_equal(kind, "adapter"))
-        return fail(err, ERR_UNSUPPORTED, "lora", 0, "This is an adapter (LoRA), not a model; merge it into its model first.");
+        return fail(err, ERR_UNSUPPORTED, "lora", 0,
+                    "This is an adapter (LoRA), not a model; merge it into its model first.");
     if (bytes_equal(kind, "mmproj") || bytes_equal(name, "clip"))
         return fail(err, ERR_UNSUPPORTED, "projector", 0,
                     "This is the vision part of a model. Load the language model and give this file as `vision`.");
     return OK;
 }
 
-/* Programs that did not know Qwen3 yet wrote an older name. The attention tells which model it is: Qwen3's has norms of queries and keys. Where
- * the first file has no attention at all, binding finds out. */
+/* Programs that did not know Qwen3 yet wrote an older name. The attention tells which model it is: Qwen3's has norms of
+ * queries and keys. Where the first file has no attention at all, binding finds out. */
 static int claim(const struct checkpoint *ck, const char *older, struct error *err)
 {
     if (!ck_find(ck, "blk.0.attn_q.weight") || ck_find(ck, "blk.0.attn_q_norm.weight")) return OK;
-    return fail(err, ERR_UNSUPPORTED, "architecture", 0,
-                "This is a Qwen2 model (\"%s\", without norms of queries and keys), which this version does not run; take a Qwen3 model.", older);
+    return fail(
+        err, ERR_UNSUPPORTED, "architecture", 0,
+        "This is a Qwen2 model (\"%s\", without norms of queries and keys), which this version does not run; take a Qwen3 model.",
+        older);
 }
 
 static int refuse_architecture(struct bytes name, struct error *err)
@@ -40,11 +44,13 @@ static int refuse_architecture(struct bytes name, struct error *err)
     size_t n = 0;
     for (const struct architecture *a = architectures; a->name && n < sizeof known; a++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", a->name);
-    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs %s.", quoted(name, text), known);
+    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs %s.",
+                quoted(name, text), known);
 }
 
 /* Files without the name are taken for the architecture whose keys they have. */
-static int find_architecture(const struct checkpoint *ck, const struct architecture **out, const char **prefix, struct error *err)
+static int find_architecture(const struct checkpoint *ck, const struct architecture **out, const char **prefix,
+                             struct error *err)
 {
     struct bytes name;
     char key[KEY_SIZE];
@@ -53,7 +59,8 @@ static int find_architecture(const struct checkpoint *ck, const struct architect
     for (const struct architecture *a = architectures; a->name; a++) {
         *out = a;
         *prefix = a->name;
-        if (name.data ? bytes_equal(name, a->name) : meta_find(ck, model_key(key, a->name, "block_count")) != NULL) return OK;
+        if (name.data ? bytes_equal(name, a->name) : meta_find(ck, model_key(key, a->name, "block_count")) != NULL)
+            return OK;
         for (const char *const *older = a->older; *older; older++)
             if (bytes_equal(name, *prefix = *older)) return claim(ck, *older, err);
     }
@@ -70,14 +77,16 @@ static int check_promises(const struct model *m, const struct checkpoint *ck, st
     for (size_t i = 0; i < ck->n_metas; i++) {
         struct bytes name = ck_view(ck, ck->metas[i].key);
         if (name.size >= sizeof rotated - 1 && !memcmp(name.data, rotated, sizeof rotated - 1))
-            return fail(err, ERR_UNSUPPORTED, "rotation", ck->metas[i].key.at,
-                        "The model's weights are rotated (metadata keys %s*), which this version does not undo; take another copy of the model.",
-                        rotated);
+            return fail(
+                err, ERR_UNSUPPORTED, "rotation", ck->metas[i].key.at,
+                "The model's weights are rotated (metadata keys %s*), which this version does not undo; take another copy of the model.",
+                rotated);
     }
     int status = meta_bool(ck, model_key(key, m->prefix, "attention.causal"), true, &causal, err);
     if (status || causal) return status;
-    return fail(err, ERR_UNSUPPORTED, "causal", 0,
-                "In this model every token attends to those behind it too (attention that is not causal); this version runs causal models only.");
+    return fail(
+        err, ERR_UNSUPPORTED, "causal", 0,
+        "In this model every token attends to those behind it too (attention that is not causal); this version runs causal models only.");
 }
 
 /* Of the numbers that GGUF has for it: a GGUF file's own, or what a folder says beside its weights. */
@@ -87,7 +96,9 @@ static int read_pooling(struct model *m, const struct checkpoint *ck, struct err
     char key[KEY_SIZE];
     int64_t pooling = POOLING_UNSAID, beside;
     int status = meta_int(ck, "vectors.pooling", POOLING_UNSAID, POOLING_RANK, &unsaid, &beside, err);
-    if (!status) status = meta_int(ck, model_key(key, m->prefix, "pooling_type"), POOLING_UNSAID, POOLING_RANK, &beside, &pooling, err);
+    if (!status)
+        status = meta_int(ck, model_key(key, m->prefix, "pooling_type"), POOLING_UNSAID, POOLING_RANK, &beside,
+                          &pooling, err);
     m->config.pooling = (enum model_pooling)pooling;
     return status;
 }
@@ -111,7 +122,8 @@ void model_free(struct model *m)
     m->ops->free(m);
 }
 
-/* What ranks is in one of the files, or in none; so is what says that these weights are the trunk alone, saved for vectors. */
+/* What ranks is in one of the files, or in none; so is what says that these weights are the trunk alone, saved for
+ * vectors. */
 static int bind_vectors(struct model *m, struct checkpoint *ck, struct error *err)
 {
     const char *name = "cls.output.weight";
@@ -121,14 +133,20 @@ static int bind_vectors(struct model *m, struct checkpoint *ck, struct error *er
     return bind_matrix_as_stored(&m->bind, ck, name, 0, m->config.dim, MODEL_CLASSES, &m->classes, err);
 }
 
-/* What other models' tensors begin with, or models' for vectors: with them come other results. Of layers that is whatever nobody has bound. */
+/* What other models' tensors begin with, or models' for vectors: with them come other results. Of layers that is
+ * whatever nobody has bound. */
 static const struct foreign {
     const char *begin, *what;
 } foreign[] = {
     {LAYERS, "a part of a layer that Qwen3 does not have"},
-    {"dense_", "a projection behind the model"}, {"cls.", "a part of a head for classes"}, {"output.bias", "a bias of the output head"},
-    {"output_norm.bias", "a bias of the last norm"}, {"token_embd.bias", "a bias of the embedding"}, {"token_embd_norm.", "a norm of the embedding"},
-    {"token_types.", "an embedding of kinds of tokens"}, {"position_embd.", "an embedding of positions"},
+    {"dense_", "a projection behind the model"},
+    {"cls.", "a part of a head for classes"},
+    {"output.bias", "a bias of the output head"},
+    {"output_norm.bias", "a bias of the last norm"},
+    {"token_embd.bias", "a bias of the embedding"},
+    {"token_embd_norm.", "a norm of the embedding"},
+    {"token_types.", "an embedding of kinds of tokens"},
+    {"position_embd.", "an embedding of positions"},
 };
 
 /* Positions' angles, which some programs store and all can compute. */
@@ -147,9 +165,10 @@ static int check_unbound(const struct checkpoint *ck, struct error *err)
         for (size_t at = ck_first(ck, f->begin); ck_rest(ck, at, f->begin, &rest); at++) {
             const struct tensor *t = &ck->tensors[ck->by_name[at]];
             if (t->put || (f == foreign && (bind_layer_of(&rest) < 0 || is_angles(rest)))) continue;
-            return fail(err, ERR_UNSUPPORTED, "tensor", t->name.at,
-                        "The tensor %.64s is %s, which this version does not compute; results without it would be wrong.",
-                        quoted(ck_view(ck, t->name), name), f->what);
+            return fail(
+                err, ERR_UNSUPPORTED, "tensor", t->name.at,
+                "The tensor %.64s is %s, which this version does not compute; results without it would be wrong.",
+                quoted(ck_view(ck, t->name), name), f->what);
         }
     return OK;
 }
@@ -164,7 +183,10 @@ int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *
 }
 
 bool model_of_experts(const struct tensor *t) { return bind_of_experts(t); }
-void model_quantize(struct model *m, struct checkpoint *ck, struct model_types types) { binder_quantize(&m->bind, ck, types); }
+void model_quantize(struct model *m, struct checkpoint *ck, struct model_types types)
+{
+    binder_quantize(&m->bind, ck, types);
+}
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck) { return binder_take_cost(&m->bind, ck); }
 int model_take(struct model *m, struct checkpoint *ck, struct error *err) { return binder_take(&m->bind, ck, err); }
 void model_each(const struct model *m, model_part *fn, void *context) { m->ops->each(m, fn, context); }
@@ -228,7 +250,8 @@ bool model_output_row(struct model *m, int32_t id, float *out)
     const struct weight *w = id < 0 ? m->classes : m->ops->output(m);
     const int32_t row = id < 0 ? -1 - id : id;
     const struct handle y = m->ops->end(m).hidden;
-    if (be->late || (id >= 0 && m->config.headless) || row >= (id < 0 ? m->config.n_classes : m->config.vocab_size)) return false;
+    if (be->late || (id >= 0 && m->config.headless) || row >= (id < 0 ? m->config.n_classes : m->config.vocab_size))
+        return false;
     backend_run(be, &(struct op){OP_EMBED, 1, m->config.dim, .y = y, .w = w, .ids = &row}, 1);
     memcpy(out, be->ops->result(be, y), (size_t)m->config.dim * sizeof *out);
     return true;

@@ -2,9 +2,10 @@
  *
  * A model: an architecture's configuration, its weights in a backend, and the forward pass.
  *
- * model_open() reads the configuration, model_bind() finds the weights and checks their shapes, file by file of a split model,
- * model_take() makes room for those; the bytes arrive afterwards. A step is begin, each layer, each part of the output head, end: the
- * engine looks at the clock and the attention word between them. These cannot fail and allocate nothing.
+ * model_open() reads the configuration, model_bind() finds the weights and checks their shapes, file by file of a split
+ * model, model_take() makes room for those; the bytes arrive afterwards. A step is begin, each layer, each part of the
+ * output head, end: the engine looks at the clock and the attention word between them. These cannot fail and allocate
+ * nothing.
  */
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
@@ -13,14 +14,16 @@
 #include "models/batch.h"
 #include "models/bind.h"
 
-/* What a text's vector is made of, by the files; the numbers are GGUF's. LAST: a model for vectors, RANK: one for ranking. */
+/* What a text's vector is made of, by the files; the numbers are GGUF's. LAST: a model for vectors, RANK: one for
+ * ranking. */
 enum model_pooling { POOLING_UNSAID = -1, POOLING_NONE, POOLING_MEAN, POOLING_CLS, POOLING_LAST, POOLING_RANK };
 
 enum { MODEL_CLASSES = 2 }; /* of one that ranks: yes and no */
 
 struct model_config {
     int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
-    int n_experts, n_used, expert_dim; /* of layers with experts: how many, how many of them for each row, their feed-forward size; or 0 */
+    /* of layers with experts: how many, how many of them for each row, their feed-forward size; or 0 */
+    int n_experts, n_used, expert_dim;
     bool renormalise;       /* the chosen experts' shares */
     int64_t context_length; /* positions the model was made for */
     int rope_dim;           /* columns of a head that RoPE turns */
@@ -28,7 +31,8 @@ struct model_config {
     double rope_factor;     /* by how much YaRN extends the context; 1: not */
     float eps;
     bool tied;              /* the output head is the embedding */
-    bool headless;          /* the files have none, and say that the embedding is not it: hidden states are all that there is to have */
+    /* the files have none, and say that the embedding is not it: hidden states are all that there is to have */
+    bool headless;
     bool sees;              /* rows may be images' parts: it may be given a projector */
     enum model_pooling pooling;
     int n_classes;          /* MODEL_CLASSES, or 0: the files have none */
@@ -48,12 +52,13 @@ typedef void model_part(void *context, const struct weight *w, struct bytes vect
 
 /* The code of a family of architectures. */
 struct model_ops {
-    int (*open)(const struct architecture *architecture, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
-                struct model **out, struct error *err);
+    int (*open)(const struct architecture *architecture, struct mem *mem, struct backend *be,
+                const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
     void (*each)(const struct model *m, model_part *fn, void *context);
-    struct cache_shape (*cache)(const struct model *m, int n_pages, int n_slots, enum kv_type type); /* n_slots: if it has states */
+    /* n_slots: if it has states */
+    struct cache_shape (*cache)(const struct model *m, int n_pages, int n_slots, enum kv_type type);
     uint64_t (*values)(const struct model *m, int max_rows, int max_out);
     uint64_t (*reserve_cost)(const struct model *m, int max_rows);
     int (*reserve)(struct model *m, int max_rows, int max_out);
@@ -74,8 +79,8 @@ struct model {
     struct weight *classes; /* [n_classes, dim] by which a hidden state is ranked */
 };
 
-/* Picks the architecture by the (first) file's metadata. be NULL: nothing but model_bind() will be asked for. ERR_UNSUPPORTED "architecture"
- * names another one. */
+/* Picks the architecture by the (first) file's metadata. be NULL: nothing but model_bind() will be asked for.
+ * ERR_UNSUPPORTED "architecture" names another one. */
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
 void model_free(struct model *m); /* accepts NULL */
 
@@ -83,8 +88,8 @@ void model_free(struct model *m); /* accepts NULL */
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err);
 /* Whether a bound tensor is one expert's matrix or all experts': not all of them work for a token. */
 bool model_of_experts(const struct tensor *t);
-/* Between the two: what the bound matrices of this file become, and those of later files. May be said again until they are taken. Routers, rows that
- * are not whole blocks, and types whose scales come apart stay what they are. */
+/* Between the two: what the bound matrices of this file become, and those of later files. May be said again until they
+ * are taken. Routers, rows that are not whole blocks, and types whose scales come apart stay what they are. */
 void model_quantize(struct model *m, struct checkpoint *ck, struct model_types types);
 /* Bytes that model_take() takes for the bound tensors of this file; saturates. */
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
@@ -94,21 +99,24 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err);
 /* All that a forward pass reads beside the configuration, in the architecture's order. */
 void model_each(const struct model *m, model_part *fn, void *context);
 struct cache_shape model_cache(const struct model *m, int n_pages, int n_slots, enum kv_type type);
-/* Bytes of values that it has in the backend's scratch, from the beginning on, for batches of at most max_rows rows, of max_out of which something is
- * wanted; and bytes that model_reserve() takes beside them. */
+/* Bytes of values that it has in the backend's scratch, from the beginning on, for batches of at most max_rows rows, of
+ * max_out of which something is wanted; and bytes that model_reserve() takes beside them. */
 uint64_t model_values(const struct model *m, int max_rows, int max_out);
 uint64_t model_reserve_cost(const struct model *m, int max_rows);
 /* ERR_MEM_LOAD. */
 int model_reserve(struct model *m, int max_rows, int max_out);
-int model_max_cols(const struct model *m); /* most columns that a product takes for one row, in all its places; for backend reserve */
+/* most columns that a product takes for one row, in all its places; for backend reserve */
+int model_max_cols(const struct model *m);
 
 void model_begin(struct model *m, const struct batch *b);
 void model_layer(struct model *m, const struct batch *b, int layer); /* 0 .. n_layers - 1, in order */
-int model_parts(const struct model *m, const struct batch *b); /* of the output head, about as long as a layer each; at least one */
+/* of the output head, about as long as a layer each; at least one */
+int model_parts(const struct model *m, const struct batch *b);
 void model_head(struct model *m, const struct batch *b, int part); /* 0 .. parts - 1, in order */
 /* Ends a step, whose outputs are there when the backend's submit() has arrived. */
 struct outputs model_end(struct model *m, const struct batch *b);
-/* A row of the output head, or for id -1 - i of the matrix of classes, [dim]: whether there is one. Not while a step runs. */
+/* A row of the output head, or for id -1 - i of the matrix of classes, [dim]: whether there is one. Not while a step
+ * runs. */
 bool model_output_row(struct model *m, int32_t id, float *out);
 
 /* --- for the families --- */

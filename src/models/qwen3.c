@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture of experts; and the
- * language model of Qwen3-VL, which is the same but for positions in three sections.
+ * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture
+ * of experts; and the language model of Qwen3-VL, which is the same but for positions in three sections.
  *
- * The list of binds is the architecture; `attend` and `feed_forward` below are the recipe. Layers of both kinds may be mixed: which one a
- * layer is, its tensors tell. Facts and shapes: MODEL.md.
+ * The list of binds is the architecture; `attend` and `feed_forward` below are the recipe. Layers of both kinds may be
+ * mixed: which one a layer is, its tensors tell. Facts and shapes: MODEL.md.
  */
 #include "base/num.h"
 #include "base/reader.h"
@@ -96,15 +96,18 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
 {
     const struct model_config *c = &m->base.config;
     struct layer *w = &m->layers[l];
-    bool dense = w->dense || (!m->dense_known && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
+    bool dense = w->dense || (!m->dense_known && dense_here(m, ck, l)),
+         experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
     if (dense && experts_before)
-        return fail(err, ERR_INCONSISTENT, "split", 0,
-                    "Layer %d has experts in one file of the split model and is dense in another; they do not belong together.", l);
+        return fail(
+            err, ERR_INCONSISTENT, "split", 0,
+            "Layer %d has experts in one file of the split model and is dense in another; they do not belong together.",
+            l);
     w->dense = dense;
     w->ffn_dim = dense ? c->ffn_dim : c->expert_dim;
     if (dense && w->ffn_dim == 0)
-        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", m->base.prefix,
-                    l);
+        return fail(err, ERR_FORMAT, "missing", 0,
+                    "The metadata key %s.feed_forward_length is missing, which layer %d needs.", m->base.prefix, l);
     return dense ? bind_dense(m, ck, l, err) : bind_experts(m, ck, l, err);
 }
 
@@ -116,7 +119,9 @@ static int check_biases(const struct checkpoint *ck, int l, struct error *err)
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         snprintf(name, sizeof name, "blk.%d.attn_%s.bias", l, roles[i]);
         const struct tensor *t = ck_find(ck, name);
-        if (t) return fail(err, ERR_UNSUPPORTED, "architecture", t->name.at, "Attention with biases (%s) is not supported; Qwen3 has none.", name);
+        if (t)
+            return fail(err, ERR_UNSUPPORTED, "architecture", t->name.at,
+                        "Attention with biases (%s) is not supported; Qwen3 has none.", name);
     }
     return OK;
 }
@@ -148,7 +153,8 @@ static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
     bool here = m->head != HEAD_TIED && (own || ck_find(ck, "output.weight") != NULL);
     int status = bind_matrix(&m->base.bind, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
     if (!status) status = bind_vector(&m->base.bind, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
-    if (!status && here) status = bind_matrix(&m->base.bind, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
+    if (!status && here)
+        status = bind_matrix(&m->base.bind, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
     c->tied = c->tied && !here;
     c->headless = c->tied && m->head == HEAD_OWN;
     return status;
@@ -181,12 +187,14 @@ static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error
     uint64_t n;
     int64_t step;
     int status = meta_int(ck, model_key(key, m->base.prefix, "decoder_sparse_step"), 1, INT32_MAX, &none, &step, err);
-    if (!status) status = meta_array(ck, model_key(key, m->base.prefix, "mlp_only_layers"), META_I32, false, &list, &n, err);
+    if (!status)
+        status = meta_array(ck, model_key(key, m->base.prefix, "mlp_only_layers"), META_I32, false, &list, &n, err);
     if (status || !step || !m->base.config.n_experts) return status;
     m->dense_known = true;
     for (int l = 0; l < m->base.config.n_layers; l++) m->layers[l].dense = (l + 1) % step != 0;
     for (uint64_t i = 0; i < n; i++)
-        if (load_u32(list.data + 4 * i) < (uint32_t)m->base.config.n_layers) m->layers[load_u32(list.data + 4 * i)].dense = true;
+        if (load_u32(list.data + 4 * i) < (uint32_t)m->base.config.n_layers)
+            m->layers[load_u32(list.data + 4 * i)].dense = true;
     return OK;
 }
 
@@ -195,7 +203,8 @@ static int take_layers(struct qwen3 *m, struct error *err)
     struct model_config *c = &m->base.config;
     m->layers = mem_array(m->base.bind.mem, (uint64_t)c->n_layers, sizeof *m->layers);
     m->frequency = mem_array(m->base.bind.mem, (uint64_t)c->rope_dim / 2, sizeof *m->frequency);
-    if (!m->layers || !m->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
+    if (!m->layers || !m->frequency)
+        return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
     rope_frequencies(&m->rope, m->frequency);
     return OK;
 }
@@ -229,8 +238,8 @@ static void qwen3_each(const struct model *base, model_part *fn, void *context)
     const struct qwen3 *m = (const struct qwen3 *)base;
     const struct model_config *c = &base->config;
     const struct rope *r = &m->rope;
-    const double turns[] = {r->dim, r->sections[0], r->sections[1], r->sections[2], r->theta, r->factor, r->original, r->beta_fast, r->beta_slow,
-                            r->magnitude};
+    const double turns[] = {r->dim,    r->sections[0], r->sections[1], r->sections[2], r->theta,
+                            r->factor, r->original,    r->beta_fast,   r->beta_slow,   r->magnitude};
     fn(context, NULL, (struct bytes){(const uint8_t *)turns, sizeof turns});
     for (int l = 0; l < c->n_layers; l++) {
         const struct layer *w = &m->layers[l];
@@ -246,12 +255,13 @@ static void qwen3_each(const struct model *base, model_part *fn, void *context)
     each_vector(fn, context, m->output_norm, c->dim);
 }
 
-static int qwen3_open(const struct architecture *architecture, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
-                      struct model **out, struct error *err)
+static int qwen3_open(const struct architecture *architecture, struct mem *mem, struct backend *be,
+                      const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
-    m->base = (struct model){.ops = &model_qwen3, .architecture = architecture, .prefix = prefix, .bind = {.mem = mem, .be = be}};
+    m->base = (struct model){
+        .ops = &model_qwen3, .architecture = architecture, .prefix = prefix, .bind = {.mem = mem, .be = be}};
     int status = qwen3_config(architecture, ck, prefix, &m->base.config, &m->rope, err);
     if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
@@ -267,9 +277,12 @@ static int qwen3_open(const struct architecture *architecture, struct mem *mem, 
 static uint64_t lay_out(const struct model_config *c, int max_rows, int max_out, struct scratch *s)
 {
     struct arena all = {0}, *a = &all;
-    uint64_t rows = (uint64_t)max_rows, out = (uint64_t)max_out, dim = (uint64_t)c->dim, head = (uint64_t)c->head_dim, f = sizeof(float);
-    uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head, dense = rows * (uint64_t)c->ffn_dim;
-    uint64_t places = rows * (uint64_t)c->n_used, expert = places * (uint64_t)c->expert_dim, inner = expert > dense ? expert : dense;
+    uint64_t rows = (uint64_t)max_rows, out = (uint64_t)max_out, dim = (uint64_t)c->dim, head = (uint64_t)c->head_dim,
+             f = sizeof(float);
+    uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head,
+             dense = rows * (uint64_t)c->ffn_dim;
+    uint64_t places = rows * (uint64_t)c->n_used, expert = places * (uint64_t)c->expert_dim,
+             inner = expert > dense ? expert : dense;
     s->x = take_values(a, rows * dim, f);
     s->h = take_values(a, rows * dim, f);
     s->q = take_values(a, rows * q_dim, f);
@@ -294,8 +307,12 @@ static struct cache_shape qwen3_cache(const struct model *base, int n_pages, int
 {
     (void)n_slots;
     const struct model_config *c = &base->config;
-    return (struct cache_shape){.kv = {.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-                                       .n_pages = n_pages, .type = type}};
+    return (struct cache_shape){.kv = {.n_layers = c->n_layers,
+                                       .n_heads = c->n_heads,
+                                       .n_kv_heads = c->n_kv_heads,
+                                       .head_dim = c->head_dim,
+                                       .n_pages = n_pages,
+                                       .type = type}};
 }
 
 static uint64_t qwen3_values(const struct model *base, int max_rows, int max_out)
@@ -304,9 +321,15 @@ static uint64_t qwen3_values(const struct model *base, int max_rows, int max_out
     return lay_out(&base->config, max_rows, max_out, &measured);
 }
 
-static uint64_t angles(const struct model *base, int max_rows) { return (uint64_t)max_rows * (uint64_t)base->config.rope_dim / 2; }
+static uint64_t angles(const struct model *base, int max_rows)
+{
+    return (uint64_t)max_rows * (uint64_t)base->config.rope_dim / 2;
+}
 
-static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows) { return 2 * mem_cost(angles(base, max_rows) * sizeof(float)); }
+static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows)
+{
+    return 2 * mem_cost(angles(base, max_rows) * sizeof(float));
+}
 
 static int qwen3_reserve(struct model *base, int max_rows, int max_out)
 {
@@ -351,11 +374,14 @@ static void attend(const struct qwen3 *m, const struct batch *b, int l, struct o
     const struct scratch *s = &m->s;
     int n = b->n, dim = c->dim, head = c->head_dim, q_dim = c->n_heads * head, kv_dim = c->n_kv_heads * head;
     add_op(ops, OP_RMSNORM, n, dim, .y = s->h, .x = s->x, .vector = w->attn_norm, .eps = c->eps);
-    add_op(ops, OP_MATMUL, n, dim, .x = s->h, .products = {product(s->q, w->q), product(s->k, w->k), product(s->v, w->v)});
+    add_op(ops, OP_MATMUL, n, dim, .x = s->h,
+           .products = {product(s->q, w->q), product(s->k, w->k), product(s->v, w->v)});
     add_op(ops, OP_RMSNORM, n * c->n_heads, head, .y = s->q, .x = s->q, .vector = w->q_norm, .eps = c->eps);
     add_op(ops, OP_RMSNORM, n * c->n_kv_heads, head, .y = s->k, .x = s->k, .vector = w->k_norm, .eps = c->eps);
-    add_op(ops, OP_ROPE, n, q_dim, .y = s->q, .cosine = m->cosine, .sine = m->sine, .heads = c->n_heads, .rot = c->rope_dim);
-    add_op(ops, OP_ROPE, n, kv_dim, .y = s->k, .cosine = m->cosine, .sine = m->sine, .heads = c->n_kv_heads, .rot = c->rope_dim);
+    add_op(ops, OP_ROPE, n, q_dim, .y = s->q, .cosine = m->cosine, .sine = m->sine, .heads = c->n_heads,
+           .rot = c->rope_dim);
+    add_op(ops, OP_ROPE, n, kv_dim, .y = s->k, .cosine = m->cosine, .sine = m->sine, .heads = c->n_kv_heads,
+           .rot = c->rope_dim);
     add_op(ops, OP_KV_APPEND, n, kv_dim, .x = s->k, .z = s->v, .kv = b->kv, .layer = l);
     add_op(ops, OP_ATTENTION, n, q_dim, .y = s->o, .x = s->q, .kv = b->kv, .layer = l);
     add_op(ops, OP_MATMUL, n, q_dim, .x = s->o, .products = {product(s->h, w->o)});
@@ -385,7 +411,8 @@ static void mix_experts(const struct qwen3 *m, const struct layer *w, int n, str
     add_op(ops, OP_MATMUL, n, dim, .x = s->h, .products = {product(s->scores, w->router)});
     add_op(ops, OP_ROUTE, n, c->n_experts, .y = s->scores, .route = route, .renormalise = c->renormalise);
     add_op(ops, OP_GATHER, n, dim, .y = s->places, .x = s->h, .route = route);
-    add_op(ops, OP_EXPERTS, places, dim, .x = s->places, .products = {product(s->gate, w->gate), product(s->up, w->up)}, .route = route);
+    add_op(ops, OP_EXPERTS, places, dim, .x = s->places, .products = {product(s->gate, w->gate), product(s->up, w->up)},
+           .route = route);
     add_op(ops, OP_SWIGLU, places, ffn, .y = s->gate, .x = s->up);
     add_op(ops, OP_EXPERTS, places, ffn, .x = s->gate, .products = {product(s->places, w->down)}, .route = route);
     add_op(ops, OP_COMBINE, n, dim, .y = s->h, .x = s->places, .route = route);
@@ -402,7 +429,8 @@ static void qwen3_layer(struct model *base, const struct batch *b, int l)
     if (w->dense) feed_forward(m, w, b->n, &ops);
     else mix_experts(m, w, b->n, &ops);
     if (b->features && l < b->n_added)
-        add_op(&ops, OP_FEATURES, b->n, dim, .y = m->s.x, .features = b->features, .first = (1 + l) * dim, .adds = true);
+        add_op(&ops, OP_FEATURES, b->n, dim, .y = m->s.x, .features = b->features, .first = (1 + l) * dim,
+               .adds = true);
     backend_run_list(base->bind.be, &ops);
 }
 
@@ -415,7 +443,8 @@ static void qwen3_head(struct model *base, const struct batch *b, int first, int
     int dim = base->config.dim;
     if (first == 0 && b->n_out) {
         add_op(&ops, OP_PICK, b->n_out, dim, .y = s->last, .x = s->x, .ids = b->out);
-        add_op(&ops, OP_RMSNORM, b->n_out, dim, .y = s->last, .x = s->last, .vector = m->output_norm, .eps = base->config.eps);
+        add_op(&ops, OP_RMSNORM, b->n_out, dim, .y = s->last, .x = s->last, .vector = m->output_norm,
+               .eps = base->config.eps);
     }
     if (b->n_logits) add_op(&ops, OP_MATMUL, b->n_logits, dim, .x = s->last, .products = {{s->logits, head, first, n}});
     backend_run_list(base->bind.be, &ops);
@@ -435,7 +464,17 @@ static const struct weight *qwen3_output(const struct model *base)
 
 /* Of four architectures: files tell them apart, the forward pass does not. */
 const struct model_ops model_qwen3 = {
-    .open = qwen3_open, .bind = qwen3_bind, .free = qwen3_free, .each = qwen3_each, .cache = qwen3_cache, .values = qwen3_values,
-    .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .head = qwen3_head, .end = qwen3_end,
+    .open = qwen3_open,
+    .bind = qwen3_bind,
+    .free = qwen3_free,
+    .each = qwen3_each,
+    .cache = qwen3_cache,
+    .values = qwen3_values,
+    .reserve_cost = qwen3_reserve_cost,
+    .reserve = qwen3_reserve,
+    .begin = qwen3_begin,
+    .layer = qwen3_layer,
+    .head = qwen3_head,
+    .end = qwen3_end,
     .output = qwen3_output,
 };

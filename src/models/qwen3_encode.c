@@ -2,9 +2,10 @@
  *
  * Qwen3-VL's encoder: from pixels to rows of the language model, in parts.
  *
- * `attend`, `feed_forward` and `merge` are the recipe. A part is one product of up to 256 rows and what belongs to it, or attention of as many rows
- * as take about as long. Queries, keys and values of a layer are there for all rows before the first attends. Rows influence each other in attention
- * only, so that neither parts nor chunks change a result. Tokens come back part by part, as they are made.
+ * `attend`, `feed_forward` and `merge` are the recipe. A part is one product of up to 256 rows and what belongs to it,
+ * or attention of as many rows as take about as long. Queries, keys and values of a layer are there for all rows before
+ * the first attends. Rows influence each other in attention only, so that neither parts nor chunks change a result.
+ * Tokens come back part by part, as they are made.
  */
 #include "models/qwen3_vision.h"
 
@@ -15,7 +16,10 @@
 
 /* --- scratch ---------------------------------------------------------------------------------------------- */
 
-static struct heads heads_of(const struct vision *v, int rows) { return (struct heads){rows, v->config.n_heads, v->config.head_dim}; }
+static struct heads heads_of(const struct vision *v, int rows)
+{
+    return (struct heads){rows, v->config.n_heads, v->config.head_dim};
+}
 
 /* Returns the bytes of all, and of what lies before them. */
 static uint64_t lay_out(const struct vision *v, int max_patches, struct handle first, struct vision_scratch *s)
@@ -36,7 +40,10 @@ static uint64_t lay_out(const struct vision *v, int max_patches, struct handle f
 }
 
 int vision_max_rows(const struct vision *v) { return (void)v, CHUNK; }
-int vision_max_cols(const struct vision *v) { return max_int(v->config.ffn_dim, max_int(JOINED * v->config.dim, vision_pixels(&v->config))); }
+int vision_max_cols(const struct vision *v)
+{
+    return max_int(v->config.ffn_dim, max_int(JOINED * v->config.dim, vision_pixels(&v->config)));
+}
 
 uint64_t vision_values(const struct vision *v, int max_patches)
 {
@@ -44,7 +51,10 @@ uint64_t vision_values(const struct vision *v, int max_patches)
     return lay_out(v, max_patches, (struct handle){0}, &measured);
 }
 
-static uint64_t angles(const struct vision *v, int max_patches) { return (uint64_t)max_patches * (uint64_t)v->config.head_dim / 2; }
+static uint64_t angles(const struct vision *v, int max_patches)
+{
+    return (uint64_t)max_patches * (uint64_t)v->config.head_dim / 2;
+}
 
 /* Of `cosine`, `sine` and `up`, which follow each other. */
 static uint64_t floats(const struct vision *v, int max_patches)
@@ -106,8 +116,10 @@ static void position(const struct vision *v, struct place at, float *out)
 {
     int side = v->config.side, dim = v->config.dim;
     struct between y = between(at.y, v->rows, side), x = between(at.x, v->cols, side);
-    const float *e[4] = {v->positions + (size_t)(y.low * side + x.low) * (size_t)dim, v->positions + (size_t)(y.low * side + x.high) * (size_t)dim,
-                         v->positions + (size_t)(y.high * side + x.low) * (size_t)dim, v->positions + (size_t)(y.high * side + x.high) * (size_t)dim};
+    const float *e[4] = {v->positions + (size_t)(y.low * side + x.low) * (size_t)dim,
+                         v->positions + (size_t)(y.low * side + x.high) * (size_t)dim,
+                         v->positions + (size_t)(y.high * side + x.low) * (size_t)dim,
+                         v->positions + (size_t)(y.high * side + x.high) * (size_t)dim};
     const float w[4] = {(1 - y.part) * (1 - x.part), (1 - y.part) * x.part, y.part * (1 - x.part), y.part * x.part};
     for (int i = 0; i < dim; i++) out[i] = w[0] * e[0][i] + w[1] * e[1][i] + w[2] * e[2][i] + w[3] * e[3][i];
 }
@@ -144,14 +156,16 @@ static void begin_rows(struct vision *v, int first, int n, struct op_list *ops)
 /* --- a layer ------------------------------------------------------------------------------------------------ */
 
 /* y = x * weights + bias, x [n, cols], y [n, rows] */
-static void apply(struct op_list *ops, const struct linear *l, struct handle y, struct handle x, int n, int cols, int rows)
+static void apply(struct op_list *ops, const struct linear *l, struct handle y, struct handle x, int n, int cols,
+                  int rows)
 {
     add_op(ops, OP_MATMUL, n, cols, .x = x, .products = {product(y, l->w)});
     add_op(ops, OP_BIAS, n, rows, .y = y, .bias = l->b);
 }
 
 /* y = norm(x), both [n, dim] */
-static void normalise(const struct vision *v, struct op_list *ops, const struct norm *norm, struct handle y, struct handle x, int n, int dim)
+static void normalise(const struct vision *v, struct op_list *ops, const struct norm *norm, struct handle y,
+                      struct handle x, int n, int dim)
 {
     add_op(ops, OP_LAYERNORM, n, dim, .y = y, .x = x, .vector = norm->w, .bias = norm->b, .eps = v->config.eps);
 }
@@ -165,14 +179,16 @@ static void prepare(const struct vision *v, const struct vision_layer *w, int fi
     const struct handle parts[] = {handle_at(s->q, at), s->k, s->v};
     struct weight *const *qkv = w->qkv;
     normalise(v, ops, &w->ln1, s->h, handle_at(s->x, at), n, c->dim);
-    add_op(ops, OP_MATMUL, n, c->dim, .x = s->h, .products = {product(parts[0], qkv[0]), product(s->k, qkv[1]), product(s->v, qkv[2])});
+    add_op(ops, OP_MATMUL, n, c->dim, .x = s->h,
+           .products = {product(parts[0], qkv[0]), product(s->k, qkv[1]), product(s->v, qkv[2])});
     for (int i = 0; i < 3; i++) {
         add_op(ops, OP_BIAS, n, c->dim, .y = parts[i], .bias = w->qkv_bias + i * c->dim);
         if (i == 2) continue;
-        add_op(ops, OP_ROPE, n, c->dim, .y = parts[i], .cosine = v->cosine + angles, .sine = v->sine + angles, .heads = c->n_heads,
-               .rot = c->head_dim);
+        add_op(ops, OP_ROPE, n, c->dim, .y = parts[i], .cosine = v->cosine + angles, .sine = v->sine + angles,
+               .heads = c->n_heads, .rot = c->head_dim);
     }
-    add_op(ops, OP_KEEP, n, c->dim, .y = s->kept, .x = s->k, .z = s->v, .first = first, .attended = heads_of(v, v->rows * v->cols));
+    add_op(ops, OP_KEEP, n, c->dim, .y = s->kept, .x = s->k, .z = s->v, .first = first,
+           .attended = heads_of(v, v->rows * v->cols));
 }
 
 /* x += out(attention(q)) */
@@ -181,13 +197,15 @@ static void attend(const struct vision *v, const struct vision_layer *w, int fir
     const struct vision_config *c = &v->config;
     const struct vision_scratch *s = &v->s;
     size_t at = (size_t)first * (size_t)c->dim;
-    add_op(ops, OP_ATTEND_ALL, n, c->dim, .y = s->k, .x = handle_at(s->q, at), .z = s->kept, .attended = heads_of(v, v->rows * v->cols));
+    add_op(ops, OP_ATTEND_ALL, n, c->dim, .y = s->k, .x = handle_at(s->q, at), .z = s->kept,
+           .attended = heads_of(v, v->rows * v->cols));
     apply(ops, &w->out, s->h, s->k, n, c->dim, c->dim);
     add_op(ops, OP_ADD, n, c->dim, .y = handle_at(s->x, at), .x = s->h);
 }
 
 /* x += down(gelu(up(ln2(x)))), in two parts */
-static void feed_forward(const struct vision *v, const struct vision_layer *w, int first, int n, bool second, struct op_list *ops)
+static void feed_forward(const struct vision *v, const struct vision_layer *w, int first, int n, bool second,
+                         struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
     const struct vision_scratch *s = &v->s;
@@ -202,7 +220,8 @@ static void feed_forward(const struct vision *v, const struct vision_layer *w, i
     add_op(ops, OP_ADD, n, c->dim, .y = x, .x = s->h);
 }
 
-/* Tokens of n patches: fc2(gelu(fc1(norm(join(x))))), where the last merger's norm is before the joining; in two parts. */
+/* Tokens of n patches: fc2(gelu(fc1(norm(join(x))))), where the last merger's norm is before the joining; in two parts.
+ */
 static void merge(struct vision *v, int merger, int first, int n, bool second, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
@@ -276,7 +295,8 @@ int vision_parts(const struct vision *v)
 {
     int count[KINDS];
     count_parts(v, count);
-    return count[ROWS] + v->config.n_layers * (count[PREPARE] + count[ATTEND] + count[FEED_FORWARD]) + (v->config.n_added + 1) * count[MERGE];
+    return count[ROWS] + v->config.n_layers * (count[PREPARE] + count[ATTEND] + count[FEED_FORWARD]) +
+           (v->config.n_added + 1) * count[MERGE];
 }
 
 /* Which addition follows layer l; -1: none. */
@@ -315,7 +335,8 @@ void vision_part(struct vision *v, int part)
     struct backend *be = v->bind.be;
     struct step s = step_of(v, part);
     bool halves = s.kind >= FEED_FORWARD, second = halves && s.part % 2;
-    int rows = s.kind == ATTEND ? attend_rows(v) : CHUNK, first = (halves ? s.part / 2 : s.part) * rows, n = min_int(rows, v->rows * v->cols - first);
+    int rows = s.kind == ATTEND ? attend_rows(v) : CHUNK, first = (halves ? s.part / 2 : s.part) * rows,
+        n = min_int(rows, v->rows * v->cols - first);
     struct op_list ops = {0};
     switch (s.kind) {
     case ROWS: begin_rows(v, first, n, &ops); break;

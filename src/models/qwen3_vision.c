@@ -2,8 +2,9 @@
  *
  * Qwen3-VL's encoder of images: its configuration and its weights, from a projector's file or a folder.
  *
- * A plain transformer with learned positions (a table, read between its places), LayerNorm and biases; behind its last layer, and behind some before,
- * mergers make rows of the language model of 2 x 2 patches each. The list of binds is the architecture. Facts and shapes: MODEL.md.
+ * A plain transformer with learned positions (a table, read between its places), LayerNorm and biases; behind its last
+ * layer, and behind some before, mergers make rows of the language model of 2 x 2 patches each. The list of binds is
+ * the architecture. Facts and shapes: MODEL.md.
  */
 #include "models/qwen3_vision.h"
 
@@ -26,7 +27,8 @@ bool vision_there(const struct checkpoint *ck)
 
 static int fail_kind(struct error *err, const char *what)
 {
-    return fail(err, ERR_UNSUPPORTED, "projector-type", 0, "The projector is of another kind (%s); this version runs qwen3vl_merger.", what);
+    return fail(err, ERR_UNSUPPORTED, "projector-type", 0,
+                "The projector is of another kind (%s); this version runs qwen3vl_merger.", what);
 }
 
 /* What other encoders do. */
@@ -37,8 +39,9 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     char text[QUOTED];
     bool sees, hears, gelu, silu;
     if (!vision_there(ck))
-        return fail(err, ERR_UNSUPPORTED, "projector", 0,
-                    "This is no projector. Give the vision part of the model as `vision`; the names of such files begin with mmproj as a rule.");
+        return fail(
+            err, ERR_UNSUPPORTED, "projector", 0,
+            "This is no projector. Give the vision part of the model as `vision`; the names of such files begin with mmproj as a rule.");
     int status = meta_bool(ck, "clip.has_vision_encoder", false, &sees, err);
     if (!status) status = meta_bool(ck, "clip.has_audio_encoder", false, &hears, err);
     if (!status) status = meta_text(ck, key, sees, &type, err);
@@ -48,13 +51,14 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     if (!sees) return fail_kind(err, "without an encoder of images");
     if (hears) return fail_kind(err, "with an encoder of sounds");
     if (!bytes_equal(type, "qwen3vl_merger"))
-        return fail(err, ERR_UNSUPPORTED, "projector-type", 0, "The projector's type is \"%.64s\"; this version runs qwen3vl_merger.",
-                    quoted(type, text));
+        return fail(err, ERR_UNSUPPORTED, "projector-type", 0,
+                    "The projector's type is \"%.64s\"; this version runs qwen3vl_merger.", quoted(type, text));
     if (meta_find(ck, "clip.vision.n_wa_pattern")) return fail_kind(err, "with attention in windows");
     return gelu && !silu ? OK : fail_kind(err, "its activation is not gelu");
 }
 
-static int config_int(const struct checkpoint *ck, const char *name, int lo, int hi, const int64_t *missing, int *out, struct error *err)
+static int config_int(const struct checkpoint *ck, const char *name, int lo, int hi, const int64_t *missing, int *out,
+                      struct error *err)
 {
     char key[KEY_SIZE];
     int64_t value;
@@ -63,15 +67,18 @@ static int config_int(const struct checkpoint *ck, const char *name, int lo, int
     return status;
 }
 
-static int config_colours(const struct checkpoint *ck, const char *name, const float *missing, float out[CHANNELS], struct error *err)
+static int config_colours(const struct checkpoint *ck, const char *name, const float *missing, float out[CHANNELS],
+                          struct error *err)
 {
     char key[KEY_SIZE];
     struct bytes list;
     uint64_t n;
     int status = meta_array(ck, model_key(key, "clip.vision", name), META_F32, false, &list, &n, err);
-    for (int i = 0; !status && i < CHANNELS; i++) out[i] = list.data && n == CHANNELS ? load_f32(list.data + 4 * i) : missing[i];
+    for (int i = 0; !status && i < CHANNELS; i++)
+        out[i] = list.data && n == CHANNELS ? load_f32(list.data + 4 * i) : missing[i];
     if (!status && list.data && n != CHANNELS)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "The metadata key %s has %llu values, not 3.", key, (unsigned long long)n);
+        return fail(err, ERR_INCONSISTENT, "value", 0, "The metadata key %s has %llu values, not 3.", key,
+                    (unsigned long long)n);
     return status;
 }
 
@@ -85,15 +92,18 @@ static int read_colours(const struct checkpoint *ck, struct vision_config *c, st
     if (!status) status = config_colours(ck, "video_std", c->std, video_std, err);
     for (int i = 0; !status && i < CHANNELS; i++) {
         if (!(c->std[i] > 0 && c->std[i] < 1e6f && c->mean[i] > -1e6f && c->mean[i] < 1e6f))
-            return fail(err, ERR_INCONSISTENT, "value", 0, "Pixels cannot be scaled by a mean of %g and a deviation of %g.", (double)c->mean[i],
+            return fail(err, ERR_INCONSISTENT, "value", 0,
+                        "Pixels cannot be scaled by a mean of %g and a deviation of %g.", (double)c->mean[i],
                         (double)c->std[i]);
         if (video_mean[i] != c->mean[i] || video_std[i] != c->std[i])
-            return fail(err, ERR_UNSUPPORTED, "preprocessor", 0, "The pixels of videos are scaled otherwise than those of images.");
+            return fail(err, ERR_UNSUPPORTED, "preprocessor", 0,
+                        "The pixels of videos are scaled otherwise than those of images.");
     }
     return status;
 }
 
-static int read_limits(const struct checkpoint *ck, const char *low_name, const char *high_name, double *low, double *high, struct error *err)
+static int read_limits(const struct checkpoint *ck, const char *low_name, const char *high_name, double *low,
+                       double *high, struct error *err)
 {
     char key[KEY_SIZE];
     int status = meta_float(ck, model_key(key, "clip.vision", low_name), 1, 1e15, low, low, err);
@@ -112,8 +122,8 @@ static int read_added(const struct checkpoint *ck, struct vision *v, struct erro
     if (!status) status = meta_bool(ck, "clip.vision.deepstack_by_place", false, &v->by_place, err);
     if (status || !list.data) return status;
     if (n != (uint64_t)c->n_layers)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "clip.vision.is_deepstack_layers has %llu values for %d layers.", (unsigned long long)n,
-                    c->n_layers);
+        return fail(err, ERR_INCONSISTENT, "value", 0, "clip.vision.is_deepstack_layers has %llu values for %d layers.",
+                    (unsigned long long)n, c->n_layers);
     for (int l = 0; l < c->n_layers; l++)
         if (list.data[l]) c->added_after[c->n_added++] = l;
     return OK;
@@ -130,20 +140,24 @@ static int read_side(const struct checkpoint *ck, struct vision_config *c, struc
     c->side = size / c->patch;
     if (t && c->side == 0)
         while (c->side < SIDE_MAX && (uint64_t)c->side * (uint64_t)c->side < t->rows) c->side++;
-    if (size % c->patch == 0 && c->side > 0 && c->side <= SIDE_MAX && (!t || (uint64_t)c->side * (uint64_t)c->side == t->rows)) return OK;
-    return fail(err, ERR_INCONSISTENT, "value", t ? t->name.at : 0,
-                "The table of positions has %llu rows, which is not the square of what the metadata says (%d pixels, %d a patch).",
-                (unsigned long long)(t ? t->rows : 0), size, c->patch);
+    if (size % c->patch == 0 && c->side > 0 && c->side <= SIDE_MAX &&
+        (!t || (uint64_t)c->side * (uint64_t)c->side == t->rows))
+        return OK;
+    return fail(
+        err, ERR_INCONSISTENT, "value", t ? t->name.at : 0,
+        "The table of positions has %llu rows, which is not the square of what the metadata says (%d pixels, %d a patch).",
+        (unsigned long long)(t ? t->rows : 0), size, c->patch);
 }
 
 static int check_sizes(const struct vision_config *c, struct error *err)
 {
     enum { HEAD_MAX = 1024 };
     if (c->dim % c->n_heads || c->dim / c->n_heads % 4)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "%d columns do not divide into %d heads of a multiple of 4.", c->dim, c->n_heads);
+        return fail(err, ERR_INCONSISTENT, "value", 0, "%d columns do not divide into %d heads of a multiple of 4.",
+                    c->dim, c->n_heads);
     if (c->head_dim > HEAD_MAX || c->dim % 8)
-        return fail(err, ERR_UNSUPPORTED, "value", 0, "An encoder of %d columns with heads of %d is not supported in this version.", c->dim,
-                    c->head_dim);
+        return fail(err, ERR_UNSUPPORTED, "value", 0,
+                    "An encoder of %d columns with heads of %d is not supported in this version.", c->dim, c->head_dim);
     return OK;
 }
 
@@ -182,11 +196,14 @@ int vision_suits(const struct vision *v, int dim, int n_layers, int n_added, str
 {
     const struct vision_config *c = &v->config;
     if (c->out_dim != dim)
-        return fail(err, ERR_INCONSISTENT, "projector-dim", 0, "This projector belongs to a model of width %d, not %d.", c->out_dim, dim);
+        return fail(err, ERR_INCONSISTENT, "projector-dim", 0, "This projector belongs to a model of width %d, not %d.",
+                    c->out_dim, dim);
     if (c->n_added > n_layers)
-        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model has %d.", c->n_added, n_layers);
+        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model has %d.",
+                    c->n_added, n_layers);
     if (n_added >= 0 && c->n_added != n_added)
-        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model awaits %d.", c->n_added, n_added);
+        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model awaits %d.",
+                    c->n_added, n_added);
     return OK;
 }
 
@@ -217,7 +234,10 @@ static void matrices(struct visit *t, const char *name, int cols, int rows, int 
     t->see(t, &(struct slot){name, t->layer, cols, rows, n, out, NULL});
 }
 
-static void vector(struct visit *t, const char *name, int n, float **out) { t->see(t, &(struct slot){name, t->layer, 0, n, 0, NULL, out}); }
+static void vector(struct visit *t, const char *name, int n, float **out)
+{
+    t->see(t, &(struct slot){name, t->layer, 0, n, 0, NULL, out});
+}
 
 static void linear(struct visit *t, const char *name, int cols, int rows, struct linear *out)
 {
@@ -276,9 +296,11 @@ static int bind_patches(struct vision *v, struct checkpoint *ck, struct error *e
     const struct tensor *t = ck_find(ck, names[0]);
     int pixels = vision_pixels(c), *n = &v->patch_tensors;
     if (*n == 0 && t) *n = t->cols * t->rows == (uint64_t)c->dim * (uint64_t)pixels ? 1 : FRAMES;
-    int status = bind_strips(&v->bind, ck, names, *n ? *n : FRAMES, c->patch * c->patch, pixels, c->dim, &v->patches, &v->patches_there, err);
+    int status = bind_strips(&v->bind, ck, names, *n ? *n : FRAMES, c->patch * c->patch, pixels, c->dim, &v->patches,
+                             &v->patches_there, err);
     if (!status) status = bind_vector(&v->bind, ck, "v.patch_embd.bias", 0, c->dim, &v->patch_bias, err);
-    if (!status) status = bind_table(&v->bind, ck, "v.position_embd.weight", c->dim, c->side * c->side, &v->positions, err);
+    if (!status)
+        status = bind_table(&v->bind, ck, "v.position_embd.weight", c->dim, c->side * c->side, &v->positions, err);
     return status;
 }
 
@@ -297,11 +319,14 @@ static int check_added(const struct vision *v, const struct checkpoint *ck, stru
     struct bytes rest;
     for (size_t at = ck_first(ck, "v.deepstack."); ck_rest(ck, at, "v.deepstack.", &rest); at++) {
         int n = 0, known = 0;
-        for (size_t i = 0; i < rest.size && i < 6 && rest.data[i] >= '0' && rest.data[i] <= '9'; i++) n = n * 10 + rest.data[i] - '0';
+        for (size_t i = 0; i < rest.size && i < 6 && rest.data[i] >= '0' && rest.data[i] <= '9'; i++)
+            n = n * 10 + rest.data[i] - '0';
         for (int i = 0; i < c->n_added; i++) known |= n == (v->by_place ? i : c->added_after[i]);
         if (known) continue;
-        return fail(err, ERR_INCONSISTENT, "deepstack", ck->tensors[ck->by_name[at]].name.at,
-                    "There are weights of an addition %d (v.deepstack), of which the metadata does not know; take another copy of the projector.", n);
+        return fail(
+            err, ERR_INCONSISTENT, "deepstack", ck->tensors[ck->by_name[at]].name.at,
+            "There are weights of an addition %d (v.deepstack), of which the metadata does not know; take another copy of the projector.",
+            n);
     }
     return OK;
 }
@@ -317,8 +342,14 @@ int vision_bind(struct vision *v, struct checkpoint *ck, bool more, struct error
     return t.status;
 }
 
-void vision_quantize(struct vision *v, struct checkpoint *ck, struct model_types types) { binder_quantize(&v->bind, ck, types); }
-uint64_t vision_take_cost(const struct vision *v, const struct checkpoint *ck) { return binder_take_cost(&v->bind, ck); }
+void vision_quantize(struct vision *v, struct checkpoint *ck, struct model_types types)
+{
+    binder_quantize(&v->bind, ck, types);
+}
+uint64_t vision_take_cost(const struct vision *v, const struct checkpoint *ck)
+{
+    return binder_take_cost(&v->bind, ck);
+}
 int vision_take(struct vision *v, struct checkpoint *ck, struct error *err) { return binder_take(&v->bind, ck, err); }
 
 /* --- telling ------------------------------------------------------------------------------------------- */
@@ -338,7 +369,8 @@ void vision_each(const struct vision *v, model_part *fn, void *context)
 {
     const struct vision_config *c = &v->config;
     struct visit t = {.v = v, .see = tell_slot, .part = fn, .context = context};
-    const double numbers[] = {c->n_heads, c->patch, c->side, c->eps, c->mean[0], c->mean[1], c->mean[2], c->std[0], c->std[1], c->std[2]};
+    const double numbers[] = {c->n_heads, c->patch,   c->side,   c->eps,    c->mean[0],
+                              c->mean[1], c->mean[2], c->std[0], c->std[1], c->std[2]};
     fn(context, NULL, (struct bytes){(const uint8_t *)numbers, sizeof numbers});
     fn(context, NULL, (struct bytes){(const uint8_t *)c->added_after, (size_t)c->n_added * sizeof *c->added_after});
     fn(context, v->patches, (struct bytes){0});
@@ -356,13 +388,15 @@ static int take_lists(struct vision *v, struct error *err)
     v->layers = mem_array(v->bind.mem, (uint64_t)c->n_layers, sizeof *v->layers);
     v->mergers = mem_array(v->bind.mem, (uint64_t)c->n_added + 1, sizeof *v->mergers);
     v->frequency = mem_array(v->bind.mem, (uint64_t)quarter, sizeof *v->frequency);
-    if (!v->layers || !v->mergers || !v->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of images.");
+    if (!v->layers || !v->mergers || !v->frequency)
+        return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of images.");
     for (int j = 0; j < quarter; j++) v->frequency[j] = num_exp64(-2.0 * j / (2 * quarter) * num_log64(10000));
     image_table(c->mean, c->std, v->table);
     return OK;
 }
 
-int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct vision **out, struct error *err)
+int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct vision **out,
+                struct error *err)
 {
     struct vision *v = mem_alloc(mem, sizeof *v);
     *out = NULL;

@@ -12,14 +12,16 @@
 
 static const double TURN = 6.283185307179586; /* radians */
 
-static int scaling_float(const struct checkpoint *ck, const char *architecture, const char *name, double lo, double hi, const double *missing,
-                         double *out, struct error *err)
+static int scaling_float(const struct checkpoint *ck, const char *architecture, const char *name, double lo, double hi,
+                         const double *missing, double *out, struct error *err)
 {
     char part[KEY_SIZE], key[KEY_SIZE];
-    return meta_float(ck, model_key(key, architecture, model_key(part, "rope.scaling", name)), lo, hi, missing, out, err);
+    return meta_float(ck, model_key(key, architecture, model_key(part, "rope.scaling", name)), lo, hi, missing, out,
+                      err);
 }
 
-static int read_yarn(const struct checkpoint *ck, const char *a, const struct model_config *c, struct rope *r, struct error *err)
+static int read_yarn(const struct checkpoint *ck, const char *a, const struct model_config *c, struct rope *r,
+                     struct error *err)
 {
     const double length = (double)c->context_length, fast = 32, slow = 1, one = 1;
     double attention, more, mix;
@@ -34,10 +36,13 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
     if (!status) status = meta_bool(ck, model_key(key, a, "rope.scaling.yarn_truncate"), true, &r->whole, err);
     if (status) return status;
     if (mix >= 0 && mix != 1)
-        return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "YaRN with an extrapolation factor of %g is not supported; only 1 is.", mix);
+        return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0,
+                    "YaRN with an extrapolation factor of %g is not supported; only 1 is.", mix);
     if (r->beta_slow > r->beta_fast)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN's slow frequencies begin at %g turns, its fast ones at %g.", r->beta_slow, r->beta_fast);
-    if (r->theta <= 1) return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN needs a RoPE base above 1; it is %g.", r->theta);
+        return fail(err, ERR_INCONSISTENT, "value", 0,
+                    "YaRN's slow frequencies begin at %g turns, its fast ones at %g.", r->beta_slow, r->beta_fast);
+    if (r->theta <= 1)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN needs a RoPE base above 1; it is %g.", r->theta);
     r->magnitude = (0.1 * num_log64(r->factor) + 1) * attention * more;
     return OK;
 }
@@ -54,15 +59,18 @@ static int read_sections(const struct checkpoint *ck, const char *architecture, 
     int status = meta_array(ck, key, m && m->element == META_U32 ? META_U32 : META_I32, false, &list, &n, err);
     if (status || !list.data) return status;
     for (uint64_t i = 0; i < n && i < 4; i++) s[i] = (int32_t)load_u32(list.data + 4 * i);
-    if (n < 3 || n > 4 || s[3] || s[0] < 0 || s[1] < 0 || s[2] < 0 || s[0] + s[1] + s[2] != half || 3 * s[1] > half + 2 || 3 * s[2] > half + 2)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "The sections of RoPE in %s do not suit %d columns.", key, r->dim);
+    if (n < 3 || n > 4 || s[3] || s[0] < 0 || s[1] < 0 || s[2] < 0 || s[0] + s[1] + s[2] != half ||
+        3 * s[1] > half + 2 || 3 * s[2] > half + 2)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "The sections of RoPE in %s do not suit %d columns.", key,
+                    r->dim);
     for (int i = 0; i < 3; i++) r->sections[i] = (int)s[i];
     return OK;
 }
 
 int rope_axis(const struct rope *r, int i) { return i % 3 && i < 3 * r->sections[i % 3] ? i % 3 : 0; }
 
-int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out, struct error *err)
+int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out,
+              struct error *err)
 {
     struct bytes type;
     char text[QUOTED], key[KEY_SIZE];
@@ -71,12 +79,16 @@ int rope_read(const struct checkpoint *ck, const char *architecture, const struc
     if (!status) status = meta_text(ck, model_key(key, architecture, "rope.scaling.type"), false, &type, err);
     if (status || !type.data || bytes_equal(type, "none")) return status;
     if (bytes_equal(type, "yarn")) return read_yarn(ck, architecture, c, out, err);
-    return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "The RoPE scaling type \"%.64s\" is not supported in this version; none and yarn are.",
+    return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0,
+                "The RoPE scaling type \"%.64s\" is not supported in this version; none and yarn are.",
                 quoted(type, text));
 }
 
 /* The pair of columns that makes so many turns over the original context. */
-static double column_of(const struct rope *r, double turns) { return r->dim * num_log64(r->original / (turns * TURN)) / (2 * num_log64(r->theta)); }
+static double column_of(const struct rope *r, double turns)
+{
+    return r->dim * num_log64(r->original / (turns * TURN)) / (2 * num_log64(r->theta));
+}
 
 void rope_frequencies(const struct rope *r, double *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * RoPE's frequencies, and YaRN, which extends a model's context: slow frequencies are divided by a factor, fast ones kept, those
- * between blended, and cosines and sines grow a little. A row has three positions (time, row, column of an image's part), and sections
- * say which of them turns a pair of columns. MODEL.md has the formulas.
+ * RoPE's frequencies, and YaRN, which extends a model's context: slow frequencies are divided by a factor, fast ones
+ * kept, those between blended, and cosines and sines grow a little. A row has three positions (time, row, column of an
+ * image's part), and sections say which of them turns a pair of columns. MODEL.md has the formulas.
  */
 #ifndef QUERN_ROPE_H
 #define QUERN_ROPE_H
@@ -20,8 +20,10 @@ struct rope {
     bool whole;                  /* blending begins and ends at whole columns */
 };
 
-/* From the keys ARCHITECTURE.rope.*; c has rope_dim, theta and the context's length. Scalings other than YaRN: ERR_UNSUPPORTED "rope-scaling". */
-int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out, struct error *err);
+/* From the keys ARCHITECTURE.rope.*; c has rope_dim, theta and the context's length. Scalings other than YaRN:
+ * ERR_UNSUPPORTED "rope-scaling". */
+int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out,
+              struct error *err);
 /* out [dim / 2] radians per position */
 void rope_frequencies(const struct rope *r, double *out);
 /* Which of a row's three positions turns pair i. */

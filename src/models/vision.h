@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The encoder of images: a projector's configuration, its weights in a backend, and the way from pixels to rows of a language model.
+ * The encoder of images: a projector's configuration, its weights in a backend, and the way from pixels to rows of a
+ * language model.
  *
- * As a model's: vision_open() reads the configuration, vision_bind() finds the weights, file by file, vision_take() makes room for those,
- * vision_reserve() for the scratch. Then images are encoded one after the other, each in parts of some 20 to 50 ms, between which the engine looks
- * at the clock and does other work; what a part computes cannot fail and allocates nothing. An image is one frame or a pair of a video's:
- * attention sees no other, so the bits of its rows depend on its pixels alone. MODEL.md has the formulas.
+ * As a model's: vision_open() reads the configuration, vision_bind() finds the weights, file by file, vision_take()
+ * makes room for those, vision_reserve() for the scratch. Then images are encoded one after the other, each in parts of
+ * some 20 to 50 ms, between which the engine looks at the clock and does other work; what a part computes cannot fail
+ * and allocates nothing. An image is one frame or a pair of a video's: attention sees no other, so the bits of its rows
+ * depend on its pixels alone. MODEL.md has the formulas.
  */
 #ifndef QUERN_VISION_H
 #define QUERN_VISION_H
@@ -30,17 +32,20 @@ struct vision_config {
 /* Whether there is an encoder to open: the file is a projector (GGUF "clip"), or a folder's metadata has its keys. */
 bool vision_there(const struct checkpoint *ck);
 
-/* From the keys clip.* of a projector or of a folder. be NULL: nothing but vision_bind() will be asked for. ERR_UNSUPPORTED "projector" for a
- * file that has none, "projector-type" for another kind of one, "preprocessor"; ERR_INCONSISTENT "value"; ERR_FORMAT "missing", "kv-type". */
-int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct vision **out, struct error *err);
+/* From the keys clip.* of a projector or of a folder. be NULL: nothing but vision_bind() will be asked for.
+ * ERR_UNSUPPORTED "projector" for a file that has none, "projector-type" for another kind of one, "preprocessor";
+ * ERR_INCONSISTENT "value"; ERR_FORMAT "missing", "kv-type". */
+int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct vision **out,
+                struct error *err);
 void vision_free(struct vision *v); /* accepts NULL */
 const struct vision_config *vision_config(const struct vision *v);
 
-/* Whether its rows suit a language model of `dim` columns and n_layers layers, which awaits n_added additions (-1: as many as there are).
- * ERR_INCONSISTENT "projector-dim", "deepstack". */
+/* Whether its rows suit a language model of `dim` columns and n_layers layers, which awaits n_added additions (-1: as
+ * many as there are). ERR_INCONSISTENT "projector-dim", "deepstack". */
 int vision_suits(const struct vision *v, int dim, int n_layers, int n_added, struct error *err);
 
-/* As model_bind() and so on. Matrices of layers and of mergers are quantised as a model's layers; patches and positions stay. */
+/* As model_bind() and so on. Matrices of layers and of mergers are quantised as a model's layers; patches and positions
+ * stay. */
 int vision_bind(struct vision *v, struct checkpoint *ck, bool more, struct error *err);
 void vision_quantize(struct vision *v, struct checkpoint *ck, struct model_types types);
 uint64_t vision_take_cost(const struct vision *v, const struct checkpoint *ck);
@@ -56,13 +61,15 @@ uint64_t vision_reserve_cost(const struct vision *v, int max_patches);
 /* Once, for images of at most so many patches. ERR_MEM_LOAD. */
 int vision_reserve(struct vision *v, int max_patches, struct handle first);
 
-/* Floats of an image's result: [tokens, (1 + n_added) * out_dim], each token's row, then its additions. rows and cols: patches, both even. */
+/* Floats of an image's result: [tokens, (1 + n_added) * out_dim], each token's row, then its additions. rows and cols:
+ * patches, both even. */
 uint64_t vision_size(const struct vision *v, int rows, int cols);
-/* An image (twice the same frame) or a pair of frames, RGB [rows * patch, cols * patch, 3], of at most max_patches; frames and `out` [vision_size()]
- * are borrowed until the last part. */
+/* An image (twice the same frame) or a pair of frames, RGB [rows * patch, cols * patch, 3], of at most max_patches;
+ * frames and `out` [vision_size()] are borrowed until the last part. */
 void vision_begin(struct vision *v, const uint8_t *const frames[2], int rows, int cols, float *out);
 int vision_parts(const struct vision *v);     /* of the image at hand */
-/* 0 .. parts - 1, in order. Ends with a submit of the backend; when that has arrived, vision_arrive() takes what it has made. */
+/* 0 .. parts - 1, in order. Ends with a submit of the backend; when that has arrived, vision_arrive() takes what it has
+ * made. */
 void vision_part(struct vision *v, int part);
 bool vision_awaits(const struct vision *v); /* whether it has made anything */
 void vision_arrive(struct vision *v);       /* after the last part's `out` is whole */

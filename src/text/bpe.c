@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Merging in O(n log n) without recursion. A short piece (nearly all are) lives in two arrays on the stack, where
- * finding the lowest rank by a scan beats any structure. A long one is a doubly linked list of symbols over one block, with a
- * heap of (rank, position) candidates, and can be left after any of them. A candidate is never removed: when it comes up and its symbol no longer has
- * that rank, it is stale and dropped. Symbols only grow, so a rank, once left behind at a position, never comes back.
+ * finding the lowest rank by a scan beats any structure. A long one is a doubly linked list of symbols over one block,
+ * with a heap of (rank, position) candidates, and can be left after any of them. A candidate is never removed: when it
+ * comes up and its symbol no longer has that rank, it is stale and dropped. Symbols only grow, so a rank, once left
+ * behind at a position, never comes back.
  */
 #include "text/bpe.h"
 
@@ -11,7 +12,8 @@
 
 enum { SHORT_PIECE = 64 }; /* bytes; measured: around here the heap starts to win */
 
-/* What a step of each pass costs, in that of the first: measured with pieces of a megabyte, whose symbols are in no cache. */
+/* What a step of each pass costs, in that of the first: measured with pieces of a megabyte, whose symbols are in no
+ * cache. */
 enum { RANK_COST = 8, JOIN_COST = 32, SHORT_COST = 8 };
 
 #define NO_RANK TABLE_NONE
@@ -53,7 +55,10 @@ static uint32_t rank_of(const struct bpe *b, uint32_t left, uint32_t right)
     return b->token_ranks && merge != TABLE_NONE ? b->token_ranks[b->merges[merge].result] : merge;
 }
 
-static uint32_t result_of(const struct bpe *b, uint32_t rank) { return b->by_rank ? b->by_rank[rank] : b->merges[rank].result; }
+static uint32_t result_of(const struct bpe *b, uint32_t rank)
+{
+    return b->by_rank ? b->by_rank[rank] : b->merges[rank].result;
+}
 
 bool bpe_set_merge(struct bpe *b, uint32_t rank, struct merge merge)
 {
@@ -96,7 +101,8 @@ static void merge_short(const struct bpe *b, struct short_piece *p, size_t i)
 
 static bool skipped(struct bytes piece, struct bytes skip, size_t at)
 {
-    return skip.size && piece.data[at] == skip.data[0] && piece.size - at >= skip.size && memcmp(piece.data + at, skip.data, skip.size) == 0;
+    return skip.size && piece.data[at] == skip.data[0] && piece.size - at >= skip.size &&
+           memcmp(piece.data + at, skip.data, skip.size) == 0;
 }
 
 static void encode_short(const struct bpe *b, struct bytes piece, struct bytes skip, struct id_sink *out)
@@ -179,7 +185,8 @@ static bool fill(const struct bpe *b, struct bpe_run *run, struct bytes piece, s
             run->at += (uint32_t)skip.size;
             continue;
         }
-        run->symbols[run->n] = (struct symbol){b->byte_ids[piece.data[run->at++]], NO_RANK, run->n - 1, run->n + 1}; /* 0 - 1 is NO_SYMBOL */
+        /* 0 - 1 is NO_SYMBOL */
+        run->symbols[run->n] = (struct symbol){b->byte_ids[piece.data[run->at++]], NO_RANK, run->n - 1, run->n + 1};
         run->n++;
     }
     if (run->at < piece.size) return false;
@@ -213,7 +220,8 @@ static bool tell(struct bpe_run *run, int64_t *budget, struct id_sink *out)
     return run->at == NO_SYMBOL;
 }
 
-bool bpe_go_on(const struct bpe *b, struct bpe_run *run, struct bytes piece, struct bytes skip, int64_t *budget, struct id_sink *out)
+bool bpe_go_on(const struct bpe *b, struct bpe_run *run, struct bytes piece, struct bytes skip, int64_t *budget,
+               struct id_sink *out)
 {
     if (run->pass == BPE_FILL && !fill(b, run, piece, skip, budget)) return false;
     if (run->pass == BPE_RANK && !rank(b, run, budget)) return false;
@@ -243,7 +251,8 @@ int bpe_begin(struct bpe_run *run, size_t size)
     return OK;
 }
 
-int bpe_encode(const struct bpe *b, struct bytes piece, struct bytes skip, struct bpe_run *run, int64_t *budget, struct id_sink *out)
+int bpe_encode(const struct bpe *b, struct bytes piece, struct bytes skip, struct bpe_run *run, int64_t *budget,
+               struct id_sink *out)
 {
     if (piece.size <= SHORT_PIECE) {
         encode_short(b, piece, skip, out);

@@ -2,11 +2,12 @@
  *
  * The split by hand, one function per alternative of the model's regular expression, in its order:
  *
- *   (?i:'s|'t|'re|'ve|'m|'ll|'d) | [^\r\n\p{L}\p{N}]?\p{L}+ | \p{N} | ?[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+
+ *   (?i:'s|'t|'re|'ve|'m|'ll|'d) | [^\r\n\p{L}\p{N}]?\p{L}+ | \p{N} | ?[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S)
+ * | \s+
  *
- * A regex engine would bring backtracking and code of its own; each alternative here is one forward scan, which its first characters choose.
- * Case-insensitive matching is Unicode's simple folding, as in the libraries the models' authors used: U+017F
- * (long s) counts as an s. No other letter of the contractions has a partner outside ASCII.
+ * A regex engine would bring backtracking and code of its own; each alternative here is one forward scan, which its
+ * first characters choose. Case-insensitive matching is Unicode's simple folding, as in the libraries the models'
+ * authors used: U+017F (long s) counts as an s. No other letter of the contractions has a partner outside ASCII.
  */
 #include "text/pieces.h"
 
@@ -107,8 +108,8 @@ static bool is_of(enum piece_kind kind, struct character c)
     }
 }
 
-/* \s*[\r\n]+ | \s+(?!\S) | \s+ : up to the last line end of the run; else all of it but the last character, which the next
- * piece may want; all of it when nothing follows or it is one character. */
+/* \s*[\r\n]+ | \s+(?!\S) | \s+ : up to the last line end of the run; else all of it but the last character, which the
+ * next piece may want; all of it when nothing follows or it is one character. */
 static size_t end_of_spaces(const struct piece *p, bool follows)
 {
     if (p->after_line) return p->after_line;

@@ -5,8 +5,8 @@
  * keys. top-k keeps the k largest in a heap; then a heap of what is left yields candidates in order, only as many
  * as the filters and the draw ask for, so no full sort of 150,000 logits ever happens.
  *
- * Filters are applied as Hugging Face's processors are: temperature, top-k, top-p over what top-k left, min-p. Each leaves
- * at least the first candidate. The generator is xoshiro256** (Blackman, Vigna 2018), its state four outputs of
+ * Filters are applied as Hugging Face's processors are: temperature, top-k, top-p over what top-k left, min-p. Each
+ * leaves at least the first candidate. The generator is xoshiro256** (Blackman, Vigna 2018), its state four outputs of
  * splitmix64 from the seed; a draw is its upper 53 bits as a fraction. One draw per token at any temperature above 0.
  */
 #include "text/sampler.h"
@@ -31,7 +31,8 @@ struct sampler {
     int32_t recent[SAMPLER_REPEAT_WINDOW]; /* a ring: token i of prompt and reply is at i mod the window */
     int n_recent;    /* tokens in the ring */
     int next_recent; /* where the next one goes */
-    struct tally *counts; /* [n_counts] by id, when presence or frequency count, else NULL; room for min(n_tokens, most) */
+    /* [n_counts] by id, when presence or frequency count, else NULL; room for min(n_tokens, most) */
+    struct tally *counts;
     int n_counts;
     bool lenient;    /* no penalties for now */
 };
@@ -118,26 +119,36 @@ static int check_numbers(const struct sampler_params *p, struct error *err)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!(rules[i].value >= rules[i].low && rules[i].value <= rules[i].high)) /* NaN fails too */
             return fail(err, ERR_PARAM, rules[i].name, 0, "%s must be %s, not %g.", rules[i].name,
-                        rules[i].low == 0.0f ? rules[i].high == 1.0f ? "from 0 to 1" : "finite and not negative" : "finite",
+                        rules[i].low == 0.0f ? rules[i].high == 1.0f ? "from 0 to 1" : "finite and not negative"
+                                             : "finite",
                         (double)rules[i].value);
     return OK;
 }
 
 static int check_bias(const struct sampler_params *p, int n_tokens, struct error *err)
 {
-    if (p->n_bias < 0 || (p->n_bias > 0 && !p->bias)) return fail(err, ERR_PARAM, "logitBias", 0, "logitBias has no entries to read.");
+    if (p->n_bias < 0 || (p->n_bias > 0 && !p->bias))
+        return fail(err, ERR_PARAM, "logitBias", 0, "logitBias has no entries to read.");
     for (int i = 0; i < p->n_bias; i++) {
         if (p->bias[i].id < 0 || p->bias[i].id >= n_tokens)
-            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias names token %d; ids are 0 to %d.", (int)p->bias[i].id, n_tokens - 1);
+            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias names token %d; ids are 0 to %d.",
+                        (int)p->bias[i].id, n_tokens - 1);
         if (!(p->bias[i].bias <= FLT_MAX) || (p->bias[i].bias < -FLT_MAX && p->bias[i].bias != -INFINITY))
-            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias of token %d is not a number it can have.", (int)p->bias[i].id);
+            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias of token %d is not a number it can have.",
+                        (int)p->bias[i].id);
     }
     return OK;
 }
 
 static bool is_greedy(const struct sampler_params *p) { return p->temperature <= 0.0f; }
-static bool counts_reply(const struct sampler_params *p) { return p->presence_penalty != 0.0f || p->frequency_penalty != 0.0f; }
-static bool repeats_cost(const struct sampler_params *p) { return p->repeat_penalty != 0.0f && p->repeat_penalty != 1.0f; }
+static bool counts_reply(const struct sampler_params *p)
+{
+    return p->presence_penalty != 0.0f || p->frequency_penalty != 0.0f;
+}
+static bool repeats_cost(const struct sampler_params *p)
+{
+    return p->repeat_penalty != 0.0f && p->repeat_penalty != 1.0f;
+}
 
 static float saturated(double x) { return x > (double)FLT_MAX ? FLT_MAX : x < -(double)FLT_MAX ? -FLT_MAX : (float)x; }
 
@@ -162,7 +173,8 @@ static int all_forbidden(const struct sampler *s, const struct sampler_params *p
 /* Fills `next` with what the parameters need; ERR_MEM_LOAD when memory is short, next is then to be freed. */
 static int take_lists(struct sampler *next, const struct sampler_params *p)
 {
-    if (counts_reply(p) && !(next->counts = mem_array(next->mem, counts_most(next), sizeof *next->counts))) return ERR_MEM_LOAD;
+    if (counts_reply(p) && !(next->counts = mem_array(next->mem, counts_most(next), sizeof *next->counts)))
+        return ERR_MEM_LOAD;
     if (p->n_bias == 0) return OK;
     struct logit_bias *bias = mem_array(next->mem, (uint64_t)p->n_bias, sizeof *bias);
     if (!bias) return ERR_MEM_LOAD;
@@ -178,7 +190,8 @@ static void remember(struct sampler *s, int32_t id)
     s->n_recent = min_int(s->n_recent + 1, SAMPLER_REPEAT_WINDOW);
 }
 
-int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt, struct error *err)
+int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt,
+                  struct error *err)
 {
     int status = check_numbers(p, err);
     if (!status) status = check_bias(p, s->n_tokens, err);
@@ -271,8 +284,8 @@ static void count(struct sampler *s, int32_t id)
 
 /* --- choosing ----------------------------------------------------------------------------------------- */
 
-/* `allowed` has a bit per id; NULL: all are. A token that is not allowed is passed over as a forbidden one is, at the same place, so that a mask
- * and biases of -INFINITY give the same choices. */
+/* `allowed` has a bit per id; NULL: all are. A token that is not allowed is passed over as a forbidden one is, at the
+ * same place, so that a mask and biases of -INFINITY give the same choices. */
 static bool is_allowed(const uint32_t *allowed, int id) { return !allowed || (allowed[id / 32] >> id % 32 & 1); }
 
 static bool all_finite(const float *x, int n)
@@ -343,7 +356,8 @@ static void make_heap(uint64_t *keys, int n, uint64_t flip)
     for (int i = n / 2 - 1; i >= 0; i--) sift_down(keys, n, i, flip);
 }
 
-/* Fills keys with the best of the logits that are allowed and not forbidden, top_k of them or all; returns how many there are. */
+/* Fills keys with the best of the logits that are allowed and not forbidden, top_k of them or all; returns how many
+ * there are. */
 static int select_candidates(const struct sampler *s, uint64_t *keys, const float *logits, const uint32_t *allowed)
 {
     int n = 0, id = 0, most = s->params.top_k > 0 ? min_int(s->params.top_k, s->n_tokens) : s->n_tokens;
@@ -413,7 +427,8 @@ static double filter(struct ranking *r, const struct sampler_params *p, double t
 
 static int pick_random(struct sampler *s, uint64_t *keys, const float *logits, const uint32_t *allowed)
 {
-    struct ranking r = {.keys = keys, .n = select_candidates(s, keys, logits, allowed), .temperature = (double)s->params.temperature};
+    struct ranking r = {
+        .keys = keys, .n = select_candidates(s, keys, logits, allowed), .temperature = (double)s->params.temperature};
     if (!r.n) return ERR_EMPTY;
     uint64_t best = 0;
     for (int i = 0; i < r.n; i++) best = r.keys[i] > best ? r.keys[i] : best;

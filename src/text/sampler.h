@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From logits to the next token: penalties, bias, a mask, temperature, top-k, top-p, min-p, one random draw, in this order.
+ * From logits to the next token: penalties, bias, a mask, temperature, top-k, top-p, min-p, one random draw, in this
+ * order.
  *
  * The same seed gives the same tokens everywhere: candidates are ordered by (logit descending, id ascending),
  * probabilities are f64 by our own exp, and the generator is stated in sampler.c.
@@ -45,19 +46,23 @@ void sampler_scratch_take(struct arena *a, int n_tokens, struct sampler_scratch 
 
 /* Bytes that a sampler takes at most, whatever its parameters but for biases. */
 uint64_t sampler_cost(int n_tokens, int most);
-/* n_tokens >= 1: ids from there on are padding and are never chosen. A reply has at most `most` tokens: of more the penalties may not count all.
- * NULL when memory is short. */
+/* n_tokens >= 1: ids from there on are padding and are never chosen. A reply has at most `most` tokens: of more the
+ * penalties may not count all. NULL when memory is short. */
 struct sampler *sampler_new(struct mem *m, int n_tokens, int most);
 void sampler_free(struct sampler *s); /* accepts NULL */
-/* Starts a reply: parameters, seed, and the prompt's tokens for the repeat penalty. ERR_PARAM on a non-finite or out-of-range
- * value, naming it, or when every id is forbidden; ERR_MEM_LOAD. After an error the sampler is as it was. */
-int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt, struct error *err);
+/* Starts a reply: parameters, seed, and the prompt's tokens for the repeat penalty. ERR_PARAM on a non-finite or
+ * out-of-range value, naming it, or when every id is forbidden; ERR_MEM_LOAD. After an error the sampler is as it was.
+ */
+int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt,
+                  struct error *err);
 /* Whether what follows is chosen without the penalties, which go on counting; not so at the beginning. */
 void sampler_spare(struct sampler *s, bool lenient);
-/* logits [>= n_tokens], unchanged. `allowed`: a bit per id, [ceil(n_tokens / 32)], lowest bit first, of which those from n_tokens on do not
- * count; NULL: every id. Others are as if they were not there: they are never chosen, and neither limits nor probabilities know of them.
- * Returns the id, and counts it for the penalties; ERR_NONFINITE when a logit, allowed or not, is NaN or infinite; ERR_EMPTY when no id is left
- * that is allowed and that no bias forbids. After an error the sampler is as it was. */
-int sampler_pick(struct sampler *s, const struct sampler_scratch *scratch, const float *logits, const uint32_t *allowed);
+/* logits [>= n_tokens], unchanged. `allowed`: a bit per id, [ceil(n_tokens / 32)], lowest bit first, of which those
+ * from n_tokens on do not count; NULL: every id. Others are as if they were not there: they are never chosen, and
+ * neither limits nor probabilities know of them. Returns the id, and counts it for the penalties; ERR_NONFINITE when a
+ * logit, allowed or not, is NaN or infinite; ERR_EMPTY when no id is left that is allowed and that no bias forbids.
+ * After an error the sampler is as it was. */
+int sampler_pick(struct sampler *s, const struct sampler_scratch *scratch, const float *logits,
+                 const uint32_t *allowed);
 
 #endif

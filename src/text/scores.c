@@ -21,7 +21,10 @@ static int compare_scored(const void *a, const void *b)
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the tokenizer."); }
+static int out_of_memory(struct error *err)
+{
+    return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the tokenizer.");
+}
 
 static float score_of(struct bytes scores, uint32_t id) { return load_f32(scores.data + 4 * (size_t)id); }
 
@@ -45,7 +48,8 @@ static int rank_tokens(struct mem *m, struct bpe *b, uint32_t n, struct bytes sc
 static bool is_made(const struct vocab *v, uint32_t id)
 {
     struct bytes token = vocab_bytes(v, id);
-    return v->types[id] == TOKEN_NORMAL && token.size > 1 && token.size <= SCORED_MAX_BYTES && vocab_find(v, token) == id;
+    return v->types[id] == TOKEN_NORMAL && token.size > 1 && token.size <= SCORED_MAX_BYTES &&
+           vocab_find(v, token) == id;
 }
 
 /* The next cut of a token at `at` or behind it into two that encoding may produce; its size when there is none. */
@@ -93,7 +97,11 @@ int scores_load(struct mem *m, struct bpe *b, struct vocab *v, struct bytes scor
     int status = rank_tokens(m, b, v->n_tokens, scores, err);
     if (status) return status;
     uint64_t n = count_pairs(v);
-    if (n > TABLE_MAX_ITEMS) return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has more than %d ways to join tokens.", TABLE_MAX_ITEMS);
+    if (n > TABLE_MAX_ITEMS)
+        return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has more than %d ways to join tokens.",
+                    TABLE_MAX_ITEMS);
     if (!bpe_new(m, b, n)) return out_of_memory(err);
-    return set_pairs(b, v, scores) ? OK : fail(err, ERR_FORMAT, "vocab", 0, "The tokens collide far beyond chance; the file is not trustworthy.");
+    return set_pairs(b, v, scores) ? OK
+                                   : fail(err, ERR_FORMAT, "vocab", 0,
+                                          "The tokens collide far beyond chance; the file is not trustworthy.");
 }

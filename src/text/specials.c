@@ -4,7 +4,10 @@
  */
 #include "text/specials.h"
 
-static struct bytes bytes_of(const struct specials *s, const struct vocab *v, uint32_t i) { return vocab_bytes(v, s->ids[i]); }
+static struct bytes bytes_of(const struct specials *s, const struct vocab *v, uint32_t i)
+{
+    return vocab_bytes(v, s->ids[i]);
+}
 
 /* By bytes, then type, then id. */
 static int compare_specials(const struct vocab *v, uint32_t a, uint32_t b)
@@ -44,7 +47,8 @@ static void drop_duplicates(struct specials *s, const struct vocab *v)
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t id = s->ids[i];
-        bool same = n && v->types[id] == v->types[s->ids[n - 1]] && bytes_compare(vocab_bytes(v, id), bytes_of(s, v, n - 1)) == 0;
+        bool same = n && v->types[id] == v->types[s->ids[n - 1]] &&
+                    bytes_compare(vocab_bytes(v, id), bytes_of(s, v, n - 1)) == 0;
         if (!same) s->ids[n++] = id;
     }
     s->n = n;
@@ -59,7 +63,8 @@ int specials_load(struct mem *m, struct specials *s, const struct vocab *v, stru
         if (!is_special(v->types[id])) continue;
         s->ids[n++] = id;
         if (vocab_bytes(v, id).size > SPECIAL_MAX_BYTES)
-            return fail(err, ERR_FORMAT, "vocab", 0, "The special token %u has more than %d bytes.", (unsigned)id, SPECIAL_MAX_BYTES);
+            return fail(err, ERR_FORMAT, "vocab", 0, "The special token %u has more than %d bytes.", (unsigned)id,
+                        SPECIAL_MAX_BYTES);
     }
     sort_specials(v, s->ids, s->n);
     drop_duplicates(s, v);
@@ -73,10 +78,14 @@ int specials_load(struct mem *m, struct specials *s, const struct vocab *v, stru
 
 /* --- in text ------------------------------------------------------------------------------------------ */
 
-static int byte_at(const struct specials *s, const struct vocab *v, uint32_t i, size_t depth) { return bytes_of(s, v, i).data[depth]; }
+static int byte_at(const struct specials *s, const struct vocab *v, uint32_t i, size_t depth)
+{
+    return bytes_of(s, v, i).data[depth];
+}
 
 /* The first of specials low .. high, which agree in `depth` bytes and are longer, whose next byte is >= byte. */
-static uint32_t bound(const struct specials *s, const struct vocab *v, uint32_t low, uint32_t high, size_t depth, int byte)
+static uint32_t bound(const struct specials *s, const struct vocab *v, uint32_t low, uint32_t high, size_t depth,
+                      int byte)
 {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -98,7 +107,8 @@ uint32_t specials_match(const struct specials *s, const struct vocab *v, struct 
         }
         if (low == high || depth == text.size) break;
         int byte = text.data[depth];
-        if (byte_at(s, v, low, depth) == byte && byte_at(s, v, high - 1, depth) == byte) continue; /* all between agree */
+        /* all between agree */
+        if (byte_at(s, v, low, depth) == byte && byte_at(s, v, high - 1, depth) == byte) continue;
         low = bound(s, v, low, high, depth, byte);
         high = bound(s, v, low, high, depth, byte + 1);
     }

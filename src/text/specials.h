@@ -23,7 +23,8 @@ static inline bool is_special(int type) { return type == TOKEN_CONTROL || type =
 
 /* OK, ERR_FORMAT (rule "vocab") or ERR_MEM_LOAD; mem_free(m, s->ids) in every case. */
 int specials_load(struct mem *m, struct specials *s, const struct vocab *v, struct error *err);
-/* The longest that text, at least one byte, begins with, of all or of the user-defined ones; TABLE_NONE when there is none. */
+/* The longest that text, at least one byte, begins with, of all or of the user-defined ones; TABLE_NONE when there is
+ * none. */
 uint32_t specials_match(const struct specials *s, const struct vocab *v, struct bytes text, bool user_only);
 
 #endif

@@ -34,7 +34,8 @@ uint64_t hash_u64(uint64_t key);
 uint64_t hash_bytes(struct bytes key);
 
 /* The item's index or TABLE_NONE. Inline, so that `same` is. */
-static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same, const void *items, const void *key)
+static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same, const void *items,
+                                  const void *key)
 {
     const uint32_t *slot = t->slots + ((hash >> 32) * t->n_slots >> 32);
     uint32_t tag = (uint32_t)hash & 0xFF;

@@ -3,8 +3,8 @@
  * Puts the parts together: vocabulary, merges and special tokens from a file; text -> special tokens and segments ->
  * pieces (pieces.h) -> byte pairs (bpe.h).
  *
- * A text is worked on from a piece's first byte: what is known of it (how far no special token begins, how far the piece goes, what of it is
- * joined) is kept from call to call, counted from there.
+ * A text is worked on from a piece's first byte: what is known of it (how far no special token begins, how far the
+ * piece goes, what of it is joined) is kept from call to call, counted from there.
  */
 #include "text/tokenizer.h"
 
@@ -25,12 +25,15 @@ struct tokenizer {
     struct specials specials;
 };
 
-static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the tokenizer."); }
+static int out_of_memory(struct error *err)
+{
+    return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the tokenizer.");
+}
 
 /* --- loading: bytes and merges ------------------------------------------------------------------------ */
 
-/* A token of its own that pieces are made of as well: programs call an ordinary one a special one so that they have something to pad texts with.
- * It stays a token wherever it stands, and is shown like others. */
+/* A token of its own that pieces are made of as well: programs call an ordinary one a special one so that they have
+ * something to pad texts with. It stays a token wherever it stands, and is shown like others. */
 static uint32_t make_ordinary(struct vocab *v, uint32_t id)
 {
     if (id != TABLE_NONE && v->types[id] == TOKEN_CONTROL) v->types[id] = TOKEN_USER_DEFINED;
@@ -43,8 +46,8 @@ static int load_bytes(struct tokenizer *t, struct error *err)
         uint8_t byte = (uint8_t)i;
         t->bpe.byte_ids[i] = make_ordinary(&t->vocab, vocab_find(&t->vocab, (struct bytes){&byte, 1}));
         if (t->bpe.byte_ids[i] == TABLE_NONE)
-            return fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary cannot represent byte 0x%02X: no normal token stands for it.",
-                        (unsigned)i);
+            return fail(err, ERR_INCONSISTENT, "vocab", 0,
+                        "The vocabulary cannot represent byte 0x%02X: no normal token stands for it.", (unsigned)i);
     }
     return OK;
 }
@@ -83,11 +86,11 @@ static int load_merge(struct tokenizer *t, struct cursor *c, uint32_t rank, uint
     if (!take_u64(c, &size) || !take_bytes(c, size, &line))
         return fail(err, ERR_FORMAT, "merges", 0, "The list of merges ends in the middle of merge %u.", (unsigned)rank);
     if (!cut_merge(line, &left, &right))
-        return fail(err, ERR_FORMAT, "merges", 0, "Merge %u is \"%s\", not two parts with one space between them.", (unsigned)rank,
-                    quoted(line, text));
+        return fail(err, ERR_FORMAT, "merges", 0, "Merge %u is \"%s\", not two parts with one space between them.",
+                    (unsigned)rank, quoted(line, text));
     if (!resolve_merge(&t->vocab, left, right, buffer, &merge))
-        return fail(err, ERR_INCONSISTENT, "merges", 0, "Merge %u has a part or a result that is no token: \"%s\".", (unsigned)rank,
-                    quoted(line, text));
+        return fail(err, ERR_INCONSISTENT, "merges", 0, "Merge %u has a part or a result that is no token: \"%s\".",
+                    (unsigned)rank, quoted(line, text));
     if (!bpe_set_merge(&t->bpe, rank, merge))
         return fail(err, ERR_FORMAT, "merges", 0, "The merges collide far beyond chance; the file is not trustworthy.");
     return OK;
@@ -99,7 +102,8 @@ static int check_no_merges(const struct tokenizer *t, struct error *err)
     for (uint32_t id = 0; id < t->vocab.n_tokens; id++) {
         struct bytes token = vocab_bytes(&t->vocab, id);
         if (token.size > 1 && !is_special(t->vocab.types[id]) && vocab_find(&t->vocab, token) == id)
-            return fail(err, ERR_FORMAT, "merges", 0, "The list of merges is missing: nothing makes token %u.", (unsigned)id);
+            return fail(err, ERR_FORMAT, "merges", 0, "The list of merges is missing: nothing makes token %u.",
+                        (unsigned)id);
     }
     return OK;
 }
@@ -107,7 +111,8 @@ static int check_no_merges(const struct tokenizer *t, struct error *err)
 static int load_merges(struct tokenizer *t, struct bytes merges, uint64_t n_merges, struct error *err)
 {
     if (n_merges > TABLE_MAX_ITEMS || n_merges > merges.size / 8)
-        return fail(err, ERR_FORMAT, "merges", 0, "The file claims %llu merges in %zu bytes.", (unsigned long long)n_merges, merges.size);
+        return fail(err, ERR_FORMAT, "merges", 0, "The file claims %llu merges in %zu bytes.",
+                    (unsigned long long)n_merges, merges.size);
     uint8_t *buffer = mem_alloc_raw(t->mem, 2 * TOKEN_MAX_BYTES);
     if (!buffer || !bpe_new(t->mem, &t->bpe, n_merges)) {
         mem_free(t->mem, buffer);
@@ -125,8 +130,8 @@ static int load_merges(struct tokenizer *t, struct bytes merges, uint64_t n_merg
 static int load_scores(struct tokenizer *t, struct bytes scores, struct error *err)
 {
     if (scores.size != (uint64_t)t->vocab.n_tokens * 4)
-        return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %u tokens but %zu bytes of scores (4 each).", (unsigned)t->vocab.n_tokens,
-                    scores.size);
+        return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %u tokens but %zu bytes of scores (4 each).",
+                    (unsigned)t->vocab.n_tokens, scores.size);
     for (uint32_t id = 0; id < t->vocab.n_tokens; id++)
         if ((load_u32(scores.data + 4 * (size_t)id) & 0x7F800000) == 0x7F800000)
             return fail(err, ERR_FORMAT, "vocab", 0, "The score of token %u is not a number.", (unsigned)id);
@@ -138,7 +143,8 @@ static int load(struct tokenizer *t, const struct tok_source *source, struct err
     t->scored = source->scores.size != 0;
     int status = vocab_load(t->mem, &t->vocab, source->tokens, source->n_tokens, source->types, err);
     if (!status && !t->scored && !vocab_index_literals(&t->vocab))
-        status = fail(err, ERR_FORMAT, "vocab", 0, "The token strings collide far beyond chance; the file is not trustworthy.");
+        status = fail(err, ERR_FORMAT, "vocab", 0,
+                      "The token strings collide far beyond chance; the file is not trustworthy.");
     if (!status) status = load_bytes(t, err);
     if (!status && t->scored) status = load_scores(t, source->scores, err);
     else if (!status) status = load_merges(t, source->merges, source->n_merges, err);
@@ -330,7 +336,8 @@ int tok_run_go_on(struct tok_run *r, struct tok_text *in, bool may_be_long, int6
         else if (is_at_special(r)) n = tell_special(r, out);
         else if (r->is_found && r->piece.end > LONG_PIECE && !may_be_long) status = TOK_LONG;
         else if (r->is_found) n = join(r, text, &scratch, &budget, out);
-        else if (!find_piece(r, text, in->is_whole, &budget) && !is_at_special(r) && budget > 0) status = TOK_WANTS_TEXT;
+        else if (!find_piece(r, text, in->is_whole, &budget) && !is_at_special(r) && budget > 0)
+            status = TOK_WANTS_TEXT;
         if (n < 0) status = (int)n;
         else in->used += (size_t)n;
     }
@@ -338,7 +345,8 @@ int tok_run_go_on(struct tok_run *r, struct tok_text *in, bool may_be_long, int6
     return status == TOK_MORE && r->is_joining ? TOK_LONG : status;
 }
 
-int64_t tok_encode(const struct tokenizer *t, struct bytes text, enum tok_mode mode, uint32_t sentinel, int32_t *ids, int64_t cap)
+int64_t tok_encode(const struct tokenizer *t, struct bytes text, enum tok_mode mode, uint32_t sentinel, int32_t *ids,
+                   int64_t cap)
 {
     enum { ROOM = 2 * LONG_PIECE };
     int32_t some[ROOM];

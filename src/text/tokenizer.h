@@ -4,8 +4,8 @@
  *
  * The vocabulary comes as packed strings, so that every container can hand it
  * over without a copy. Untrusted: tok_new() checks all of it, afterwards nothing but memory can fail. Special
- * tokens follow two rules: plain text recognises user-defined tokens only; a rendered chat recognises all of them, but none
- * that a person typed, because the caller has put a sentinel inside it. Where they overlap, the longest at the
+ * tokens follow two rules: plain text recognises user-defined tokens only; a rendered chat recognises all of them, but
+ * none that a person typed, because the caller has put a sentinel inside it. Where they overlap, the longest at the
  * earliest position wins; of the same text a control token before a user-defined one, then the lowest id.
  */
 #ifndef QUERN_TOKENIZER_H
@@ -17,10 +17,12 @@
 struct tok_source {
     struct bytes tokens;   /* n_tokens packed strings, in GPT-2's byte alphabet except types 3 and 4 */
     uint64_t n_tokens;
-    struct bytes types;    /* n_tokens int32: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; empty = all normal */
+    /* n_tokens int32: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; empty = all normal */
+    struct bytes types;
     struct bytes merges;   /* n_merges packed strings "left right", by rank */
     uint64_t n_merges;
-    struct bytes scores;   /* n_tokens floats: tokens are joined by them (scores.h), without a split and merges; empty: by merges */
+    /* n_tokens floats: tokens are joined by them (scores.h), without a split and merges; empty: by merges */
+    struct bytes scores;
 };
 
 struct tokenizer;
@@ -46,8 +48,8 @@ enum tok_mode {
     TOK_CHAT = 2   /* control and user-defined ones are; the sentinel is removed from the pieces between */
 };
 
-/* A text on its way to tokens, which comes in parts, and of which a little is worked on at a time. sentinel: a code point, 0 = none (only for
- * TOK_CHAT). NULL when memory is short. */
+/* A text on its way to tokens, which comes in parts, and of which a little is worked on at a time. sentinel: a code
+ * point, 0 = none (only for TOK_CHAT). NULL when memory is short. */
 struct tok_run *tok_run_new(const struct tokenizer *t, enum tok_mode mode, uint32_t sentinel);
 void tok_run_free(struct tok_run *r); /* accepts NULL */
 
@@ -60,14 +62,16 @@ struct tok_text {
 
 enum tok_state { TOK_DONE, TOK_MORE, TOK_WANTS_TEXT, TOK_LONG };
 
-/* Works for about so many steps, of some 10 ns, or until out has less room than 8192; out->cap is that at least. TOK_DONE; TOK_MORE: call
- * again; TOK_WANTS_TEXT: with more of it (some bytes more than it has now); TOK_LONG: a piece of more than 8192 bytes, which takes 32 bytes of
- * memory for each of its, is next, and begun only if may_be_long, or is being joined. A negative status only when memory is short (ERR_MEM_LOAD). */
+/* Works for about so many steps, of some 10 ns, or until out has less room than 8192; out->cap is that at least.
+ * TOK_DONE; TOK_MORE: call again; TOK_WANTS_TEXT: with more of it (some bytes more than it has now); TOK_LONG: a piece
+ * of more than 8192 bytes, which takes 32 bytes of memory for each of its, is next, and begun only if may_be_long, or
+ * is being joined. A negative status only when memory is short (ERR_MEM_LOAD). */
 int tok_run_go_on(struct tok_run *r, struct tok_text *in, bool may_be_long, int64_t budget, struct id_sink *out);
 
 /* All of a text, which is any bytes. sentinel: as above. Writes at most cap ids and returns how many there
  * are, however large cap is; a negative status only when memory is short (ERR_MEM_LOAD). */
-int64_t tok_encode(const struct tokenizer *t, struct bytes text, enum tok_mode mode, uint32_t sentinel, int32_t *ids, int64_t cap);
+int64_t tok_encode(const struct tokenizer *t, struct bytes text, enum tok_mode mode, uint32_t sentinel, int32_t *ids,
+                   int64_t cap);
 
 /* Streaming decode: bytes go in as tokens come, whole UTF-8 characters come out. */
 struct tok_stream {

@@ -72,7 +72,8 @@ static int load_types(struct vocab *v, struct bytes types, struct error *err)
     for (uint32_t i = 0; i < v->n_tokens; i++) {
         uint32_t type = load_u32(types.data + (size_t)i * 4);
         if (type < TOKEN_NORMAL || type > TOKEN_BYTE)
-            return fail(err, ERR_FORMAT, "vocab", 0, "Token %u has the type %d; types are 1 to 6.", (unsigned)i, (int)type);
+            return fail(err, ERR_FORMAT, "vocab", 0, "Token %u has the type %d; types are 1 to 6.", (unsigned)i,
+                        (int)type);
         v->types[i] = (uint8_t)type;
     }
     return OK;
@@ -141,12 +142,14 @@ static int fill(struct vocab *v, struct bytes tokens, struct error *err)
         if (status) return status;
         token_value(string, v->types[id], v->text + v->starts[id], &encodes);
         if (encodes && !index_token(v, id))
-            return fail(err, ERR_FORMAT, "vocab", 0, "The token strings collide far beyond chance; the file is not trustworthy.");
+            return fail(err, ERR_FORMAT, "vocab", 0,
+                        "The token strings collide far beyond chance; the file is not trustworthy.");
     }
     return OK;
 }
 
-int vocab_load(struct mem *m, struct vocab *v, struct bytes tokens, uint64_t n_tokens, struct bytes types, struct error *err)
+int vocab_load(struct mem *m, struct vocab *v, struct bytes tokens, uint64_t n_tokens, struct bytes types,
+               struct error *err)
 {
     *v = (struct vocab){0};
     if (n_tokens == 0) return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has no tokens.");
@@ -171,7 +174,8 @@ bool vocab_index_literals(struct vocab *v)
     for (uint32_t id = 0; id < v->n_tokens; id++) {
         struct bytes bytes = vocab_bytes(v, id);
         size_t i = 0;
-        while (i < bytes.size && bytes.data[i] > ' ' && bytes.data[i] <= '~') i++; /* which stand for themselves in the byte alphabet */
+        /* which stand for themselves in the byte alphabet */
+        while (i < bytes.size && bytes.data[i] > ' ' && bytes.data[i] <= '~') i++;
         if (is_literal(v->types[id]) && i == bytes.size && !index_token(v, id)) return false;
     }
     return true;

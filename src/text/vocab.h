@@ -29,20 +29,21 @@ struct vocab {
 
 /* tokens: n_tokens packed strings (uint64 length, bytes); types: n_tokens int32, or empty = all normal.
  * OK, ERR_FORMAT (rule "vocab") or ERR_MEM_LOAD; vocab_free() in every case. */
-int vocab_load(struct mem *m, struct vocab *v, struct bytes tokens, uint64_t n_tokens, struct bytes types, struct error *err);
+int vocab_load(struct mem *m, struct vocab *v, struct bytes tokens, uint64_t n_tokens, struct bytes types,
+               struct error *err);
 void vocab_free(struct mem *m, struct vocab *v);
 
 /* Borrowed for the vocabulary's life. id < n_tokens. */
 struct bytes vocab_bytes(const struct vocab *v, uint32_t id);
 /* The id that these bytes, at least one, encode to; TABLE_NONE when there is none. Not after vocab_drop_index(). */
 uint32_t vocab_find(const struct vocab *v, struct bytes bytes);
-/* From now on vocab_find() also finds control and user-defined tokens, of printable ASCII, where no other token has these bytes. false: more
- * collisions than chance allows. */
+/* From now on vocab_find() also finds control and user-defined tokens, of printable ASCII, where no other token has
+ * these bytes. false: more collisions than chance allows. */
 bool vocab_index_literals(struct vocab *v);
 void vocab_drop_index(struct mem *m, struct vocab *v);
 
-/* GPT-2's alphabet, in which vocabularies spell bytes as printable characters -> bytes. out: room for text.size, or NULL
- * to measure. false when a character is not of the alphabet. */
+/* GPT-2's alphabet, in which vocabularies spell bytes as printable characters -> bytes. out: room for text.size, or
+ * NULL to measure. false when a character is not of the alphabet. */
 bool alphabet_decode(struct bytes text, uint8_t *out, size_t *size);
 
 #endif

@@ -17,7 +17,8 @@ static void unpack_q8_0(const uint8_t *b, struct unit *u)
 static void unpack_q8f(const uint8_t *b, struct unit *u) { memcpy(u->code, b, 32); }
 
 /* n bytes: low nibbles to out [0, n), high ones to out [n, 2 n). */
-static inline __attribute__((always_inline)) void split_nibbles(const uint8_t *restrict in, int n, uint8_t *restrict out)
+static inline __attribute__((always_inline)) void split_nibbles(const uint8_t *restrict in, int n,
+                                                                uint8_t *restrict out)
 {
     for (int i = 0; i < n; i++) {
         out[i] = in[i] & 15;
@@ -82,19 +83,21 @@ static void unpack_q2_k(const uint8_t *b, struct unit *u)
     u->dmin = load_u16(b + 82);
 }
 
-/* 32 bytes of high bits (bit g: column group g), 64 bytes of bit pairs, 12 bytes of 6-bit scales, f16 d. The codes' offset is 4. Scales
- * have theirs, 32, taken off; their low nibbles are bytes 0..7, first all low ones, and their high pairs bytes 8..11, first all lowest. */
+/* 32 bytes of high bits (bit g: column group g), 64 bytes of bit pairs, 12 bytes of 6-bit scales, f16 d. The codes'
+ * offset is 4. Scales have theirs, 32, taken off; their low nibbles are bytes 0..7, first all low ones, and their high
+ * pairs bytes 8..11, first all lowest. */
 static void unpack_q3_k(const uint8_t *b, struct unit *u)
 {
     const uint8_t *packed = b + 96;
     split_pairs(b + 32, u->code);
     for (int c = 0; c < 256; c++) u->code[c] |= (uint8_t)((b[c % 32] >> c / 32 & 1) << 2);
-    for (int i = 0; i < 16; i++) u->scale[i] = (uint8_t)(((packed[i % 8] >> i / 8 * 4 & 15) | (packed[8 + i % 4] >> i / 4 * 2 & 3) << 4) - 32);
+    for (int i = 0; i < 16; i++)
+        u->scale[i] = (uint8_t)(((packed[i % 8] >> i / 8 * 4 & 15) | (packed[8 + i % 4] >> i / 4 * 2 & 3) << 4) - 32);
     u->d = load_u16(b + 108);
 }
 
-/* 12 bytes of 6-bit scales and mins: scales 0..3 and mins 0..3 are the low 6 bits of bytes 0..7; numbers 4..7 have their low nibbles in
- * bytes 8..11 and their two high bits on top of bytes 0..7. */
+/* 12 bytes of 6-bit scales and mins: scales 0..3 and mins 0..3 are the low 6 bits of bytes 0..7; numbers 4..7 have
+ * their low nibbles in bytes 8..11 and their two high bits on top of bytes 0..7. */
 static inline __attribute__((always_inline)) void split_sixes(const uint8_t *packed, struct unit *u)
 {
     for (int i = 0; i < 4; i++) {
@@ -105,7 +108,8 @@ static inline __attribute__((always_inline)) void split_sixes(const uint8_t *pac
     }
 }
 
-/* f16 d, f16 dmin, 12 bytes of scales and mins, 128 bytes of nibbles: each 32 bytes hold 64 columns, low nibbles first. */
+/* f16 d, f16 dmin, 12 bytes of scales and mins, 128 bytes of nibbles: each 32 bytes hold 64 columns, low nibbles first.
+ */
 static void unpack_q4_k(const uint8_t *b, struct unit *u)
 {
     u->d = load_u16(b);
@@ -126,8 +130,8 @@ static void unpack_q5_k(const uint8_t *b, struct unit *u)
 }
 
 /* 128 bytes of low nibbles, 64 bytes of high bit pairs, int8 scale[16], f16 d. Each half of 128 columns has 64
- * nibble bytes and 32 pair bytes: column group g (32 columns) takes nibble bytes 32 * (g % 2) on, low nibbles for g < 2,
- * and bit pair g of the pair bytes. */
+ * nibble bytes and 32 pair bytes: column group g (32 columns) takes nibble bytes 32 * (g % 2) on, low nibbles for g <
+ * 2, and bit pair g of the pair bytes. */
 static void unpack_q6_k(const uint8_t *b, struct unit *u)
 {
     for (int half = 0; half < 2; half++)
@@ -143,17 +147,19 @@ static void unpack_q6_k(const uint8_t *b, struct unit *u)
     u->d = load_u16(b + 208);
 }
 
-/* f16 d, 16 bits of the scales' high pairs, their nibbles in 4 bytes, 128 bytes of nibbles, each 16 as in Q4_0. Scales have an offset of 32. */
+/* f16 d, 16 bits of the scales' high pairs, their nibbles in 4 bytes, 128 bytes of nibbles, each 16 as in Q4_0. Scales
+ * have an offset of 32. */
 static void unpack_iq4_xs(const uint8_t *b, struct unit *u)
 {
     uint32_t high = load_u16(b + 2);
     u->d = load_u16(b);
-    for (int i = 0; i < 8; i++) u->scale[i] = (uint8_t)(((b[4 + i / 2] >> i % 2 * 4 & 15) | (int)(high >> 2 * i & 3) << 4) - 32);
+    for (int i = 0; i < 8; i++)
+        u->scale[i] = (uint8_t)(((b[4 + i / 2] >> i % 2 * 4 & 15) | (int)(high >> 2 * i & 3) << 4) - 32);
     for (int i = 0; i < 8; i++) split_nibbles(b + 8 + 16 * i, 16, u->code + 32 * i);
 }
 
-/* One byte e, nibbles as Q4_0: places in a table of twice the value, so d = 2^(e - 128). As bf16 that is an exponent of e - 1, or a
- * subnormal for the two smallest. */
+/* One byte e, nibbles as Q4_0: places in a table of twice the value, so d = 2^(e - 128). As bf16 that is an exponent of
+ * e - 1, or a subnormal for the two smallest. */
 static void unpack_mxfp4(const uint8_t *b, struct unit *u)
 {
     u->d = (uint16_t)(b[0] < 2 ? 0x20 << b[0] : (b[0] - 1) << 7);
@@ -162,44 +168,45 @@ static void unpack_mxfp4(const uint8_t *b, struct unit *u)
 
 static const struct dtype types[] = {
     /*name      id  block bytes  layout        unpack */
-    {"F32",      0,   1,   4, LAYOUT_F32,   NULL},
-    {"F16",      1,   1,   2, LAYOUT_F16,   NULL},
-    {"BF16",    30,   1,   2, LAYOUT_BF16,  NULL},
-    {"Q8_0",     8,  32,  34, LAYOUT_Q8,    unpack_q8_0},
-    {"Q4_0",     2,  32,  18, LAYOUT_Q4,    unpack_q4_0},
-    {"Q4_1",     3,  32,  20, LAYOUT_Q4_1,  unpack_q4_1},
-    {"Q5_0",     6,  32,  22, LAYOUT_Q5,    unpack_q5_0},
-    {"Q5_1",     7,  32,  24, LAYOUT_Q5_1,  unpack_q5_1},
-    {"Q2_K",    10, 256,  84, LAYOUT_Q2K,   unpack_q2_k},
-    {"Q3_K",    11, 256, 110, LAYOUT_Q3K,   unpack_q3_k},
-    {"Q4_K",    12, 256, 144, LAYOUT_Q4K,   unpack_q4_k},
-    {"Q5_K",    13, 256, 176, LAYOUT_Q5K,   unpack_q5_k},
-    {"Q6_K",    14, 256, 210, LAYOUT_Q6K,   unpack_q6_k},
-    {"IQ4_NL",  20,  32,  18, LAYOUT_IQ4,   unpack_q4_0},
-    {"IQ4_XS",  23, 256, 136, LAYOUT_IQ4XS, unpack_iq4_xs},
-    {"MXFP4",   39,  32,  17, LAYOUT_FP4,   unpack_mxfp4},
-    /* Of other files than GGUF. Q8F: 8-bit codes with a float scale for 32, 64 or 128 columns; F8_E4M3: with one for 128 x 128 weights. */
-    {"Q8F",     NO_GGUF_ID, 32, 32, LAYOUT_Q8F, unpack_q8f},
-    {"F8_E4M3", NO_GGUF_ID,  1,  1, LAYOUT_F8,  NULL},
+    {"F32", 0, 1, 4, LAYOUT_F32, NULL},
+    {"F16", 1, 1, 2, LAYOUT_F16, NULL},
+    {"BF16", 30, 1, 2, LAYOUT_BF16, NULL},
+    {"Q8_0", 8, 32, 34, LAYOUT_Q8, unpack_q8_0},
+    {"Q4_0", 2, 32, 18, LAYOUT_Q4, unpack_q4_0},
+    {"Q4_1", 3, 32, 20, LAYOUT_Q4_1, unpack_q4_1},
+    {"Q5_0", 6, 32, 22, LAYOUT_Q5, unpack_q5_0},
+    {"Q5_1", 7, 32, 24, LAYOUT_Q5_1, unpack_q5_1},
+    {"Q2_K", 10, 256, 84, LAYOUT_Q2K, unpack_q2_k},
+    {"Q3_K", 11, 256, 110, LAYOUT_Q3K, unpack_q3_k},
+    {"Q4_K", 12, 256, 144, LAYOUT_Q4K, unpack_q4_k},
+    {"Q5_K", 13, 256, 176, LAYOUT_Q5K, unpack_q5_k},
+    {"Q6_K", 14, 256, 210, LAYOUT_Q6K, unpack_q6_k},
+    {"IQ4_NL", 20, 32, 18, LAYOUT_IQ4, unpack_q4_0},
+    {"IQ4_XS", 23, 256, 136, LAYOUT_IQ4XS, unpack_iq4_xs},
+    {"MXFP4", 39, 32, 17, LAYOUT_FP4, unpack_mxfp4},
+    /* Of other files than GGUF. Q8F: 8-bit codes with a float scale for 32, 64 or 128 columns; F8_E4M3: with one for
+       128 x 128 weights. */
+    {"Q8F", NO_GGUF_ID, 32, 32, LAYOUT_Q8F, unpack_q8f},
+    {"F8_E4M3", NO_GGUF_ID, 1, 1, LAYOUT_F8, NULL},
     /* Known by name, so that a file that holds one is refused with a sentence that says so. */
-    {"Q8_1",     9,  32,  36, LAYOUT_NONE,  NULL},
-    {"Q8_K",    15, 256, 292, LAYOUT_NONE,  NULL},
-    {"IQ2_XXS", 16, 256,  66, LAYOUT_NONE,  NULL},
-    {"IQ2_XS",  17, 256,  74, LAYOUT_NONE,  NULL},
-    {"IQ3_XXS", 18, 256,  98, LAYOUT_NONE,  NULL},
-    {"IQ1_S",   19, 256,  50, LAYOUT_NONE,  NULL},
-    {"IQ3_S",   21, 256, 110, LAYOUT_NONE,  NULL},
-    {"IQ2_S",   22, 256,  82, LAYOUT_NONE,  NULL},
-    {"I8",      24,   1,   1, LAYOUT_NONE,  NULL},
-    {"I16",     25,   1,   2, LAYOUT_NONE,  NULL},
-    {"I32",     26,   1,   4, LAYOUT_NONE,  NULL},
-    {"I64",     27,   1,   8, LAYOUT_NONE,  NULL},
-    {"F64",     28,   1,   8, LAYOUT_NONE,  NULL},
-    {"IQ1_M",   29, 256,  56, LAYOUT_NONE,  NULL},
-    {"TQ1_0",   34, 256,  54, LAYOUT_NONE,  NULL},
-    {"TQ2_0",   35, 256,  66, LAYOUT_NONE,  NULL},
-    {"NVFP4",   40,  64,  36, LAYOUT_NONE,  NULL},
-    {"Q1_0",    41, 128,  18, LAYOUT_NONE,  NULL},
+    {"Q8_1", 9, 32, 36, LAYOUT_NONE, NULL},
+    {"Q8_K", 15, 256, 292, LAYOUT_NONE, NULL},
+    {"IQ2_XXS", 16, 256, 66, LAYOUT_NONE, NULL},
+    {"IQ2_XS", 17, 256, 74, LAYOUT_NONE, NULL},
+    {"IQ3_XXS", 18, 256, 98, LAYOUT_NONE, NULL},
+    {"IQ1_S", 19, 256, 50, LAYOUT_NONE, NULL},
+    {"IQ3_S", 21, 256, 110, LAYOUT_NONE, NULL},
+    {"IQ2_S", 22, 256, 82, LAYOUT_NONE, NULL},
+    {"I8", 24, 1, 1, LAYOUT_NONE, NULL},
+    {"I16", 25, 1, 2, LAYOUT_NONE, NULL},
+    {"I32", 26, 1, 4, LAYOUT_NONE, NULL},
+    {"I64", 27, 1, 8, LAYOUT_NONE, NULL},
+    {"F64", 28, 1, 8, LAYOUT_NONE, NULL},
+    {"IQ1_M", 29, 256, 56, LAYOUT_NONE, NULL},
+    {"TQ1_0", 34, 256, 54, LAYOUT_NONE, NULL},
+    {"TQ2_0", 35, 256, 66, LAYOUT_NONE, NULL},
+    {"NVFP4", 40, 64, 36, LAYOUT_NONE, NULL},
+    {"Q1_0", 41, 128, 18, LAYOUT_NONE, NULL},
 };
 
 const struct dtype *dtype_by_gguf(uint32_t id)

@@ -22,10 +22,12 @@ enum layout {
     LAYOUT_COUNT
 };
 
-/* One row's block, decoded. value = d * scale * (code - offset) - dmin * min; which fields count, the layout says (pack.h). */
+/* One row's block, decoded. value = d * scale * (code - offset) - dmin * min; which fields count, the layout says
+ * (pack.h). */
 struct unit {
     uint8_t code[256];   /* [block]; of Q8_0 int8, of IQ4 and MXFP4 places in a table */
-    uint8_t scale[16];   /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8) */
+    /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8) */
+    uint8_t scale[16];
     uint8_t min[16];     /* per 32 columns (Q4_K and Q5_K, 0..63) or per 16 (Q2_K, 0..15) */
     uint16_t d, dmin;    /* f16; of MXFP4 bf16. Q4_1 and Q5_1, which add their min, have its sign turned */
 };

@@ -2,8 +2,8 @@
  *
  * File blocks -> panels, and one panel row -> floats.
  *
- * Packing goes unit by unit: decode the block of each of 8 rows into a struct unit, then scatter the eight. That is one scalar
- * decoder per file type and one scatter, which the table of layouts makes each layout's own.
+ * Packing goes unit by unit: decode the block of each of 8 rows into a struct unit, then scatter the eight. That is one
+ * scalar decoder per file type and one scatter, which the table of layouts makes each layout's own.
  */
 #include "weights/pack.h"
 
@@ -45,7 +45,11 @@ INLINE void scatter_codes(const struct unit u[PANEL_ROWS], int column, uint8_t *
 /* One function for each width. */
 #define WIDTHS(WIDTH) WIDTH(2) WIDTH(3) WIDTH(4) WIDTH(5) WIDTH(6) WIDTH(8)
 typedef void scatter_fn(const struct unit u[PANEL_ROWS], int column, uint8_t *out);
-#define SCATTER(bits) static void scatter_##bits(const struct unit u[PANEL_ROWS], int column, uint8_t *out) { scatter_codes(u, column, out, bits); }
+#define SCATTER(bits) \
+    static void scatter_##bits(const struct unit u[PANEL_ROWS], int column, uint8_t *out) \
+    { \
+        scatter_codes(u, column, out, bits); \
+    }
 WIDTHS(SCATTER)
 #define ENTRY(bits) [bits] = scatter_##bits,
 static scatter_fn *const scatters[] = {WIDTHS(ENTRY)};
@@ -75,7 +79,8 @@ static void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const struct 
 
 /* --- packing ------------------------------------------------------------------------------------------ */
 
-static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols,
+                           uint8_t *panel)
 {
     struct unit units[PANEL_ROWS];
     memset(units, 0, sizeof units);
@@ -91,19 +96,23 @@ INLINE void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int
 {
     if (n_rows < PANEL_ROWS) memset(panel, 0, (size_t)cols * PANEL_ROWS * width);
     for (size_t c = 0; c < (size_t)cols; c++)
-        for (size_t r = 0; r < (size_t)n_rows; r++) memcpy(panel + (c * PANEL_ROWS + r) * width, rows + r * row_bytes + c * width, width);
+        for (size_t r = 0; r < (size_t)n_rows; r++)
+            memcpy(panel + (c * PANEL_ROWS + r) * width, rows + r * row_bytes + c * width, width);
 }
 
 static void pack_f8(const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     for (size_t c = 0; c < (size_t)cols; c++)
-        for (size_t r = 0; r < PANEL_ROWS; r++) panel[f8_column(c) + r] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
+        for (size_t r = 0; r < PANEL_ROWS; r++)
+            panel[f8_column(c) + r] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
 }
 
 void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale)
 {
-    size_t columns = (size_t)layouts[layout].columns, bytes = (size_t)layouts[layout].bytes, offset = layout == LAYOUT_F8 ? 0 : 4 * (size_t)r;
-    for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns) memcpy(panel + c / columns * bytes + offset, &scale, sizeof scale);
+    size_t columns = (size_t)layouts[layout].columns, bytes = (size_t)layouts[layout].bytes,
+           offset = layout == LAYOUT_F8 ? 0 : 4 * (size_t)r;
+    for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns)
+        memcpy(panel + c / columns * bytes + offset, &scale, sizeof scale);
 }
 
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
@@ -122,7 +131,8 @@ static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load
 /* Adds a piece of row r's codes of 8 columns. */
 static void read_piece(const struct piece *p, const uint8_t *vector, int shift, int r, int *code)
 {
-    for (int c = 0; c < 4; c++) code[p->k % 2 * 4 + c] |= (vector[4 * (r % 4) + c] >> shift >> p->to & ((1 << p->width) - 1)) << p->from;
+    for (int c = 0; c < 4; c++)
+        code[p->k % 2 * 4 + c] |= (vector[4 * (r % 4) + c] >> shift >> p->to & ((1 << p->width) - 1)) << p->from;
 }
 
 /* What a code stands for. */
@@ -136,7 +146,9 @@ static void read_codes(const struct layout_info *l, const uint8_t *codes, int r,
     memset(code, 0, BLOCK * sizeof *code);
     for (int step = 0; step < 4; step++)
         for (const struct piece *p = pieces[l->bits]; p < pieces[l->bits] + PIECES; p++)
-            if (p->k / 2 == r / 4) read_piece(p, codes + piece_at(l->bits, step, p->place), piece_shift(l->bits, step, p->place), r, code + 8 * step);
+            if (p->k / 2 == r / 4)
+                read_piece(p, codes + piece_at(l->bits, step, p->place), piece_shift(l->bits, step, p->place), r,
+                           code + 8 * step);
     for (int c = 0; c < BLOCK; c++) code[c] = code_value(l, code[c]);
 }
 
@@ -157,7 +169,8 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
 {
     const struct layout_info *l = &layouts[layout];
     int blocks = l->columns / BLOCK;
-    const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes, *block = unit + l->head + b % blocks * l->block;
+    const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes,
+                  *block = unit + l->head + b % blocks * l->block;
     out->d = l->d == D_F32 ? load_f32(unit + 4 * r) : l->d == D_BF16 ? bfloat_at(unit, r) : half_at(unit, r);
     out->dmin = has_mins(l->kind) ? half_at(unit + 16, r) : 0;
     read_scales(l->kind, block, r, out);
@@ -167,7 +180,8 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
 /* Every product is exact; the difference is rounded once. */
 static void block_values(const struct block *b, float *out)
 {
-    for (int c = 0; c < BLOCK; c++) out[c] = b->d * (float)b->scale[c / 16] * (float)b->code[c] - b->dmin * (float)b->min[c / 16];
+    for (int c = 0; c < BLOCK; c++)
+        out[c] = b->d * (float)b->scale[c / 16] * (float)b->code[c] - b->dmin * (float)b->min[c / 16];
 }
 
 static void row_codes(enum layout layout, const uint8_t *panel, int r, int cols, float *out)
@@ -195,7 +209,9 @@ static void unit_block(const struct layout_info *l, const struct unit *u, int b,
 {
     for (int h = 0; h < 2; h++) {
         int i = l->kind == KIND_SCALE || l->kind == KIND_MINS ? b : 2 * b + h;
-        out->scale[h] = !l->scales ? 1 : l->kind == KIND_SCALE || l->kind == KIND_HALVES ? (int8_t)u->scale[i] : u->scale[i];
+        out->scale[h] = !l->scales                                        ? 1
+                        : l->kind == KIND_SCALE || l->kind == KIND_HALVES ? (int8_t)u->scale[i]
+                                                                          : u->scale[i];
         out->min[h] = l->kind == KIND_MIN ? 1 : has_mins(l->kind) ? u->min[i] : 0;
     }
     for (int c = 0; c < BLOCK; c++) out->code[c] = code_value(l, u->code[b * BLOCK + c]);

@@ -3,12 +3,13 @@
  * Panels: weights as the kernels want them. 8 rows of a matrix are interleaved, so that one 16-byte load of codes
  * meets one broadcast of 4 activations and 8 row sums stay in lanes.
  *
- * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8 rows: f32 [8] or
- * u16 [8]; of F8 it is 128 columns: f32 d, 12 bytes unused, u8 [128][8]. A unit of codes has, with r the row 0..7:
- *   u16 d[8] (of Q8F f32), then u16 dmin[8] where the layout has mins; then for each block of 32 columns its scales, as the kind says, and its codes.
- * The codes of a block are 4 steps of 8 columns, a step is 4 half groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns: in vectors of 16
- * bytes, of which byte 4 * (r % 4) + column % 4 is row r's, bits / 2 a step; then, of odd widths, one vector for two steps, low nibble first.
- * `pieces` says which bits of them are whose.
+ * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8
+ * rows: f32 [8] or u16 [8]; of F8 it is 128 columns: f32 d, 12 bytes unused, u8 [128][8]. A unit of codes has, with r
+ * the row 0..7: u16 d[8] (of Q8F f32), then u16 dmin[8] where the layout has mins; then for each block of 32 columns
+ * its scales, as the kind says, and its codes. The codes of a block are 4 steps of 8 columns, a step is 4 half groups k
+ * = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns: in vectors of 16 bytes, of which byte 4 * (r % 4) + column % 4
+ * is row r's, bits / 2 a step; then, of odd widths, one vector for two steps, low nibble first. `pieces` says which
+ * bits of them are whose.
  */
 #ifndef QUERN_PACK_H
 #define QUERN_PACK_H
@@ -18,7 +19,8 @@
 
 enum { PANEL_ROWS = 8, BLOCK = 32 }; /* BLOCK: columns per activation scale (ARITHMETIC) */
 
-/* What a block of codes has beside them. value = d * scale * (code - offset) - dmin * min, what is absent being 1 or, of mins, 0. */
+/* What a block of codes has beside them. value = d * scale * (code - offset) - dmin * min, what is absent being 1 or,
+ * of mins, 0. */
 enum kind {
     KIND_FLOAT,     /* no codes */
     KIND_PLAIN,     /* d */
@@ -72,9 +74,19 @@ struct layout_info {
 #define HEAD_BYTES(kind, d) (PANEL_ROWS * ((d) == D_F32 ? 4 : 2) + (HAS_MINS(kind) ? 16 : 0))
 #define SCALE_BYTES(kind) ((kind) == KIND_SCALE ? 8 : (kind) > KIND_SCALE ? 16 : 0)
 #define BLOCK_BYTES(kind, bits) (SCALE_BYTES(kind) + PANEL_ROWS * BLOCK / 8 * (bits))
-#define INFO(name, kind, columns, bits, offset, value_bits, table, d)                                                                        \
-    [LAYOUT_##name] = {columns, HEAD_BYTES(kind, d) + (columns) / BLOCK * BLOCK_BYTES(kind, bits), kind, d, HEAD_BYTES(kind, d), SCALE_BYTES(kind), \
-                       BLOCK_BYTES(kind, bits), bits, offset, value_bits, table, (d) == D_F32},
+#define INFO(name, kind, columns, bits, offset, value_bits, table, d) \
+    [LAYOUT_##name] = {columns, \
+                       HEAD_BYTES(kind, d) + (columns) / BLOCK * BLOCK_BYTES(kind, bits), \
+                       kind, \
+                       d, \
+                       HEAD_BYTES(kind, d), \
+                       SCALE_BYTES(kind), \
+                       BLOCK_BYTES(kind, bits), \
+                       bits, \
+                       offset, \
+                       value_bits, \
+                       table, \
+                       (d) == D_F32},
 
 static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F32] = {.columns = 1, .bytes = 32},
@@ -85,8 +97,9 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
 };
 #undef INFO
 
-/* `width` bits of half group k's codes, from bit `from` on, are bits `to` .. of vector `place` of a step, whose last one, of odd widths, is a nibble
- * wide. As many codes as can be are whole, and what a vector has above them together makes the others. */
+/* `width` bits of half group k's codes, from bit `from` on, are bits `to` .. of vector `place` of a step, whose last
+ * one, of odd widths, is a nibble wide. As many codes as can be are whole, and what a vector has above them together
+ * makes the others. */
 struct piece {
     int k, from, width, place, to;
 };
@@ -116,7 +129,8 @@ size_t panel_bytes(enum layout layout, int cols);
 /* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
 
-/* Decodes `cols` columns of a file's row of codes (whole blocks) to the very values it encodes. Not for types whose scales come apart. */
+/* Decodes `cols` columns of a file's row of codes (whole blocks) to the very values it encodes. Not for types whose
+ * scales come apart. */
 void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out);
 
 /* Sets the scale of n_cols columns of row r, from a unit's first one on; of F8 that of all rows. */
@@ -133,7 +147,10 @@ struct block {
 void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct block *out);
 
 /* Of F8: where in a panel the unit of column c begins, and where the bytes of its 8 rows are. */
-static inline size_t f8_unit(size_t c) { return c / (size_t)layouts[LAYOUT_F8].columns * (size_t)layouts[LAYOUT_F8].bytes; }
+static inline size_t f8_unit(size_t c)
+{
+    return c / (size_t)layouts[LAYOUT_F8].columns * (size_t)layouts[LAYOUT_F8].bytes;
+}
 static inline size_t f8_column(size_t c)
 {
     return f8_unit(c) + (size_t)layouts[LAYOUT_F8].head + c % (size_t)layouts[LAYOUT_F8].columns * PANEL_ROWS;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks from floats. The K types share one idea: for a part of a block (32 columns of Q4_K, 16 of Q6_K) try some ranges; for each,
- * round to codes, then solve for the scale (and minimum) that fit those codes best, and keep the best. Then the parts'
- * scales are rounded themselves, to what the block's one or two halves can say; the neighbours are tried too.
+ * Blocks from floats. The K types share one idea: for a part of a block (32 columns of Q4_K, 16 of Q6_K) try some
+ * ranges; for each, round to codes, then solve for the scale (and minimum) that fit those codes best, and keep the
+ * best. Then the parts' scales are rounded themselves, to what the block's one or two halves can say; the neighbours
+ * are tried too.
  */
 #include "weights/quantize.h"
 
@@ -16,8 +17,8 @@ static void store_half(uint8_t *out, float v)
     memcpy(out, &half, sizeof half);
 }
 
-/* The next half that is not nearer to 0: what the largest code times it cannot reach would be cut off, and of halves below 2^-14 that
- * may be a third. */
+/* The next half that is not nearer to 0: what the largest code times it cannot reach would be cut off, and of halves
+ * below 2^-14 that may be a third. */
 static float half_beyond(float v)
 {
     uint16_t half = f16_from_f32(v);
@@ -115,8 +116,8 @@ struct fit {
     float scale, min, gain;
 };
 
-/* Least squares of 32 values against the codes that another scale and minimum give, both unknown; or the scale alone, where the
- * minimum would be negative. `gain` is the sum of squares that the fit explains. */
+/* Least squares of 32 values against the codes that another scale and minimum give, both unknown; or the scale alone,
+ * where the minimum would be negative. `gain` is the sum of squares that the fit explains. */
 static struct fit solve(const float *x, float scale, float min)
 {
     f4 id = all(inverse(scale)), m = all(min), sx = all(0), sq = sx, sqq = sx, sxq = sx;
@@ -238,7 +239,8 @@ bool quantize_q4_k(const float *x, int n, uint8_t *out)
 
 /* --- Q6_K: value = scale * code, codes -32 .. 31 -------------------------------------------------------------- */
 
-/* Of either sign: the largest value is the -32nd step at first, since there is no 32nd. Least squares as above, of one unknown. */
+/* Of either sign: the largest value is the -32nd step at first, since there is no 32nd. Least squares as above, of one
+ * unknown. */
 static float fit_16(const float *x)
 {
     float range = largest(x, 16) / -32, best = range, most = -1;
@@ -359,7 +361,8 @@ void read_floats(const struct dtype *type, const uint8_t *values, int n, float *
                                               : f32_from_bf16(load_u16(values));
 }
 
-void quantize_panel(const struct dtype *from, const uint8_t *rows, size_t row_bytes, int n, int cols, const struct dtype *to, uint8_t *panel)
+void quantize_panel(const struct dtype *from, const uint8_t *rows, size_t row_bytes, int n, int cols,
+                    const struct dtype *to, uint8_t *panel)
 {
     enum { WIDTH = 256 }; /* whole blocks of every type */
     for (int c = 0; c < cols; c += WIDTH) {

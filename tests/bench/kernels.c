@@ -2,9 +2,10 @@
  *
  * The product kernels one by one, beside a plain read of memory in the same run.
  *
- * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "N rows" few rows times as many, in both
- * orders too, "gemm" 64 rows times 1 Mi weights, expanding included, so that arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
- * kernels.mjs keeps time. Run it with: make bench-kernels
+ * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "N rows" few
+ * rows times as many, in both orders too, "gemm" 64 rows times 1 Mi weights, expanding included, so that arithmetic
+ * counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly,
+ * where kernels.mjs keeps time. Run it with: make bench-kernels
  */
 #include "base/arena.h"
 #include "compute/cpu/kernels.h"
@@ -21,9 +22,10 @@ static const struct {
     uint32_t gguf_id;
     int halves[2]; /* places of the scales in a block; the same twice when there is one, -1 when they are powers of 2 */
 } types[] = {
-    {"Q8_0", 8, {0, 0}},    {"Q4_0", 2, {0, 0}},    {"Q4_1", 3, {0, 2}},     {"Q5_0", 6, {0, 0}},     {"Q5_1", 7, {0, 2}},   {"Q2_K", 10, {80, 82}},
-    {"Q3_K", 11, {108, 108}}, {"Q4_K", 12, {0, 2}}, {"Q5_K", 13, {0, 2}},    {"Q6_K", 14, {208, 208}}, {"IQ4_NL", 20, {0, 0}}, {"IQ4_XS", 23, {0, 0}},
-    {"MXFP4", 39, {-1, -1}}, {"F16", 1, {0, 0}},    {"F32", 0, {0, 0}},
+    {"Q8_0", 8, {0, 0}},     {"Q4_0", 2, {0, 0}},      {"Q4_1", 3, {0, 2}},      {"Q5_0", 6, {0, 0}},
+    {"Q5_1", 7, {0, 2}},     {"Q2_K", 10, {80, 82}},   {"Q3_K", 11, {108, 108}}, {"Q4_K", 12, {0, 2}},
+    {"Q5_K", 13, {0, 2}},    {"Q6_K", 14, {208, 208}}, {"IQ4_NL", 20, {0, 0}},   {"IQ4_XS", 23, {0, 0}},
+    {"MXFP4", 39, {-1, -1}}, {"F16", 1, {0, 0}},       {"F32", 0, {0, 0}},
 };
 
 /* gemv and few rows by order, gemm */
@@ -31,11 +33,17 @@ static const struct {
     const char *name;
     int rows;
     enum order order;
-} kinds[] = {{"gemv, 8", 1, TOGETHER},   {"gemv, 1", 1, IN_TURN},   {"2 rows, 8", 2, TOGETHER}, {"2 rows, 1", 2, IN_TURN}, {"3 rows, 8", 3, TOGETHER},
-             {"3 rows, 1", 3, IN_TURN}, {"4 rows, 8", 4, TOGETHER}, {"4 rows, 1", 4, IN_TURN}, {"8 rows, 8", 8, TOGETHER}, {"8 rows, 1", 8, IN_TURN},
-             {"gemm", ROWS, TOGETHER}};
+} kinds[] = {{"gemv, 8", 1, TOGETHER},   {"gemv, 1", 1, IN_TURN},    {"2 rows, 8", 2, TOGETHER},
+             {"2 rows, 1", 2, IN_TURN},  {"3 rows, 8", 3, TOGETHER}, {"3 rows, 1", 3, IN_TURN},
+             {"4 rows, 8", 4, TOGETHER}, {"4 rows, 1", 4, IN_TURN},  {"8 rows, 8", 8, TOGETHER},
+             {"8 rows, 1", 8, IN_TURN},  {"gemm", ROWS, TOGETHER}};
 
-enum { TYPES = sizeof types / sizeof *types, READS = 2, KINDS = sizeof kinds / sizeof *kinds, CASES = READS + KINDS * TYPES };
+enum {
+    TYPES = sizeof types / sizeof *types,
+    READS = 2,
+    KINDS = sizeof kinds / sizeof *kinds,
+    CASES = READS + KINDS * TYPES
+};
 
 static struct {
     struct mem mem;
@@ -126,14 +134,16 @@ static void run_gemm(enum layout layout, int rows, size_t panels)
     for (size_t i = 0; i < panels; i++) {
         const uint8_t *panel = bench.panels + i * panel_bytes(layout, COLS);
         if (bench.k.expand[layout]) bench.k.expand[layout](panel, COLS, bench.expanded), panel = bench.expanded;
-        for (int t = 0, n; t < rows; t += n) bench.k.gemm[layout](panel, &bench.act, t, n = tile_rows(&bench.k, layout, rows, rows - t), out);
+        for (int t = 0, n; t < rows; t += n)
+            bench.k.gemm[layout](panel, &bench.act, t, n = tile_rows(&bench.k, layout, rows, rows - t), out);
     }
 }
 
 static void run_rows(enum layout layout, int rows, enum order order, size_t panels)
 {
     gemv_fn *kernel = rows == 1 ? bench.k.gemv[order][layout] : bench.k.few[rows_kind(rows)][layout];
-    if (kernel) run_packed(kernel, layout, rows, rows == 1 ? STREAMS : order == TOGETHER ? bench.k.few_at_once[layout] : 1);
+    if (kernel)
+        run_packed(kernel, layout, rows, rows == 1 ? STREAMS : order == TOGETHER ? bench.k.few_at_once[layout] : 1);
     else run_gemm(layout, rows, panels);
 }
 
@@ -160,11 +170,13 @@ int kernels_open(int threads)
     bench.pool = pool_new(&bench.mem, threads);
     bench.capacity = (size_t)GEMV_PANELS * panel_bytes(LAYOUT_F32, COLS) / 2;
     bench.panels = mem_alloc_raw(&bench.mem, bench.capacity);
-    for (int f = 0; f < FORMS; f++) bench.tiles[f] = mem_alloc_raw(&bench.mem, (size_t)ROWS * COLS / BLOCK * bench.k.arranged[f]);
+    for (int f = 0; f < FORMS; f++)
+        bench.tiles[f] = mem_alloc_raw(&bench.mem, (size_t)ROWS * COLS / BLOCK * bench.k.arranged[f]);
     bench.expanded = mem_alloc_raw(&bench.mem, COLS / BLOCK * bench.k.expanded);
     fill_activations(&bench.act);
     if (bench.panels) memset(bench.panels, 1, bench.capacity);
-    return bench.pool && bench.panels && bench.tiles[FORM_BYTES] && bench.tiles[FORM_WORDS] && bench.expanded ? CASES : 0;
+    return bench.pool && bench.panels && bench.tiles[FORM_BYTES] && bench.tiles[FORM_WORDS] && bench.expanded ? CASES
+                                                                                                              : 0;
 }
 
 const char *kernels_variant(void)
@@ -228,11 +240,13 @@ int main(void)
     for (int i = 0; i < CASES; i++) {
         double best = 1e9;
         if (!kernels_begin(i)) continue;
-        for (double start = seconds(), before; seconds() - start < 0.5; best = seconds() - before < best ? seconds() - before : best) {
+        for (double start = seconds(), before; seconds() - start < 0.5;
+             best = seconds() - before < best ? seconds() - before : best) {
             before = seconds();
             kernels_run(i);
         }
-        printf("{\"name\":\"%s\",\"gmacs\":%.2f,\"gbs\":%.2f}\n", kernels_name(i), kernels_macs(i) / best / 1e9, kernels_bytes(i) / best / 1e9);
+        printf("{\"name\":\"%s\",\"gmacs\":%.2f,\"gbs\":%.2f}\n", kernels_name(i), kernels_macs(i) / best / 1e9,
+               kernels_bytes(i) / best / 1e9);
     }
     printf("{\"variant\":\"%s\"}\n", kernels_variant());
     return 0;

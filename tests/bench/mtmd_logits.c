@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * llama.cpp's logits of a prompt with images, for int8-images.mjs: float32 [positions, vocabulary], zeros at rows of images. One thread, an f32
- * cache, no flash attention.
+ * llama.cpp's logits of a prompt with images, for int8-images.mjs: float32 [positions, vocabulary], zeros at rows of
+ * images. One thread, an f32 cache, no flash attention.
  *
- *   mtmd_logits MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...      PROMPT-FILE has <__media__> where an image goes
+ *   mtmd_logits MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...      PROMPT-FILE has <__media__> where an
+ * image goes
  */
 #include "llama.h"
 #include "mtmd.h"
@@ -60,7 +61,8 @@ static mtmd_context *open_projector(const char *path, const struct llama_model *
     return mtmd_init_from_file(path, model, p);
 }
 
-static void text_chunk(struct llama_context *context, const mtmd_input_chunk *chunk, llama_pos *past, size_t vocab, FILE *out)
+static void text_chunk(struct llama_context *context, const mtmd_input_chunk *chunk, llama_pos *past, size_t vocab,
+                       FILE *out)
 {
     size_t n;
     const llama_token *tokens = mtmd_input_chunk_get_tokens_text(chunk, &n);
@@ -78,10 +80,13 @@ static void text_chunk(struct llama_context *context, const mtmd_input_chunk *ch
     llama_batch_free(b);
 }
 
-static void image_chunk(mtmd_context *projector, struct llama_context *context, const mtmd_input_chunk *chunk, llama_pos *past, size_t vocab, FILE *out)
+static void image_chunk(mtmd_context *projector, struct llama_context *context, const mtmd_input_chunk *chunk,
+                        llama_pos *past, size_t vocab, FILE *out)
 {
     if (mtmd_encode_chunk(projector, chunk)) fail("encoding");
-    if (mtmd_helper_decode_image_chunk(projector, context, chunk, mtmd_get_output_embd(projector), *past, 0, CONTEXT, past, NULL, NULL)) fail("decoding an image");
+    if (mtmd_helper_decode_image_chunk(projector, context, chunk, mtmd_get_output_embd(projector), *past, 0, CONTEXT,
+                                       past, NULL, NULL))
+        fail("decoding an image");
     size_t n = mtmd_input_chunk_get_n_tokens(chunk);
     float *none = calloc(n * vocab, sizeof *none);
     if (!none) fail("memory");
@@ -103,7 +108,8 @@ int main(int argc, char **argv)
     const mtmd_bitmap *images[IMAGES_MOST];
     size_t n_images = 0, n;
     for (char **at = argv + 5; at + 2 < argv + argc; at += 3)
-        images[n_images++] = mtmd_bitmap_init((uint32_t)atoi(at[0]), (uint32_t)atoi(at[1]), (unsigned char *)read_all(at[2], &n));
+        images[n_images++] =
+            mtmd_bitmap_init((uint32_t)atoi(at[0]), (uint32_t)atoi(at[1]), (unsigned char *)read_all(at[2], &n));
     char *text = read_all(argv[3], &n);
     mtmd_input_text prompt = {text, n, false, true};
     mtmd_input_chunks *chunks = mtmd_input_chunks_init();
@@ -114,7 +120,8 @@ int main(int argc, char **argv)
     llama_pos past = 0;
     for (size_t i = 0; i < mtmd_input_chunks_size(chunks); i++) {
         const mtmd_input_chunk *chunk = mtmd_input_chunks_get(chunks, i);
-        if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT) text_chunk(context, chunk, &past, vocab, out);
+        if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT)
+            text_chunk(context, chunk, &past, vocab, out);
         else image_chunk(projector, context, chunk, &past, vocab, out);
     }
     return fclose(out) != 0;

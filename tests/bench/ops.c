@@ -2,10 +2,11 @@
  *
  * Times the operations of src/compute/ops.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
  *
- * The length is rows for what works by row and positions for attention and blocks: a prefill cell is the chunk of up to 64 rows that
- * ends at the length, a decode cell the one row that does. A batch is as many rows as the length says, each of a conversation of its own with
- * BATCH_PAST positions. Weights and pages go round several copies, so that they come from memory as
- * they do in a model. Built natively it is a program that is asked for cells line by line (main); as wasm its functions are called.
+ * The length is rows for what works by row and positions for attention and blocks: a prefill cell is the chunk of up to
+ * 64 rows that ends at the length, a decode cell the one row that does. A batch is as many rows as the length says,
+ * each of a conversation of its own with BATCH_PAST positions. Weights and pages go round several copies, so that they
+ * come from memory as they do in a model. Built natively it is a program that is asked for cells line by line (main);
+ * as wasm its functions are called.
  */
 #include "blocks.h"
 #include "ops.h"
@@ -38,7 +39,8 @@ struct mixture {
     struct weight *router, *gate, *up, *down;
 };
 
-enum weights { PLAIN, LAYER, MIXTURE, BOTH }; /* that a series needs: matrices, layers, a mixture, layers and a mixture */
+/* that a series needs: matrices, layers, a mixture, layers and a mixture */
+enum weights { PLAIN, LAYER, MIXTURE, BOTH };
 
 struct bench {
     struct mem mem;
@@ -71,7 +73,10 @@ typedef struct work work_fn(const struct bench *b, int length);
 
 /* --- operations by row ------------------------------------------------------------------------------------ */
 
-static void call_rmsnorm(struct bench *b, int n) { RUN(b->be, OP_RMSNORM, n, DIM, .y = b->y, .x = b->x, .vector = b->norm, .eps = 1e-6f); }
+static void call_rmsnorm(struct bench *b, int n)
+{
+    RUN(b->be, OP_RMSNORM, n, DIM, .y = b->y, .x = b->x, .vector = b->norm, .eps = 1e-6f);
+}
 static struct work work_rmsnorm(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * DIM}; }
 
 static void call_rope(struct bench *b, int n)
@@ -79,7 +84,10 @@ static void call_rope(struct bench *b, int n)
     RUN(b->be, OP_ROPE, n, Q_DIM, .y = b->q, .cosine = b->cosine, .sine = b->sine, .heads = HEADS, .rot = HEAD);
 }
 
-static struct work work_rope(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * Q_DIM + 4.0 * n * HEAD}; }
+static struct work work_rope(const struct bench *b, int n)
+{
+    return (void)b, (struct work){0, 8.0 * n * Q_DIM + 4.0 * n * HEAD};
+}
 
 static void call_swiglu(struct bench *b, int n) { RUN(b->be, OP_SWIGLU, n, FFN, .y = b->gate, .x = b->up); }
 static struct work work_swiglu(const struct bench *b, int n) { return (void)b, (struct work){0, 12.0 * n * FFN}; }
@@ -91,7 +99,8 @@ static void call_matmul(struct bench *b, int n)
 
 static struct work work_matmul(const struct bench *b, int n)
 {
-    return (struct work){(double)n * FFN * DIM, (double)b->be->ops->weight_facts(b->be, b->matrices[0]).bytes + 4.0 * n * (FFN + DIM)};
+    return (struct work){(double)n * FFN * DIM,
+                         (double)b->be->ops->weight_facts(b->be, b->matrices[0]).bytes + 4.0 * n * (FFN + DIM)};
 }
 
 /* --- attention ------------------------------------------------------------------------------------------------ */
@@ -99,7 +108,10 @@ static struct work work_matmul(const struct bench *b, int n)
 static int layer_turn(struct bench *b) { return (int)(b->turn++ % LAYERS); }
 
 /* Keys and values of the first n rows. */
-static void append(struct bench *b, int l, int n) { RUN(b->be, OP_KV_APPEND, n, KV_DIM, .x = b->k, .z = b->v, .kv = b->rows, .layer = l); }
+static void append(struct bench *b, int l, int n)
+{
+    RUN(b->be, OP_KV_APPEND, n, KV_DIM, .x = b->k, .z = b->v, .kv = b->rows, .layer = l);
+}
 
 static void call_kv_append(struct bench *b, int n) { append(b, layer_turn(b), n); }
 static struct work work_kv_append(const struct bench *b, int n) { return (void)b, (struct work){0, 12.0 * n * KV_DIM}; }
@@ -120,17 +132,22 @@ static int chunk_of(int length) { return min_int(length, CHUNK); }
 static int one_of(int length) { return (void)length, 1; }
 
 static void call_attention_prefill(struct bench *b, int length) { attend(b, length, chunk_of(length)); }
-static struct work work_attention_prefill(const struct bench *b, int length) { return (void)b, attend_work(length, chunk_of(length)); }
+static struct work work_attention_prefill(const struct bench *b, int length)
+{
+    return (void)b, attend_work(length, chunk_of(length));
+}
 static void call_attention_decode(struct bench *b, int length) { attend(b, length, 1); }
 static struct work work_attention_decode(const struct bench *b, int length) { return (void)b, attend_work(length, 1); }
 
 /* --- a transformer block: src/models/qwen3.c's layer ---------------------------------------------------------- */
 
-static void add_attention(const struct bench *b, int l, struct handle x, const struct kv_row *rows, int n, struct op_list *ops)
+static void add_attention(const struct bench *b, int l, struct handle x, const struct kv_row *rows, int n,
+                          struct op_list *ops)
 {
     const struct layer *w = &b->layers[l];
     add_op(ops, OP_RMSNORM, n, DIM, .y = b->y, .x = x, .vector = b->norm, .eps = 1e-6f);
-    add_op(ops, OP_MATMUL, n, DIM, .x = b->y, .products = {product(b->q, w->q), product(b->k, w->k), product(b->v, w->v)});
+    add_op(ops, OP_MATMUL, n, DIM, .x = b->y,
+           .products = {product(b->q, w->q), product(b->k, w->k), product(b->v, w->v)});
     add_op(ops, OP_RMSNORM, n * HEADS, HEAD, .y = b->q, .x = b->q, .vector = b->norm, .eps = 1e-6f);
     add_op(ops, OP_RMSNORM, n * KV_HEADS, HEAD, .y = b->k, .x = b->k, .vector = b->norm, .eps = 1e-6f);
     add_op(ops, OP_ROPE, n, Q_DIM, .y = b->q, .cosine = b->cosine, .sine = b->sine, .heads = HEADS, .rot = HEAD);
@@ -161,7 +178,8 @@ static void add_experts(const struct bench *b, struct handle x, int n, struct op
     add_op(ops, OP_MATMUL, n, DIM, .x = b->y, .products = {product(b->scores, w->router)});
     add_op(ops, OP_ROUTE, n, EXPERTS, .y = b->scores, .route = r, .renormalise = true);
     add_op(ops, OP_GATHER, n, DIM, .y = b->places, .x = b->y, .route = r);
-    add_op(ops, OP_EXPERTS, places, DIM, .x = b->places, .products = {product(b->gate, w->gate), product(b->up, w->up)}, .route = r);
+    add_op(ops, OP_EXPERTS, places, DIM, .x = b->places, .products = {product(b->gate, w->gate), product(b->up, w->up)},
+           .route = r);
     add_op(ops, OP_SWIGLU, places, EXPERT, .y = b->gate, .x = b->up);
     add_op(ops, OP_EXPERTS, places, EXPERT, .x = b->gate, .products = {product(b->places, w->down)}, .route = r);
     add_op(ops, OP_COMBINE, n, DIM, .y = b->y, .x = b->places, .route = r);
@@ -198,14 +216,20 @@ static struct work block_work(const struct bench *b, int length, int n)
 }
 
 static void call_block_prefill(struct bench *b, int length) { run_block(b, length, chunk_of(length)); }
-static struct work work_block_prefill(const struct bench *b, int length) { return block_work(b, length, chunk_of(length)); }
+static struct work work_block_prefill(const struct bench *b, int length)
+{
+    return block_work(b, length, chunk_of(length));
+}
 static void call_block_decode(struct bench *b, int length) { run_block(b, length, 1); }
 static struct work work_block_decode(const struct bench *b, int length) { return block_work(b, length, 1); }
 
 /* --- batches: rows of many conversations ------------------------------------------------------------------------ */
 
 /* Other rows each time, so that other experts work. */
-static struct handle batch_rows(const struct bench *b) { return handle_at(b->x, (size_t)(b->turn * BATCH_MAX % (LENGTH_MAX - BATCH_MAX)) * DIM); }
+static struct handle batch_rows(const struct bench *b)
+{
+    return handle_at(b->x, (size_t)(b->turn * BATCH_MAX % (LENGTH_MAX - BATCH_MAX)) * DIM);
+}
 
 static void call_feed_forward(struct bench *b, int n)
 {
@@ -258,12 +282,19 @@ static struct work work_attention_batch(const struct bench *b, int n)
 {
     const struct layer *w = &b->layers[0];
     struct work sum = {2.0 * n * BATCH_PAST * Q_DIM, 4.0 * n * BATCH_PAST * KV_DIM};
-    add_product(b, w->q, n, &sum), add_product(b, w->k, n, &sum), add_product(b, w->v, n, &sum), add_product(b, w->o, n, &sum);
+    add_product(b, w->q, n, &sum), add_product(b, w->k, n, &sum), add_product(b, w->v, n, &sum),
+        add_product(b, w->o, n, &sum);
     return sum;
 }
 
-static struct work work_layer(const struct bench *b, int n) { return plus(work_attention_batch(b, n), work_feed_forward(b, n)); }
-static struct work work_expert_layer(const struct bench *b, int n) { return plus(work_attention_batch(b, n), work_experts(b, n)); }
+static struct work work_layer(const struct bench *b, int n)
+{
+    return plus(work_attention_batch(b, n), work_feed_forward(b, n));
+}
+static struct work work_expert_layer(const struct bench *b, int n)
+{
+    return plus(work_attention_batch(b, n), work_experts(b, n));
+}
 
 /* --- the series -------------------------------------------------------------------------------------------------- */
 
@@ -356,8 +387,10 @@ static void make_mixture(struct bench *b, const struct ref_type *t, const uint8_
 {
     uint64_t seed = 6;
     uint8_t *scores = make_rows(type_of("F32"), BLOCKS_RANDOM, &seed, EXPERTS, DIM);
-    b->mixture = (struct mixture){.router = matrix(b, type_of("F32"), scores, EXPERTS, DIM), .gate = stack(b, t, codes, EXPERTS * EXPERT, DIM),
-                                  .up = stack(b, t, codes, EXPERTS * EXPERT, DIM), .down = stack(b, t, codes, EXPERTS * DIM, EXPERT)};
+    b->mixture = (struct mixture){.router = matrix(b, type_of("F32"), scores, EXPERTS, DIM),
+                                  .gate = stack(b, t, codes, EXPERTS * EXPERT, DIM),
+                                  .up = stack(b, t, codes, EXPERTS * EXPERT, DIM),
+                                  .down = stack(b, t, codes, EXPERTS * DIM, EXPERT)};
     free(scores);
 }
 
@@ -371,8 +404,12 @@ static void make_weights(struct bench *b, const struct series *s)
     uint8_t *codes = make_rows(t, BLOCKS_RANDOM, &seed, FFN, DIM); /* as many as the widest matrix has */
     int copies = s->weights == PLAIN ? min_int((int)(MATRIX_BYTES / (FFN * ref_row_bytes(t, DIM))) + 1, COPIES_MAX) : 0;
     for (int l = 0; (s->weights == LAYER || s->weights == BOTH) && l < LAYERS; l++)
-        b->layers[l] = (struct layer){.q = matrix(b, t, codes, Q_DIM, DIM), .k = matrix(b, t, codes, KV_DIM, DIM), .v = matrix(b, t, codes, KV_DIM, DIM),
-                                      .o = matrix(b, t, codes, DIM, Q_DIM), .gate = matrix(b, t, codes, FFN, DIM), .up = matrix(b, t, codes, FFN, DIM),
+        b->layers[l] = (struct layer){.q = matrix(b, t, codes, Q_DIM, DIM),
+                                      .k = matrix(b, t, codes, KV_DIM, DIM),
+                                      .v = matrix(b, t, codes, KV_DIM, DIM),
+                                      .o = matrix(b, t, codes, DIM, Q_DIM),
+                                      .gate = matrix(b, t, codes, FFN, DIM),
+                                      .up = matrix(b, t, codes, FFN, DIM),
                                       .down = matrix(b, t, codes, DIM, FFN)};
     if (s->weights == MIXTURE || s->weights == BOTH) make_mixture(b, t, codes);
     while (b->n_matrices < copies) b->matrices[b->n_matrices++] = matrix(b, t, codes, FFN, DIM);
@@ -381,7 +418,7 @@ static void make_weights(struct bench *b, const struct series *s)
     b->there = s->weights;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------------------------ */
 
 static float *floats(struct bench *b, int width, float scale)
 {
@@ -409,22 +446,30 @@ static void make_inputs(struct bench *b)
     b->q = filled(b, Q_DIM), b->k = filled(b, KV_DIM), b->v = filled(b, KV_DIM), b->o = filled(b, Q_DIM);
     b->cosine = floats(b, HEAD / 2, 0), b->sine = floats(b, HEAD / 2, 0), b->norm = floats(b, 1, 1);
     b->scores = room(b, BATCH_MAX * EXPERTS), b->places = room(b, BATCH_MAX * USED * DIM);
-    b->route = (struct route){EXPERTS, USED, room(b, EXPERTS + 1), room(b, BATCH_MAX * USED), room(b, BATCH_MAX * USED)};
+    b->route =
+        (struct route){EXPERTS, USED, room(b, EXPERTS + 1), room(b, BATCH_MAX * USED), room(b, BATCH_MAX * USED)};
     for (int i = 0; i < LENGTH_MAX * HEAD / 2; i++) b->cosine[i] = 0.8f, b->sine[i] = 0.6f; /* a turn: nothing grows */
-    for (int i = 0; i < LENGTH_MAX * FFN; i++) { /* a stable fixed point of gate = silu(gate) * up, which is done over and over */
+    /* a stable fixed point of gate = silu(gate) * up, which is done over and over */
+    for (int i = 0; i < LENGTH_MAX * FFN; i++) {
         gate[i] = -1 - 0.8f * gate[i];
         up[i] = 1 + expf(-gate[i]);
     }
     for (int i = 0; i < LENGTH_MAX / KV_PAGE; i++) b->pages[i] = i;
     for (int i = 0; i < LENGTH_MAX; i++) b->rows[i] = (struct kv_row){b->pages, i};
-    for (int i = 0; i < BATCH_MAX; i++) b->batch[i] = (struct kv_row){b->pages + i * (BATCH_PAST / KV_PAGE), BATCH_PAST - 1};
+    for (int i = 0; i < BATCH_MAX; i++)
+        b->batch[i] = (struct kv_row){b->pages + i * (BATCH_PAST / KV_PAGE), BATCH_PAST - 1};
 }
 
 /* NULL when memory is short. */
 EXPORT struct bench *ops_open(int threads)
 {
-    const struct reserve r = {.kv = {.n_layers = LAYERS, .n_heads = HEADS, .n_kv_heads = KV_HEADS, .head_dim = HEAD, .n_pages = LENGTH_MAX / KV_PAGE},
-                              .max_rows = LENGTH_MAX, .max_cols = FFN};
+    const struct reserve r = {.kv = {.n_layers = LAYERS,
+                                     .n_heads = HEADS,
+                                     .n_kv_heads = KV_HEADS,
+                                     .head_dim = HEAD,
+                                     .n_pages = LENGTH_MAX / KV_PAGE},
+                              .max_rows = LENGTH_MAX,
+                              .max_cols = FFN};
     struct bench *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     b->pool = pool_new(&b->mem, threads);
@@ -442,7 +487,7 @@ EXPORT int ops_threads(struct bench *b) { return pool_threads(b->pool); }
 EXPORT const char *ops_series(int i) { return i < SERIES ? all_series[i].name : NULL; }
 EXPORT int ops_most(int i) { return all_series[i].most; }
 
-/* --- one cell ------------------------------------------------------------------------------------------------------- */
+/* --- one cell -------------------------------------------------------------------------------------------------- */
 
 /* Milliseconds of one call, from `calls` in a row. */
 static double time_calls(struct bench *b, const struct series *s, int length, int calls)
@@ -458,9 +503,10 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Measures for about budget_ms and sorts the samples: how many. A sample is at least a millisecond of calls. A call longer than the
- * budget is made twice, and both count: shorter lengths have warmed it up. */
-static int take_samples(struct bench *b, const struct series *s, int length, double budget_ms, double samples[SAMPLES_MAX])
+/* Measures for about budget_ms and sorts the samples: how many. A sample is at least a millisecond of calls. A call
+ * longer than the budget is made twice, and both count: shorter lengths have warmed it up. */
+static int take_samples(struct bench *b, const struct series *s, int length, double budget_ms,
+                        double samples[SAMPLES_MAX])
 {
     double begin = now_ms(), warmed;
     int calls = 0;
@@ -487,8 +533,10 @@ EXPORT const char *ops_cell(struct bench *b, int series, int length, double budg
     int n = take_samples(b, s, length, budget_ms, samples);
     struct work w = s->work(b, length);
     double median = (samples[(n - 1) / 2] + samples[n / 2]) / 2;
-    snprintf(b->line, sizeof b->line, "{\"series\":\"%s\",\"length\":%d,\"rows\":%d,\"min\":%.6g,\"median\":%.6g,\"samples\":%d,\"macs\":%.0f,\"bytes\":%.0f}", s->name, length,
-             s->rows(length), samples[0], median, n, w.macs, w.bytes);
+    snprintf(
+        b->line, sizeof b->line,
+        "{\"series\":\"%s\",\"length\":%d,\"rows\":%d,\"min\":%.6g,\"median\":%.6g,\"samples\":%d,\"macs\":%.0f,\"bytes\":%.0f}",
+        s->name, length, s->rows(length), samples[0], median, n, w.macs, w.bytes);
     return b->line;
 }
 

@@ -60,7 +60,8 @@ int main(int argc, char **argv) {
     double times[PASSES];
     for (int i = 0; i < PASSES; i++) times[i] = pass(parts, n_threads);
     qsort(times, PASSES, sizeof *times, compare);
-    printf("%.3f %d\n", 1e-9 * (double)(each * sizeof(uint64_t)) * n_threads / times[PASSES / 2], (int)(parts[0].sum & 1));
+    printf("%.3f %d\n", 1e-9 * (double)(each * sizeof(uint64_t)) * n_threads / times[PASSES / 2],
+           (int)(parts[0].sum & 1));
     free(buffer);
     return 0;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schemas and texts on standard input, one to a line; an answer to each on a line of its own. tests/fixtures/schema-lines.mjs asks.
+ * Schemas and texts on standard input, one to a line; an answer to each on a line of its own.
+ * tests/fixtures/schema-lines.mjs asks.
  *
  *   S DRAFT FLAGS SCHEMA   "ok", or "refused RULE MESSAGE"; flag 1: flexible white space
  *   I TEXT                 "1": the last schema's grammar accepts it, else "0"
- *   W SEED                 a text that begins with any bytes that are allowed and then ends as soon as it can; "cut" where that is not soon
+ *   W SEED                 a text that begins with any bytes that are allowed and then ends as soon as it can; "cut"
+ * where that is not soon
  */
 #include "grammar/schema/schema.h"
 
@@ -28,7 +30,8 @@ static void compile(char *rest, size_t n)
     options.draft = (int)strtol(text, &text, 10);
     options.flexible = strtol(text, &text, 10) & 1;
     text++;
-    int status = schema_compile(grammar, &mem, (struct bytes){(uint8_t *)text, n - (size_t)(text - rest)}, &options, &start, &err);
+    int status = schema_compile(grammar, &mem, (struct bytes){(uint8_t *)text, n - (size_t)(text - rest)}, &options,
+                                &start, &err);
     if (!status) status = grammar_ready(grammar, start, &err);
     if (status) {
         grammar_free(grammar);
@@ -39,7 +42,8 @@ static void compile(char *rest, size_t n)
 
 static void accept(const char *text, size_t n)
 {
-    gr_state state = grammar ? grammar_step(grammar, grammar_start(grammar), (struct bytes){(const uint8_t *)text, n}) : GR_DEAD;
+    gr_state state =
+        grammar ? grammar_step(grammar, grammar_start(grammar), (struct bytes){(const uint8_t *)text, n}) : GR_DEAD;
     puts(state != GR_DEAD && grammar_accepts(grammar, state) ? "1" : "0");
 }
 
@@ -57,7 +61,9 @@ static int next_byte(gr_state state, uint64_t *random, size_t at)
     static const char ends[] = "\"}]";
     int allowed[256], n = 0;
     for (size_t i = 0; i < 3; i++)
-        if ((at > 400 || below(random, 4) == 0) && grammar_step(grammar, state, (struct bytes){(const uint8_t *)ends + i, 1}) != GR_DEAD) return ends[i];
+        if ((at > 400 || below(random, 4) == 0) &&
+            grammar_step(grammar, state, (struct bytes){(const uint8_t *)ends + i, 1}) != GR_DEAD)
+            return ends[i];
     for (int c = 0; c < 256; c++) {
         uint8_t byte = (uint8_t)c;
         if (grammar_step(grammar, state, (struct bytes){&byte, 1}) != GR_DEAD) allowed[n++] = c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times the encoder of images by operation: a projector's file, an image of noise, the time and the multiplications a second of each
- * operation over some looks, the best of each. Natively it reads the file itself; as wasm (Node) it is fed by vision.mjs.
+ * Times the encoder of images by operation: a projector's file, an image of noise, the time and the multiplications a
+ * second of each operation over some looks, the best of each. Natively it reads the file itself; as wasm (Node) it is
+ * fed by vision.mjs.
  *
  *   build/release/bench/vision PROJECTOR [PIXELS-A-SIDE] [THREADS] [LOOKS] [scalar]
  */
@@ -78,7 +79,9 @@ EXPORT int vision_bench_feed(const uint8_t *bytes, size_t n)
 EXPORT int vision_bench_reserve(int pixels)
 {
     int side = bench.patches = pixels / vision_config(bench.v)->patch;
-    const struct reserve r = {.kv = {1, 1, 1, 32, 1, KV_F32}, .max_rows = vision_max_rows(bench.v), .max_cols = vision_max_cols(bench.v),
+    const struct reserve r = {.kv = {1, 1, 1, 32, 1, KV_F32},
+                              .max_rows = vision_max_rows(bench.v),
+                              .max_cols = vision_max_cols(bench.v),
                               .values = vision_values(bench.v, side * side)};
     size_t bytes = (size_t)pixels * (size_t)pixels * 3;
     uint32_t state = 1;
@@ -120,10 +123,12 @@ EXPORT void vision_bench_report(void)
         struct profile_cost c = profile_cost(bench.profile, PROFILE_PREFILL, i, PROFILE_ALL);
         macs += c.macs;
         sum += bench.best[i];
-        printf("%-34s %9.1f ms %8.1f GMAC/s\n", profile_operation(bench.profile, i), bench.best[i], c.macs / bench.best[i] / 1e6);
+        printf("%-34s %9.1f ms %8.1f GMAC/s\n", profile_operation(bench.profile, i), bench.best[i],
+               c.macs / bench.best[i] / 1e6);
     }
-    printf("%-34s %9.1f ms %8.1f GMAC/s (the best look; the operations' best %.1f ms), %.0f GMAC, %s, %d threads\n", "all", bench.whole,
-           macs / bench.whole / 1e6, sum, macs / 1e9, bench.be->ops->name(bench.be), pool_threads(bench.pool));
+    printf("%-34s %9.1f ms %8.1f GMAC/s (the best look; the operations' best %.1f ms), %.0f GMAC, %s, %d threads\n",
+           "all", bench.whole, macs / bench.whole / 1e6, sum, macs / 1e9, bench.be->ops->name(bench.be),
+           pool_threads(bench.pool));
 }
 
 #ifndef __EMSCRIPTEN__

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A second reading of GGUF's weight blocks, column by column from the published description, and makers of hostile ones.
- * It shares no code with src/: what it says and what the engine says must be the same numbers.
+ * A second reading of GGUF's weight blocks, column by column from the published description, and makers of hostile
+ * ones. It shares no code with src/: what it says and what the engine says must be the same numbers.
  */
 #ifndef QUERN_BLOCKS_H
 #define QUERN_BLOCKS_H
@@ -10,7 +10,8 @@
 
 #include <math.h>
 
-/* value of column c = d * scale[c / 16] * code[c] - dmin * min[c / 16], or + where the type adds; `code` has its offset taken off already. */
+/* value of column c = d * scale[c / 16] * code[c] - dmin * min[c / 16], or + where the type adds; `code` has its offset
+ * taken off already. */
 struct ref_block {
     double d, dmin;
     int code[256], scale[16], min[16];
@@ -21,7 +22,8 @@ struct ref_type {
     uint32_t gguf_id;
     int columns, bytes;                                          /* of a block */
     void (*read)(const uint8_t *bytes, struct ref_block *out); /* NULL: plain floats */
-    uint8_t halves[2];                                           /* places of the f16 scales in a block; the same twice when there is one */
+    /* places of the f16 scales in a block; the same twice when there is one */
+    uint8_t halves[2];
     bool adds;                                                   /* its min */
 };
 
@@ -159,7 +161,8 @@ static inline void ref_iq4_xs(const uint8_t *bytes, struct ref_block *b)
 {
     ref_plain(b, ref_half(bytes, 5));
     for (int i = 0; i < 16; i++) {
-        int byte = bytes[4 + i / 4], low = i / 2 % 2 ? byte / 16 : byte % 16, high = ref_bit(bytes + 2, i / 2 * 2) + 2 * ref_bit(bytes + 2, i / 2 * 2 + 1);
+        int byte = bytes[4 + i / 4], low = i / 2 % 2 ? byte / 16 : byte % 16,
+            high = ref_bit(bytes + 2, i / 2 * 2) + 2 * ref_bit(bytes + 2, i / 2 * 2 + 1);
         b->scale[i] = low + 16 * high - 32;
     }
     for (int c = 0; c < 256; c++) b->code[c] = ref_iq4(ref_nibble(bytes + 8 + c / 32 * 16, c % 32));
@@ -245,7 +248,8 @@ static inline void put_half(uint8_t *at, int bits) { at[0] = (uint8_t)bits, at[1
 
 static inline int hostile_half(uint64_t *seed)
 {
-    static const int odd[] = {0, 0x8000, 1, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0xFD01, 0x3C00};
+    static const int odd[] = {0,      0x8000, 1,      0x8001, 0x03FF, 0x0400, 0x7BFF,
+                              0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0xFD01, 0x3C00};
     return odd[random_below(seed, sizeof odd / sizeof *odd)];
 }
 
@@ -258,7 +262,8 @@ static inline void make_float_weight(const struct ref_type *t, enum hostility ho
 {
     float v = random_unit(seed);
     if (t->bytes == 4 && !hostile(how)) memcpy(out, &v, sizeof v);
-    if (t->bytes == 2) put_half(out, hostile(how) && random_below(seed, 2) ? hostile_half(seed) : tame_half(seed) + 0x2000);
+    if (t->bytes == 2)
+        put_half(out, hostile(how) && random_below(seed, 2) ? hostile_half(seed) : tame_half(seed) + 0x2000);
 }
 
 /* The scales of a block. MXFP4 has a byte that is a power of 2. */
@@ -269,7 +274,9 @@ static inline void make_scales(const struct ref_type *t, enum hostility how, uin
         return;
     }
     for (int i = 0; i < 2; i++)
-        put_half(out + t->halves[i], how == BLOCKS_RANDOM ? tame_half(seed) : hostile(how) ? hostile_half(seed) : 0x3C00);
+        put_half(out + t->halves[i], how == BLOCKS_RANDOM ? tame_half(seed)
+                                     : hostile(how)       ? hostile_half(seed)
+                                                          : 0x3C00);
 }
 
 static inline void make_block(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
@@ -295,6 +302,9 @@ static inline uint8_t *make_rows(const struct ref_type *t, enum hostility how, u
     return out;
 }
 
-static inline size_t ref_row_bytes(const struct ref_type *t, int cols) { return (size_t)(cols / t->columns * t->bytes); }
+static inline size_t ref_row_bytes(const struct ref_type *t, int cols)
+{
+    return (size_t)(cols / t->columns * t->bytes);
+}
 
 #endif

@@ -97,7 +97,8 @@ static void played_check(const struct played *p, struct handle h, uint64_t n)
     PLAYED_CHECK(h.at % sizeof(float) == 0 && h.at <= p->values && n * sizeof(float) <= p->values - h.at);
 }
 
-static void played_check_operand(const struct played *p, struct backend *b, const struct op *op, struct handle h, unsigned operand)
+static void played_check_operand(const struct played *p, struct backend *b, const struct op *op, struct handle h,
+                                 unsigned operand)
 {
     uint64_t rows = (uint64_t)op->n * (uint64_t)op->dim;
     if (operand == OP_NONE) PLAYED_CHECK(h.at == 0);
@@ -122,7 +123,8 @@ static void played_check_op(const struct played *p, struct backend *b, const str
         played_check(p, one->y, (uint64_t)op->n * (uint64_t)(facts.rows / experts));
     }
     if (!op->route) return;
-    uint64_t places = (uint64_t)(op->kind == OP_EXPERTS ? op->n / op->route->n_used : op->n) * (uint64_t)op->route->n_used;
+    uint64_t places =
+        (uint64_t)(op->kind == OP_EXPERTS ? op->n / op->route->n_used : op->n) * (uint64_t)op->route->n_used;
     played_check(p, op->route->first, (uint64_t)op->route->n_experts + 1);
     played_check(p, op->route->place, places);
     played_check(p, op->route->share, places);
@@ -135,7 +137,7 @@ static void played_forget_results(struct played *p)
     p->n_answers = p->n_asked = 0;
 }
 
-/* --- the backend --------------------------------------------------------------------------------------------------- */
+/* --- the backend ----------------------------------------------------------------------------------------------- */
 
 static void played_run(struct backend *b, const struct op *ops, int n)
 {
@@ -275,7 +277,7 @@ static void install(struct backend *b)
     b->late = true;
 }
 
-/* --- the device ------------------------------------------------------------------------------------------------------ */
+/* --- the device ------------------------------------------------------------------------------------------------ */
 
 static void played_compute(struct backend *b, const struct played_call *c)
 {
@@ -317,7 +319,7 @@ void played_deliver(struct backend *b)
     p->submitted = false;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------------ */
+/* --- the table ------------------------------------------------------------------------------------------------- */
 
 static struct backend *open_played(struct mem *m, struct pool *pool, bool scalar)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A device, played: a backend that only keeps what it is asked for, and computes it when it is told that the device has done so.
+ * A device, played: a backend that only keeps what it is asked for, and computes it when it is told that the device has
+ * done so.
  *
- * It is the CPU's backend with other ways of running and answering. Every operand is checked against the table of operations and the size of the
- * scratch, whose values are NaN at first. What a model hands over is copied, since it may be anything else by the time that the device computes.
+ * It is the CPU's backend with other ways of running and answering. Every operand is checked against the table of
+ * operations and the size of the scratch, whose values are NaN at first. What a model hands over is copied, since it
+ * may be anything else by the time that the device computes.
  */
 #ifndef QUERN_PLAYED_H
 #define QUERN_PLAYED_H

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = 4000, ROWS_MOST = 4096 }; /* of a layer's state: a slot does not end with a record of a kept conversation */
+/* of a layer's state: a slot does not end with a record of a kept conversation */
+enum { WORDS = 4000, ROWS_MOST = 4096 };
 
 bool played_states;
 
@@ -82,15 +83,16 @@ static struct outputs played_end(const struct model *m)
     size_t vocab = (size_t)m->config.vocab_size;
     for (int i = 0; batch && i < batch->n_logits; i++) {
         uint64_t hash = hashes[batch->out[i]];
-        for (int k = 0; k < 4; k++, hash = mix(hash + 1)) logits[(size_t)i * vocab + hash % vocab] += (float)(hash >> 40 & 0xFFFF) / 8192;
+        for (int k = 0; k < 4; k++, hash = mix(hash + 1))
+            logits[(size_t)i * vocab + hash % vocab] += (float)(hash >> 40 & 0xFFFF) / 8192;
     }
     return made;
 }
 
 static struct model_ops played;
 
-static int played_open(const struct architecture *a, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
-                       struct model **out, struct error *err)
+static int played_open(const struct architecture *a, struct mem *mem, struct backend *be, const struct checkpoint *ck,
+                       const char *prefix, struct model **out, struct error *err)
 {
     int status = model_qwen3.open(a, mem, be, ck, prefix, out, err);
     if (status || !played_states) return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests of the encoder share: opening a projector's file or a folder, down to the last byte of its weights, and encoding an image.
+ * What tests of the encoder share: opening a projector's file or a folder, down to the last byte of its weights, and
+ * encoding an image.
  */
 #ifndef QUERN_PROJECTOR_H
 #define QUERN_PROJECTOR_H
@@ -41,7 +42,8 @@ static inline int projector_folder(const char *folder, struct file files[EYES_FI
     if (!d) printf("# %s is missing\n", folder);
     CHECK(d != NULL);
     while ((entry = readdir(d)) && n < EYES_FILES)
-        if (strstr(entry->d_name, ".json") || strstr(entry->d_name, ".safetensors")) snprintf(names[n++], sizeof names[0], "%.79s", entry->d_name);
+        if (strstr(entry->d_name, ".json") || strstr(entry->d_name, ".safetensors"))
+            snprintf(names[n++], sizeof names[0], "%.79s", entry->d_name);
     closedir(d);
     for (int json = 1; json >= 0; json--)
         for (int i = 0; i < n; i++)
@@ -50,7 +52,8 @@ static inline int projector_folder(const char *folder, struct file files[EYES_FI
 }
 
 /* One file with weights: its header, then all it has. */
-static inline int projector_weights(struct projector *e, const struct file *f, size_t used, const struct projector_options *o)
+static inline int projector_weights(struct projector *e, const struct file *f, size_t used,
+                                    const struct projector_options *o)
 {
     struct checkpoint *ck = e->in.file;
     int status = e->v ? OK : vision_open(&e->mem, e->be, &e->in.ck, &e->v, &e->err);
@@ -73,12 +76,16 @@ static inline int projector_take(struct projector *e, const struct file *f, cons
 /* What an encoder needs of a backend for images of so many patches. */
 static inline struct reserve projector_needs(const struct vision *v, int patches)
 {
-    return (struct reserve){.kv = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32},
-                            .max_rows = vision_max_rows(v), .max_cols = vision_max_cols(v), .values = vision_values(v, patches)};
+    return (struct reserve){
+        .kv = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32},
+        .max_rows = vision_max_rows(v),
+        .max_cols = vision_max_cols(v),
+        .values = vision_values(v, patches)};
 }
 
 /* Opens an encoder from the files of a model; projector_close() follows, whatever comes of it. */
-static inline int projector_open(struct projector *e, const struct file *files, int n, const struct projector_options *o)
+static inline int projector_open(struct projector *e, const struct file *files, int n,
+                                 const struct projector_options *o)
 {
     int patches = o->max_patches ? o->max_patches : 1024;
     *e = (struct projector){.mem = {.limit = o->limit, .fail_at = o->fail_at}};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3's tokens as grammars want them, from the published rank file: base64, a scope, a number, a line each; then 26 special ones.
+ * Qwen3's tokens as grammars want them, from the published rank file: base64, a scope, a number, a line each; then 26
+ * special ones.
  */
 #ifndef QUERN_QWEN_TOKENS_H
 #define QUERN_QWEN_TOKENS_H
@@ -15,7 +16,12 @@ enum { QWEN_TOKENS = 151643, QWEN_SPECIAL = 26, QWEN_END = 151645 };
 
 static inline int base64_digit(char c)
 {
-    return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
 }
 
 static inline size_t base64_decode(const char *text, uint8_t *out)

@@ -7,7 +7,11 @@
 
 #include "base/base.h"
 
-enum { REFUSAL_MB = 16, REFUSAL_MS = 100 /* under sanitizers, which take twice the time and more */, REFUSAL_TRIES = 5 };
+enum {
+    REFUSAL_MB = 16,
+    REFUSAL_MS = 100 /* under sanitizers, which take twice the time and more */,
+    REFUSAL_TRIES = 5
+};
 
 struct verdict {
     int status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests over running models share: the golden files, logits of many tokens, and the equality that the engine promises.
+ * What tests over running models share: the golden files, logits of many tokens, and the equality that the engine
+ * promises.
  */
 #ifndef QUERN_SESSION_H
 #define QUERN_SESSION_H
@@ -12,14 +13,15 @@
 enum { GOLDEN_ROWS = 192, GOLDEN_VOCAB = 320 };
 
 static const char *const golden_names[] = {
-    "nano.F32", "nano.F16", "nano.BF16", "nano.Q8_0", "nano.Q4_0", "nano.Q4_1", "nano.Q5_0", "nano.Q5_1", "nano.Q2_K", "nano.Q3_K_M", "nano.Q4_K_M",
-    "nano.Q5_K_M", "nano.Q6_K", "nano.IQ4_NL", "nano.IQ4_XS", "duo.F32",
-    "moe-nano.F32", "moe-nano.Q8_0", "moe-nano.Q4_K_M",
+    "nano.F32",    "nano.F16",  "nano.BF16",    "nano.Q8_0",     "nano.Q4_0",       "nano.Q4_1", "nano.Q5_0",
+    "nano.Q5_1",   "nano.Q2_K", "nano.Q3_K_M",  "nano.Q4_K_M",   "nano.Q5_K_M",     "nano.Q6_K", "nano.IQ4_NL",
+    "nano.IQ4_XS", "duo.F32",   "moe-nano.F32", "moe-nano.Q8_0", "moe-nano.Q4_K_M",
 };
 enum { GOLDEN_FILES = sizeof golden_names / sizeof *golden_names };
 
 /* One of each sort: rare types differ from these in their kernels, not in what is done with them. */
-static const char *const golden_few[] = {"nano.F32", "nano.F16", "nano.Q8_0", "nano.Q4_0", "nano.Q4_K_M", "nano.Q6_K", "duo.F32", "moe-nano.Q4_K_M"};
+static const char *const golden_few[] = {"nano.F32",    "nano.F16",  "nano.Q8_0", "nano.Q4_0",
+                                         "nano.Q4_K_M", "nano.Q6_K", "duo.F32",   "moe-nano.Q4_K_M"};
 enum { GOLDEN_FEW = sizeof golden_few / sizeof *golden_few };
 
 static inline struct file golden_file(const char *name, const char *ending)
@@ -125,9 +127,15 @@ static inline void reference_free(struct reference *r)
 }
 
 /* Row `at` of the reference: the logits after ids[0 .. at]. */
-static inline const float *reference_row(const struct reference *r, int at) { return r->logits + (size_t)at * GOLDEN_VOCAB; }
+static inline const float *reference_row(const struct reference *r, int at)
+{
+    return r->logits + (size_t)at * GOLDEN_VOCAB;
+}
 
-static inline void check_row(const struct reference *r, int at, const float *logits) { CHECK(same_bits(reference_row(r, at), logits, GOLDEN_VOCAB)); }
+static inline void check_row(const struct reference *r, int at, const float *logits)
+{
+    CHECK(same_bits(reference_row(r, at), logits, GOLDEN_VOCAB));
+}
 
 /* --- what tests do to pages between steps ----------------------------------------------------------------- */
 

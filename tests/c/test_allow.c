@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a reply may say, changed between two steps: alone, in company, after its pages were taken; penalties that are off; the end by a full
- * context.
+ * What a reply may say, changed between two steps: alone, in company, after its pages were taken; penalties that are
+ * off; the end by a full context.
  */
 #include "session.h"
 
@@ -27,7 +27,10 @@ static struct quern_engine *open_nano(struct quern_options options)
 }
 
 /* Every third id, another third after each token; never one that ends the reply. */
-static bool may_follow(const struct quern_engine *e, int who, int n, int id) { return (id + who + n) % 3 == 0 && !quern_is_end(e, id); }
+static bool may_follow(const struct quern_engine *e, int who, int n, int id)
+{
+    return (id + who + n) % 3 == 0 && !quern_is_end(e, id);
+}
 
 static void limit(struct quern_engine *e, struct writer *w, int who)
 {
@@ -95,11 +98,14 @@ static void write_all(struct quern_engine *e, struct writer *writers, int first,
 static struct quern_reply reply_of(int who)
 {
     static const struct sampler_params ways[] = {
-        {.temperature = 0}, {.temperature = 1, .seed = 1, .top_k = 30}, {.temperature = 1.5f, .seed = 2, .repeat_penalty = 1.4f, .presence_penalty = 0.5f}};
+        {.temperature = 0},
+        {.temperature = 1, .seed = 1, .top_k = 30},
+        {.temperature = 1.5f, .seed = 2, .repeat_penalty = 1.4f, .presence_penalty = 0.5f}};
     return (struct quern_reply){.sampling = ways[who % 3], .max_tokens = MOST - 10 * who};
 }
 
-/* The same alone and beside others, some of which are let go and read once more; also where what may follow is known later, from the prompt on. */
+/* The same alone and beside others, some of which are let go and read once more; also where what may follow is known
+ * later, from the prompt on. */
 static void in_company(void)
 {
     static struct writer alone[WRITERS], together[WRITERS];
@@ -114,13 +120,15 @@ static void in_company(void)
     }
     for (enum how how = LIMITED; how <= LATE; how++) {
         int let_go = 0;
-        struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .parallel = WRITERS, .kv_positions = 256, .threads = 2});
+        struct quern_engine *e = open_nano(
+            (struct quern_options){.context_size = 256, .parallel = WRITERS, .kv_positions = 256, .threads = 2});
         for (int who = 0; who < WRITERS; who++) {
             struct quern_reply reply = reply_of(who);
             begin(e, &together[who], who, &reply);
             if (how == LATE) limit_later(&together[who], who);
             else limit(e, &together[who], who);
-            for (int i = 0; who == 2 && i < 20; i++) step(e, together, 0, 3, how); /* those in the background; then come the others */
+            /* those in the background; then come the others */
+            for (int i = 0; who == 2 && i < 20; i++) step(e, together, 0, 3, how);
         }
         write_all(e, together, 0, WRITERS, how);
         for (int who = 0; who < WRITERS; who++) {
@@ -133,7 +141,8 @@ static void in_company(void)
     }
 }
 
-/* Who waits has its prompt read but for the last row, and nothing more happens to it, nor to anybody where nobody else is there; it may end so. */
+/* Who waits has its prompt read but for the last row, and nothing more happens to it, nor to anybody where nobody else
+ * is there; it may end so. */
 static void waiting(void)
 {
     static struct writer w[2];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over pages, through the backend's operations: against one softmax in double, over pages in any order, for rows of several
- * sequences in one call, on contexts of several spans, with NaN in every position that a row may not see. Sequences that have pages in common, as a
- * tree of prefixes makes them or in any other way, get what each of their rows gets alone.
+ * Attention over pages, through the backend's operations: against one softmax in double, over pages in any order, for
+ * rows of several sequences in one call, on contexts of several spans, with NaN in every position that a row may not
+ * see. Sequences that have pages in common, as a tree of prefixes makes them or in any other way, get what each of
+ * their rows gets alone.
  */
 #include "model_file.h"
 #include "ops.h"
@@ -57,7 +58,8 @@ static void world_open(struct world *w, struct kv_shape shape, int threads, bool
     w->v = malloc(2 * POSITIONS * kv_dim(w) * sizeof(float));
     CHECK(w->k && w->v);
     for (size_t i = 0; i < 2 * POSITIONS * kv_dim(w); i++) w->k[i] = coarse(&seed), w->v[i] = coarse(&seed);
-    if (shape.type == KV_Q8) coarsen_codes(w->k, 2 * POSITIONS * kv_dim(w)), coarsen_codes(w->v, 2 * POSITIONS * kv_dim(w));
+    if (shape.type == KV_Q8)
+        coarsen_codes(w->k, 2 * POSITIONS * kv_dim(w)), coarsen_codes(w->v, 2 * POSITIONS * kv_dim(w));
 }
 
 static void world_close(struct world *w)
@@ -74,13 +76,15 @@ static void append(struct world *w, int layer, int sequence, int from, int n)
     struct kv_row rows[64] = {0};
     size_t at = (size_t)(sequence * POSITIONS + from) * kv_dim(w);
     for (int i = 0; i < n; i++) rows[i] = (struct kv_row){pages_of(w, sequence), from + i};
-    RUN(w->be, OP_KV_APPEND, n, (int)kv_dim(w), .x = handle_of(w->be, w->k + at), .z = handle_of(w->be, w->v + at), .kv = rows, .layer = layer);
+    RUN(w->be, OP_KV_APPEND, n, (int)kv_dim(w), .x = handle_of(w->be, w->k + at), .z = handle_of(w->be, w->v + at),
+        .kv = rows, .layer = layer);
 }
 
 /* o = attention of n rows q */
 static void run_attention(const struct world *w, int layer, float *o, const float *q, const struct kv_row *rows, int n)
 {
-    RUN(w->be, OP_ATTENTION, n, (int)q_dim(w), .y = handle_of(w->be, o), .x = handle_of(w->be, q), .kv = rows, .layer = layer);
+    RUN(w->be, OP_ATTENTION, n, (int)q_dim(w), .y = handle_of(w->be, o), .x = handle_of(w->be, q), .kv = rows,
+        .layer = layer);
 }
 
 /* Head h of one row, by the definition. */
@@ -107,7 +111,8 @@ static void check_rows(const struct world *w, const float *o, const float *q, co
     for (int i = 0; i < n; i++)
         for (int h = 0; h < w->shape.n_heads; h++) {
             exact_head(w, q + (size_t)i * q_dim(w), rows[i].pages != w->pages, rows[i].index, h, exact);
-            for (int d = 0; d < dim; d++) CHECK(fabs((double)o[(size_t)i * q_dim(w) + (size_t)(h * dim + d)] - exact[d]) < 3e-6);
+            for (int d = 0; d < dim; d++)
+                CHECK(fabs((double)o[(size_t)i * q_dim(w) + (size_t)(h * dim + d)] - exact[d]) < 3e-6);
         }
 }
 
@@ -120,7 +125,8 @@ static void attend(struct world *w, int layer, int a_from, int a_n, int b_from, 
     float *q = malloc((size_t)n * q_dim(w) * sizeof *q);
     for (size_t i = 0; i < (size_t)n * q_dim(w); i++) q[i] = 2 * random_unit(&seed);
     if (w->shape.type == KV_Q8) coarsen_codes(q, (size_t)n * q_dim(w));
-    for (int i = 0; i < n; i++) rows[i] = i < a_n ? (struct kv_row){w->pages, a_from + i} : (struct kv_row){pages_of(w, 1), b_from + i - a_n};
+    for (int i = 0; i < n; i++)
+        rows[i] = i < a_n ? (struct kv_row){w->pages, a_from + i} : (struct kv_row){pages_of(w, 1), b_from + i - a_n};
     run_attention(w, layer, o, q, rows, n);
     check_rows(w, o, q, rows, n);
     free(q);
@@ -157,7 +163,8 @@ static void borders(void)
         }
 }
 
-/* Scalar or not, any number of threads, in one call (of more rows than the scratch takes at once) or row by row: the same bits. */
+/* Scalar or not, any number of threads, in one call (of more rows than the scratch takes at once) or row by row: the
+ * same bits. */
 static void same_bits(void)
 {
     enum { ROWS = 43, WAYS = 6 };
@@ -252,7 +259,8 @@ static void grow_talks(const struct world *w, int32_t talks[TALKS][TALK_PAGES], 
     static const int common[] = {0, 1, 3, 8, 12, 16, 20, 32, 33, TALK_PAGES};
     for (int t = 0; t < TALKS; t++) {
         int same = t ? common[random_below(seed, 10)] : 0, of = t ? random_below(seed, t) : 0;
-        for (int i = 0; i < TALK_PAGES; i++) talks[t][i] = i < same ? talks[of][i] : pages_of(w, random_below(seed, 2))[random_below(seed, TALK_PAGES)];
+        for (int i = 0; i < TALK_PAGES; i++)
+            talks[t][i] = i < same ? talks[of][i] : pages_of(w, random_below(seed, 2))[random_below(seed, TALK_PAGES)];
     }
 }
 
@@ -300,7 +308,8 @@ static void company(void)
 }
 
 static const struct check tests[] = {
-    {"borders", borders}, {"same_bits", same_bits}, {"company", company}, {"odd_numbers", odd_numbers}, {"pages_copied", pages_copied}, {"poison_shows", poison_shows},
+    {"borders", borders},         {"same_bits", same_bits},       {"company", company},
+    {"odd_numbers", odd_numbers}, {"pages_copied", pages_copied}, {"poison_shows", poison_shows},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

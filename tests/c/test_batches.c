@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies side by side: whoever else arrives, stops, ends or needs pages, at whatever layer, each says what it says alone, and its logits
- * are the same to the bit. What is told by events, and what ends a reply.
+ * Replies side by side: whoever else arrives, stops, ends or needs pages, at whatever layer, each says what it says
+ * alone, and its logits are the same to the bit. What is told by events, and what ends a reply.
  */
 #include "session.h"
 
@@ -49,7 +49,8 @@ static void begin_talk(struct quern_engine *e, struct talk *t, const struct scri
     CHECK_EQ(quern_reply_begin(t->s, &script->reply), OK);
 }
 
-/* An event tells the whole characters that its token completes, and an end what is left: as a stream makes them of the tokens. */
+/* An event tells the whole characters that its token completes, and an end what is left: as a stream makes them of the
+ * tokens. */
 static void check_text(struct quern_engine *e, struct talk *t, const struct quern_event *event)
 {
     static uint8_t text[1024];
@@ -138,18 +139,21 @@ static void check_said(const struct alone *said, const struct alone *alone)
     for (int i = 0; i < alone->n; i++) CHECK(same_bits(said->logits[i], alone->logits[i], GOLDEN_VOCAB));
 }
 
-/* --- scripts ------------------------------------------------------------------------------------------------------- */
+/* --- scripts --------------------------------------------------------------------------------------------------- */
 
-/* Prompts of which some begin alike, and every way to sample. Half of the replies are long: they take more pages than they were promised. Guests are in
- * the background: their places are taken too. */
+/* Prompts of which some begin alike, and every way to sample. Half of the replies are long: they take more pages than
+ * they were promised. Guests are in the background: their places are taken too. */
 static void write_scripts(const struct file *f, struct script *scripts)
 {
     static struct logit_bias never[8];
     static int32_t silent[QUERN_SILENT_MOST];
     int n_never = 0;
     static const struct sampler_params ways[] = {
-        {.temperature = 0}, {.temperature = 1, .seed = 1}, {.temperature = 0.7f, .top_k = 20, .top_p = 0.8f, .seed = 2},
-        {.temperature = 1, .repeat_penalty = 1.3f, .presence_penalty = 0.5f, .frequency_penalty = 0.2f, .seed = 3}, {.temperature = 2, .min_p = 0.01f, .seed = 4},
+        {.temperature = 0},
+        {.temperature = 1, .seed = 1},
+        {.temperature = 0.7f, .top_k = 20, .top_p = 0.8f, .seed = 2},
+        {.temperature = 1, .repeat_penalty = 1.3f, .presence_penalty = 0.5f, .frequency_penalty = 0.2f, .seed = 3},
+        {.temperature = 2, .min_p = 0.01f, .seed = 4},
     };
     int32_t ids[GOLDEN_ROWS];
     golden_tokens(ids);
@@ -161,7 +165,11 @@ static void write_scripts(const struct file *f, struct script *scripts)
     for (int i = 0; i < TALKS + GUESTS; i++) {
         struct script *s = &scripts[i];
         bool is_long = i % 3 == 0;
-        *s = (struct script){.n = 5 + 9 * (i % TALKS), .scope = i % 4 == 3, .priority = i >= TALKS, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
+        *s = (struct script){
+            .n = 5 + 9 * (i % TALKS),
+            .scope = i % 4 == 3,
+            .priority = i >= TALKS,
+            .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
         if (i % 2) s->reply.silent = silent, s->reply.n_silent = QUERN_SILENT_MOST;
         if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
         for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
@@ -182,7 +190,7 @@ static void write_alone(const struct file *f, enum quern_kv kv, const struct scr
     }
 }
 
-/* --- in company ---------------------------------------------------------------------------------------------------- */
+/* --- in company ------------------------------------------------------------------------------------------------ */
 
 /* One that comes, is stopped at some layer, and is set anew, freed, or ended. */
 static void disturb_talk(struct quern_engine *e, struct talk *t, const struct script *scripts, uint64_t *seed)
@@ -205,7 +213,8 @@ static void disturb_talk(struct quern_engine *e, struct talk *t, const struct sc
 }
 
 /* All replies, each beginning at some layer of others' steps, and guests beside them that come and go. */
-static struct sched_facts in_company(const struct file *f, struct quern_options options, const struct script *scripts, const struct alone *alone, uint64_t seed)
+static struct sched_facts in_company(const struct file *f, struct quern_options options, const struct script *scripts,
+                                     const struct alone *alone, uint64_t seed)
 {
     struct quern_engine *e = engine_load(f, options, SIZE_MAX);
     static struct talk talks[TALKS + GUESTS];
@@ -216,7 +225,8 @@ static struct sched_facts in_company(const struct file *f, struct quern_options 
     for (int calls = 0; left > 0; calls++) {
         CHECK(calls < 100000);
         if (begun < TALKS && random_below(&seed, 6) == 0) begin_talk(e, &talks[begun], &scripts[begun]), begun++;
-        if (left > 2 && random_below(&seed, 12) == 0) disturb_talk(e, &talks[TALKS + random_below(&seed, GUESTS)], scripts, &seed);
+        if (left > 2 && random_below(&seed, 12) == 0)
+            disturb_talk(e, &talks[TALKS + random_below(&seed, GUESTS)], scripts, &seed);
         quern_control(e)->attention = random_below(&seed, 2);
         uint64_t allocs = e->mem.n_allocs;
         step_talks(e, talks, TALKS + GUESTS);
@@ -255,12 +265,17 @@ static void as_alone(const char *name, enum quern_kv kv, int first, int rounds)
     write_alone(&f, kv, scripts, alone);
     CHECK(n_silenced > 0 && n_left > 0);
     for (int i = first; i < first + rounds; i++) {
-        struct quern_options options = {.context_size = CONTEXT, .kv = kv, .threads = 1 + (i + i / 3) % 3, .chunk = chunks[i % 3], .parallel = parallel[i % 4],
+        struct quern_options options = {.context_size = CONTEXT,
+                                        .kv = kv,
+                                        .threads = 1 + (i + i / 3) % 3,
+                                        .chunk = chunks[i % 3],
+                                        .parallel = parallel[i % 4],
                                         .kv_positions = caches[i / 2 % 4]};
         struct sched_facts facts = in_company(&f, options, scripts, alone, (uint64_t)i + 1);
         let_go += facts.let_go, followed += facts.followed;
     }
-    printf("# %s: let go %llu times, %llu positions followed\n", name, (unsigned long long)let_go, (unsigned long long)followed);
+    printf("# %s: let go %llu times, %llu positions followed\n", name, (unsigned long long)let_go,
+           (unsigned long long)followed);
     CHECK(let_go > 0);
     file_free(&f);
 }
@@ -271,7 +286,7 @@ static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 0, 3); }
 static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 2, 2); }
 static void by_threads(void) { as_alone("nano.Q4_0", QUERN_KV_F16, 0, 3); } /* for ThreadSanitizer */
 
-/* --- ends and events -------------------------------------------------------------------------------------------------- */
+/* --- ends and events ------------------------------------------------------------------------------------------- */
 
 static struct quern_engine *open_nano(struct quern_options options)
 {
@@ -346,7 +361,8 @@ static void bad_replies(void)
 {
     static const int32_t silent[QUERN_SILENT_MOST + 1] = {0};
     static const struct quern_reply plain = {.max_tokens = 5}, bad = {.sampling = {.temperature = NAN}};
-    static const struct quern_reply odd[] = {{.n_silent = 1}, {.silent = silent, .n_silent = -1}, {.silent = silent, .n_silent = QUERN_SILENT_MOST + 1}};
+    static const struct quern_reply odd[] = {
+        {.n_silent = 1}, {.silent = silent, .n_silent = -1}, {.silent = silent, .n_silent = QUERN_SILENT_MOST + 1}};
     struct quern_engine *e = open_nano((struct quern_options){.context_size = 64, .parallel = 1, .waiting = 2});
     struct quern_sequence *s[4], *full = sequence_new(e), *driven = sequence_new(e);
     int32_t ids[64];
@@ -385,7 +401,8 @@ static void bad_replies(void)
 static void any_may_wait(void)
 {
     struct quern_engine *e = open_nano((struct quern_options){.context_size = 64, .parallel = 1, .waiting = INT32_MAX});
-    for (int i = 0; i < 3; i++) CHECK_EQ(quern_sequence_set(sequence_new(e), (int32_t[]){20 + i, 21, 22}, 3, QUERN_LAST), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(quern_sequence_set(sequence_new(e), (int32_t[]){20 + i, 21, 22}, 3, QUERN_LAST), 0);
     quern_free(e);
 }
 
@@ -401,7 +418,9 @@ static void nonfinite_ends_one(void)
     for (int i = 0; i < 3; i++) {
         s[i] = sequence_new(e);
         CHECK_EQ(quern_sequence_set(s[i], (int32_t[]){100, i == 1 ? 65 : 101, 102 + i}, 3, QUERN_HELD), 0);
-        CHECK_EQ(quern_reply_begin(s[i], &(struct quern_reply){.sampling = {.bias = &never, .n_bias = 1}, .max_tokens = 10}), OK);
+        CHECK_EQ(
+            quern_reply_begin(s[i], &(struct quern_reply){.sampling = {.bias = &never, .n_bias = 1}, .max_tokens = 10}),
+            OK);
     }
     bool failed = false;
     for (int i = 0; i < 12; i++) {
@@ -451,16 +470,20 @@ static void background(void)
     quern_free(e);
 }
 
-/* Driven scores in the background: who comes later is read and answered before them, takes their place where there is only one, and they are made
- * all the same, also when somebody always writes. */
+/* Driven scores in the background: who comes later is read and answered before them, takes their place where there is
+ * only one, and they are made all the same, also when somebody always writes. */
 static void scores_behind(void)
 {
     enum { LONG = 190 };
-    static struct script normal = {.prompt = {5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, .n = 12, .reply = {.max_tokens = 3}};
+    static struct script normal = {
+        .prompt = {5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, .n = 12, .reply = {.max_tokens = 3}};
     struct reference r = reference_new("nano.Q8_0");
     float *all = logits_new(LONG, GOLDEN_VOCAB);
     for (int parallel = 1; parallel <= 4; parallel++) {
-        struct quern_engine *e = engine_load(&r.file, (struct quern_options){.context_size = 256, .parallel = parallel, .chunk = 16, .now = played_clock}, SIZE_MAX);
+        struct quern_engine *e = engine_load(
+            &r.file,
+            (struct quern_options){.context_size = 256, .parallel = parallel, .chunk = 16, .now = played_clock},
+            SIZE_MAX);
         struct quern_sequence *s = quern_sequence_new(e, 0, 1);
         struct talk t;
         int steps = 0;
@@ -506,7 +529,8 @@ static void scopes_apart(void)
             CHECK_EQ(quern_reply_begin(talks[i].s, &s.reply), OK);
             while (round == 0 && !talks[i].ended) CHECK_EQ(step_talks(e, talks, (int)i + 1), OK);
         }
-        while (!talks[0].ended || !talks[1].ended || !talks[2].ended || !talks[3].ended) CHECK_EQ(step_talks(e, talks, 4), OK);
+        while (!talks[0].ended || !talks[1].ended || !talks[2].ended || !talks[3].ended)
+            CHECK_EQ(step_talks(e, talks, 4), OK);
         for (int i = 0; i < 4; i++) {
             check_said(&talks[i].said, &talks[0].said);
             CHECK_EQ(talks[i].cached > 0, i >= 2);
@@ -520,7 +544,7 @@ static void scopes_apart(void)
     quern_free(e);
 }
 
-/* --- the output head ----------------------------------------------------------------------------------------------------- */
+/* --- the output head ------------------------------------------------------------------------------------------- */
 
 /* A reply to one of the scripts that never ends by itself. */
 static struct quern_sequence *hold(struct quern_engine *e, const struct script *script, int seed)
@@ -531,7 +555,10 @@ static struct quern_sequence *hold(struct quern_engine *e, const struct script *
         if (quern_is_end(e, id)) never[n++] = (struct logit_bias){id, -INFINITY};
     struct quern_sequence *s = sequence_new(e);
     CHECK(quern_sequence_set(s, script->prompt, script->n, QUERN_HELD) >= 0);
-    CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.sampling = {.temperature = 1, .seed = (uint64_t)seed, .bias = never, .n_bias = n}}), OK);
+    CHECK_EQ(quern_reply_begin(s,
+                               &(struct quern_reply){
+                                   .sampling = {.temperature = 1, .seed = (uint64_t)seed, .bias = never, .n_bias = n}}),
+             OK);
     return s;
 }
 
@@ -553,7 +580,8 @@ static void parts_of_the_head(void)
     int32_t ids[ROWS];
     for (int i = 0; i < ROWS; i++) ids[i] = 1000 * i + 7;
     for (int chunk = 1; chunk <= ROWS; chunk += ROWS - 1) {
-        struct quern_engine *e = engine_load(&f, (struct quern_options){.context_size = 64, .chunk = chunk, .parallel = ROWS, .threads = 2}, SIZE_MAX);
+        struct quern_engine *e = engine_load(
+            &f, (struct quern_options){.context_size = 64, .chunk = chunk, .parallel = ROWS, .threads = 2}, SIZE_MAX);
         struct quern_sequence *s = sequence_new(e);
         int calls = 0, rows = 0;
         CHECK_EQ(quern_sequence_set(s, ids, ROWS, QUERN_ALL), 0);
@@ -570,14 +598,17 @@ static void parts_of_the_head(void)
     file_free(&f);
 }
 
-/* At each layer and each part of the head somebody leaves the step in one way or another, or arrives: the others go on as if nobody had. */
+/* At each layer and each part of the head somebody leaves the step in one way or another, or arrives: the others go on
+ * as if nobody had. */
 static void leaving_anywhere(void)
 {
     enum { WRITERS = 7, PARTS = 8 + 3, STEPS = PARTS - 1, VOCAB = 151936 };
-    static struct script scripts[3] = {{.prompt = {100, 200, 300}, .n = 3}, {.prompt = {9000, 90, 9}, .n = 3}, {.prompt = {7, 77, 777, 7777}, .n = 4}};
+    static struct script scripts[3] = {
+        {.prompt = {100, 200, 300}, .n = 3}, {.prompt = {9000, 90, 9}, .n = 3}, {.prompt = {7, 77, 777, 7777}, .n = 4}};
     static uint8_t alone[2][STEPS][HASH_BYTES];
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    const struct quern_options options = {.context_size = 64, .kv_positions = 1024, .parallel = WRITERS + 2, .threads = 2};
+    const struct quern_options options = {
+        .context_size = 64, .kv_positions = 1024, .parallel = WRITERS + 2, .threads = 2};
     struct quern_engine *e = engine_load(&f, options, SIZE_MAX);
     struct quern_sequence *writers[WRITERS], *guest = NULL;
     for (int i = 0; i < 2; i++) {
@@ -613,7 +644,8 @@ static void leaving_anywhere(void)
     }
     for (int i = 0; i < WRITERS; i++) quern_sequence_free(writers[i]);
     quern_sequence_free(guest);
-    for (int part = 1, whole = 9; part <= whole; part++) { /* the only one leaves: the step is gone; in the end it stays and says what it says */
+    /* the only one leaves: the step is gone; in the end it stays and says what it says */
+    for (int part = 1, whole = 9; part <= whole; part++) {
         uint8_t hash[HASH_BYTES];
         struct quern_sequence *s = hold(e, &scripts[0], 0);
         quern_control(e)->attention = 1;
@@ -630,13 +662,14 @@ static void leaving_anywhere(void)
     file_free(&f);
 }
 
-/* --- what turns cost ------------------------------------------------------------------------------------------------------- */
+/* --- what turns cost ------------------------------------------------------------------------------------------- */
 
 /* Of 16 that write: a plan and its end, printed; the bound only catches what is wrong by design. */
 static void planning(void)
 {
     enum { MANY = 16, STEPS = 400 };
-    struct quern_engine *e = open_nano((struct quern_options){.parallel = MANY, .context_size = 512, .kv_positions = MANY * 512});
+    struct quern_engine *e =
+        open_nano((struct quern_options){.parallel = MANY, .context_size = 512, .kv_positions = MANY * 512});
     struct quern_sequence *s[MANY];
     for (int i = 0; i < MANY; i++) {
         s[i] = sequence_new(e);
@@ -658,10 +691,22 @@ static void planning(void)
 }
 
 static const struct check tests[] = {
-    {"as_alone_f16", as_alone_f16}, {"as_alone_q8", as_alone_q8}, {"as_alone_f32", as_alone_f32}, {"as_alone_experts", as_alone_experts},
-    {"by_threads", by_threads}, {"ends", ends}, {"known_positions", known_positions}, {"bad_replies", bad_replies}, {"any_may_wait", any_may_wait},
-    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"scores_behind", scores_behind}, {"scopes_apart", scopes_apart},
-    {"parts_of_the_head", parts_of_the_head}, {"leaving_anywhere", leaving_anywhere}, {"planning", planning},
+    {"as_alone_f16", as_alone_f16},
+    {"as_alone_q8", as_alone_q8},
+    {"as_alone_f32", as_alone_f32},
+    {"as_alone_experts", as_alone_experts},
+    {"by_threads", by_threads},
+    {"ends", ends},
+    {"known_positions", known_positions},
+    {"bad_replies", bad_replies},
+    {"any_may_wait", any_may_wait},
+    {"nonfinite_ends_one", nonfinite_ends_one},
+    {"background", background},
+    {"scores_behind", scores_behind},
+    {"scopes_apart", scopes_apart},
+    {"parts_of_the_head", parts_of_the_head},
+    {"leaving_anywhere", leaving_anywhere},
+    {"planning", planning},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

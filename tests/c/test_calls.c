@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of tools: each name with its own schema's arguments, spaced as templates space them or between tags, and nothing else; whose schema is refused.
+ * Calls of tools: each name with its own schema's arguments, spaced as templates space them or between tags, and
+ * nothing else; whose schema is refused.
  */
 #include "check.h"
 #include "grammar/calls.h"
@@ -16,7 +17,9 @@ static struct grammar *grammar_in(const char *parts, size_t size, enum calls_for
     gr_expr start = 0;
     err = (struct error){0};
     const struct schema_options how = {.closed = is_closed};
-    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, form, &how, &start, &err) == OK && grammar_ready(g, start, &err) == OK) return g;
+    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, form, &how, &start, &err) == OK &&
+        grammar_ready(g, start, &err) == OK)
+        return g;
     grammar_free(g);
     return NULL;
 }
@@ -28,7 +31,8 @@ static bool accepts(struct grammar *g, const char *text)
     return grammar_accepts(g, grammar_step(g, grammar_start(g), (struct bytes){(const uint8_t *)text, strlen(text)}));
 }
 
-#define TWO "f: \0{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"array\"}}}\0}\n\0g: \0{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"const\":{}}}}\0 end"
+#define TWO \
+    "f: \0{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"array\"}}}\0}\n\0g: \0{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"const\":{}}}}\0 end"
 
 static void each_with_its_own(void)
 {
@@ -36,7 +40,19 @@ static void each_with_its_own(void)
     CHECK(g);
     static const char *const good[] = {"f: {\"a\": 1, \"b\": [2, {}]}}\n", "f: {}}\n", "g: {} end"};
     static const char *const bad[] = {
-        "g: {\"a\": 1} end", "f: {\"a\":1}}\n", "f: {\"a\": 1,\"b\": []}}\n", "f: {\"a\": 1 }}\n", "f: { }}\n", "f: {\"a\": \"x\"}}\n", "f: {}}", "h: {}}\n", "", "f: ", "g: {}}\n", "f: {} end", "g: {}",
+        "g: {\"a\": 1} end",
+        "f: {\"a\":1}}\n",
+        "f: {\"a\": 1,\"b\": []}}\n",
+        "f: {\"a\": 1 }}\n",
+        "f: { }}\n",
+        "f: {\"a\": \"x\"}}\n",
+        "f: {}}",
+        "h: {}}\n",
+        "",
+        "f: ",
+        "g: {}}\n",
+        "f: {} end",
+        "g: {}",
     };
     for (size_t i = 0; g && i < sizeof good / sizeof *good; i++) CHECK(accepts(g, good[i]));
     for (size_t i = 0; g && i < sizeof bad / sizeof *bad; i++) CHECK(!accepts(g, bad[i]));
@@ -81,7 +97,8 @@ static bool takes(struct grammar *g, const char *text)
 }
 
 #define P(name, value) "<parameter=" name ">\n" value "\n</parameter>\n"
-#define TYPES "\"s\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\",\"maximum\":9},\"b\":{\"type\":\"boolean\"},\"o\":{\"type\":\"object\"},\"z\":{\"type\":\"null\"}"
+#define TYPES \
+    "\"s\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\",\"maximum\":9},\"b\":{\"type\":\"boolean\"},\"o\":{\"type\":\"object\"},\"z\":{\"type\":\"null\"}"
 #define PROPERTIES(more) "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" more "}}"
 
 struct tagged_case {
@@ -90,21 +107,40 @@ struct tagged_case {
 
 static const struct tagged_case cases[] = {
     {"{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" TYPES "},\"required\":[\"s\"]}",
-     {P("s", ""), P("s", "a"), P("s", "\"a\\n") P("n", "-7"), P("s", "a\n\n</param> <b> x</parameter>\n") P("b", "True") P("o", "{\"a\": [1, \"\xc3\xbc\"]}"),
+     {P("s", ""), P("s", "a"), P("s", "\"a\\n") P("n", "-7"),
+      P("s", "a\n\n</param> <b> x</parameter>\n") P("b", "True") P("o", "{\"a\": [1, \"\xc3\xbc\"]}"),
       P("s", "a") P("b", "false") P("z", "None"), P("s", "null"), P("s", "12") P("z", "null")},
-     {"", P("n", "3"), P("n", "3") P("s", "a"), P("s", "a") P("s", "b"), P("s", "a") P("n", "10"), P("s", "a") P("n", "1.5"), P("s", "a") P("b", "TRUE"), P("s", "a") P("o", "{\"a\":1}"),
-      P("s", "</parameter>"), P("s", "a") P("q", "1"), "<parameter=s>a</parameter>", P("s", "\x80")}},
-    {PROPERTIES("\"s\":{\"enum\":[\"a\\nb\",\"\\\"\",\"</parameter>\"]}"), {"", P("s", "a\nb"), P("s", "\"")}, {P("s", "a\\nb"), P("s", "</parameter>"), P("s", "a")}},
-    {PROPERTIES("\"s\":{\"type\":\"string\",\"pattern\":\"^a.b$\",\"maxLength\":3}"), {P("s", "a\"b"), P("s", "a\xc3\xbc" "b")}, {P("s", "a\\\"b"), P("s", "ab")}},
-    {PROPERTIES("\"s\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}],\"default\":null}"), {P("s", "null"), P("s", "None"), P("s", "5"), P("s", "{}"), P("s", "a"), P("s", "nul")}, {P("s", " null"), P("s", "None ")}},
-    {PROPERTIES("\"s\":{\"type\":[\"string\",\"integer\"],\"minimum\":5}"), {P("s", "7"), P("s", "7a"), P("s", "true"), P("s", "[1]")}, {P("s", "3"), P("s", "7.0"), P("s", " 3"), P("s", "3\n")}},
-    {PROPERTIES("\"s\":{}"), {P("s", "a"), P("s", "\"a\""), P("s", "1"), P("s", "[{}]"), P("s", "{a}b"), P("s", "{\"a\": null}")}, {P("s", "{a}"), P("s", "[1,2]"), P("s", "01e5") "x"}},
-    {PROPERTIES("\"s\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"), {P("s", "[]"), P("s", "[{\"s\": [{}]}]")}, {P("s", "[1]"), P("s", "[{\"q\": 1}]"), P("s", "")}},
+     {"", P("n", "3"), P("n", "3") P("s", "a"), P("s", "a") P("s", "b"), P("s", "a") P("n", "10"),
+      P("s", "a") P("n", "1.5"), P("s", "a") P("b", "TRUE"), P("s", "a") P("o", "{\"a\":1}"), P("s", "</parameter>"),
+      P("s", "a") P("q", "1"), "<parameter=s>a</parameter>", P("s", "\x80")}},
+    {PROPERTIES("\"s\":{\"enum\":[\"a\\nb\",\"\\\"\",\"</parameter>\"]}"),
+     {"", P("s", "a\nb"), P("s", "\"")},
+     {P("s", "a\\nb"), P("s", "</parameter>"), P("s", "a")}},
+    {PROPERTIES("\"s\":{\"type\":\"string\",\"pattern\":\"^a.b$\",\"maxLength\":3}"),
+     {P("s", "a\"b"), P("s", "a\xc3\xbc"
+                             "b")},
+     {P("s", "a\\\"b"), P("s", "ab")}},
+    {PROPERTIES("\"s\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}],\"default\":null}"),
+     {P("s", "null"), P("s", "None"), P("s", "5"), P("s", "{}"), P("s", "a"), P("s", "nul")},
+     {P("s", " null"), P("s", "None ")}},
+    {PROPERTIES("\"s\":{\"type\":[\"string\",\"integer\"],\"minimum\":5}"),
+     {P("s", "7"), P("s", "7a"), P("s", "true"), P("s", "[1]")},
+     {P("s", "3"), P("s", "7.0"), P("s", " 3"), P("s", "3\n")}},
+    {PROPERTIES("\"s\":{}"),
+     {P("s", "a"), P("s", "\"a\""), P("s", "1"), P("s", "[{}]"), P("s", "{a}b"), P("s", "{\"a\": null}")},
+     {P("s", "{a}"), P("s", "[1,2]"), P("s", "01e5") "x"}},
+    {PROPERTIES("\"s\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"),
+     {P("s", "[]"), P("s", "[{\"s\": [{}]}]")},
+     {P("s", "[1]"), P("s", "[{\"q\": 1}]"), P("s", "")}},
     {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},\"additionalProperties\":{\"type\":\"string\"}}",
-     {"", P("b", "x") P("c", "\""), P("a", "1") P("b", "2"), P("\xc3\xbc", "x")}, {P("b", "x") P("a", "1"), P("a>", "x"), P("a\nb", "x"), P("a\"", "x"), P("\\u0061", "x") P("a", "1")}},
+     {"", P("b", "x") P("c", "\""), P("a", "1") P("b", "2"), P("\xc3\xbc", "x")},
+     {P("b", "x") P("a", "1"), P("a>", "x"), P("a\nb", "x"), P("a\"", "x"), P("\\u0061", "x") P("a", "1")}},
     {"{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":2,\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"string\"},\"c\":{\"type\":\"string\"}},\"additionalProperties\":false}",
-     {P("a", "1"), P("a", "1") P("c", "1"), P("b", "")}, {"", P("a", "1") P("b", "1") P("c", "1")}},
-    {"{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"properties\":{\"a\":{\"$ref\":\"#/$defs/s\"}},\"required\":[\"a\"]},\"s\":{\"type\":\"string\",\"const\":\"\\t\"}}}", {P("a", "\t"), P("a", "\t") P("b", "1")}, {"", P("a", "\\t")}},
+     {P("a", "1"), P("a", "1") P("c", "1"), P("b", "")},
+     {"", P("a", "1") P("b", "1") P("c", "1")}},
+    {"{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"properties\":{\"a\":{\"$ref\":\"#/$defs/s\"}},\"required\":[\"a\"]},\"s\":{\"type\":\"string\",\"const\":\"\\t\"}}}",
+     {P("a", "\t"), P("a", "\t") P("b", "1")},
+     {"", P("a", "\\t")}},
     {"{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}", {""}, {" ", P("a", "1")}},
 };
 
@@ -145,7 +181,8 @@ static void closed(void)
 static void long_between_tags(void)
 {
     static char value[50000], call[60000];
-    struct grammar *g = tagged(PROPERTIES("\"s\":{\"type\":\"string\",\"maxLength\":60000},\"t\":{\"type\":\"string\",\"maxLength\":2000}"));
+    struct grammar *g = tagged(
+        PROPERTIES("\"s\":{\"type\":\"string\",\"maxLength\":60000},\"t\":{\"type\":\"string\",\"maxLength\":2000}"));
     CHECK(g);
     memset(value, 'a', sizeof value - 1);
     for (int n = 1999; g && n <= 2001; n++) {
@@ -169,6 +206,9 @@ static void refused_between_tags(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check tests[] = {{"each_with_its_own", each_with_its_own}, {"refused", refused}, {"between_tags", between_tags}, {"closed", closed}, {"long_between_tags", long_between_tags}, {"refused_between_tags", refused_between_tags}};
+    static const struct check tests[] = {
+        {"each_with_its_own", each_with_its_own}, {"refused", refused},
+        {"between_tags", between_tags},           {"closed", closed},
+        {"long_between_tags", long_between_tags}, {"refused_between_tags", refused_between_tags}};
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -30,8 +30,12 @@ static void kinds(void)
     } cases[] = {
         {GRAMMAR_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}", 0, "[1,-2]", "[1, 2]"},
         {GRAMMAR_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}", GRAMMAR_FLEXIBLE, "[1, 2]", "[1.5]"},
-        {GRAMMAR_REGEX, "a.c", 0, "abc", "xabc"}, {GRAMMAR_REGEX, "a.c", GRAMMAR_DOT_ALL, "a\nc", "ac"}, {GRAMMAR_REGEX, "a.c", 0, "a+c", "a\nc"},
-        {GRAMMAR_GBNF, "root ::= \"a\" root?", 0, "aaa", ""}, {GRAMMAR_CHOICES, "[\"a\",\"b\"]", 0, "b", "ab"}, {GRAMMAR_JSON, "", 0, "{\"a\":[1.5,null]}", "{a:1}"},
+        {GRAMMAR_REGEX, "a.c", 0, "abc", "xabc"},
+        {GRAMMAR_REGEX, "a.c", GRAMMAR_DOT_ALL, "a\nc", "ac"},
+        {GRAMMAR_REGEX, "a.c", 0, "a+c", "a\nc"},
+        {GRAMMAR_GBNF, "root ::= \"a\" root?", 0, "aaa", ""},
+        {GRAMMAR_CHOICES, "[\"a\",\"b\"]", 0, "b", "ab"},
+        {GRAMMAR_JSON, "", 0, "{\"a\":[1.5,null]}", "{a:1}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct grammar *g;
@@ -52,9 +56,14 @@ static void refused(void)
         int status;
         const char *rule;
     } cases[] = {
-        {-1, "", 0, ERR_PARAM, "kind"}, {GRAMMAR_KINDS, "", 0, ERR_PARAM, "kind"}, {GRAMMAR_REGEX, "\\p{Old}", GRAMMAR_IGNORE_CASE, ERR_SCHEMA, "property"},
-        {GRAMMAR_REGEX, "(", 0, ERR_SCHEMA, "pattern"}, {GRAMMAR_REGEX, "[]", 0, ERR_SCHEMA, "nothing"}, {GRAMMAR_GBNF, "a ::= \"b\"", 0, ERR_SCHEMA, "gbnf"},
-        {GRAMMAR_CHOICES, "[]", 0, ERR_SCHEMA, "choices"}, {GRAMMAR_SCHEMA, "{\"minimum\":", 0, ERR_SCHEMA, "json"},
+        {-1, "", 0, ERR_PARAM, "kind"},
+        {GRAMMAR_KINDS, "", 0, ERR_PARAM, "kind"},
+        {GRAMMAR_REGEX, "\\p{Old}", GRAMMAR_IGNORE_CASE, ERR_SCHEMA, "property"},
+        {GRAMMAR_REGEX, "(", 0, ERR_SCHEMA, "pattern"},
+        {GRAMMAR_REGEX, "[]", 0, ERR_SCHEMA, "nothing"},
+        {GRAMMAR_GBNF, "a ::= \"b\"", 0, ERR_SCHEMA, "gbnf"},
+        {GRAMMAR_CHOICES, "[]", 0, ERR_SCHEMA, "choices"},
+        {GRAMMAR_SCHEMA, "{\"minimum\":", 0, ERR_SCHEMA, "json"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct grammar *g;
@@ -88,6 +97,7 @@ static void limits_of_memory(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check tests[] = {{"kinds", kinds}, {"refused", refused}, {"limits_of_memory", limits_of_memory}};
+    static const struct check tests[] = {
+        {"kinds", kinds}, {"refused", refused}, {"limits_of_memory", limits_of_memory}};
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models of several files: Hugging Face folders and qwen3.c checkpoints. The same weights give the same bits as in a GGUF file, whatever the
- * chunks; and every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with its code and rule, in little time and memory.
+ * Models of several files: Hugging Face folders and qwen3.c checkpoints. The same weights give the same bits as in a
+ * GGUF file, whatever the chunks; and every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with
+ * its code and rule, in little time and memory.
  */
 #include "model_set.h"
 #include "refusal.h"
@@ -36,7 +37,8 @@ static float *logits_of(struct quern_engine *e, size_t *bytes)
 /* Only inspected, a set says the same in any chunks, takes nothing for its weights and talks to nobody. */
 static void check_inspected(const struct set *s)
 {
-    struct quern_engine *whole = load_set(s, (struct quern_options){.inspect = true}, SIZE_MAX), *cut = load_set(s, (struct quern_options){.inspect = true}, 61);
+    struct quern_engine *whole = load_set(s, (struct quern_options){.inspect = true}, SIZE_MAX),
+                        *cut = load_set(s, (struct quern_options){.inspect = true}, 61);
     CHECK(strstr(quern_info(whole), "\"parameters\":") != NULL);
     CHECK(!strcmp(quern_info(whole), quern_info(cut)));
     CHECK(quern_sequence_new(whole, 0, 0) == NULL);
@@ -129,8 +131,11 @@ static struct verdict load_once(const void *what)
 {
     const struct loading *l = what;
     const struct set *s = l->set;
-    struct quern_options options = {.file_size = l->sizes ? s->files[0].size : 0, .files = s->n, .chunk = 4, .context_size = 64,
-        .media_cache = 65536}; /* memory for many images takes longer than all else */
+    struct quern_options options = {.file_size = l->sizes ? s->files[0].size : 0,
+                                    .files = s->n,
+                                    .chunk = 4,
+                                    .context_size = 64,
+                                    .media_cache = 65536}; /* memory for many images takes longer than all else */
     struct verdict v = {0};
     uint64_t used;
     double begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
@@ -160,11 +165,14 @@ struct entry {
 static int judge(const struct entry *t, const char *how, const struct verdict *v)
 {
     bool good = !strcmp(t->kind, "good");
-    bool right = good ? v->status == OK : v->status && listed(t->codes, status_name(v->status)) && listed(t->rules, v->error.rule);
+    bool right = good ? v->status == OK
+                      : v->status && listed(t->codes, status_name(v->status)) && listed(t->rules, v->error.rule);
     bool cheap = good || (verdict_quick(v) && v->peak < REFUSAL_MB << 20);
     if (!right)
-        printf("# %s %s: expected %s %s, is %s %s: %s\n", t->id, how, t->codes, t->rules, v->status ? status_name(v->status) : "loaded", v->error.rule, v->error.message);
-    if (!cheap) printf("# %s %s: refused after %.1f ms with %.1f MB\n", t->id, how, v->cpu_ms, (double)v->peak / 1048576);
+        printf("# %s %s: expected %s %s, is %s %s: %s\n", t->id, how, t->codes, t->rules,
+               v->status ? status_name(v->status) : "loaded", v->error.rule, v->error.message);
+    if (!cheap)
+        printf("# %s %s: refused after %.1f ms with %.1f MB\n", t->id, how, v->cpu_ms, (double)v->peak / 1048576);
     return !right + !cheap;
 }
 
@@ -180,10 +188,13 @@ static int judge_line(const char *line, void *context)
         snprintf(name, sizeof name, "%s%s.%d", strcmp(t.kind, "good") ? "" : "good-", t.id, i);
         s.files[i] = file_read(built_fixtures("/sets"), name);
     }
-    struct verdict known = judge_load(&s, true, WHOLE), whole = judge_load(&s, false, WHOLE), cut = judge_load(&s, false, 1021);
+    struct verdict known = judge_load(&s, true, WHOLE), whole = judge_load(&s, false, WHOLE),
+                   cut = judge_load(&s, false, 1021);
     int wrong = judge(&t, "with sizes", &known) + judge(&t, "without sizes", &whole);
-    if (cut.status != whole.status || strcmp(cut.error.rule, whole.error.rule) || strcmp(cut.error.message, whole.error.message)) {
-        printf("# %s in chunks: %s %s, whole: %s %s\n", t.id, status_name(cut.status), cut.error.rule, status_name(whole.status), whole.error.rule);
+    if (cut.status != whole.status || strcmp(cut.error.rule, whole.error.rule) ||
+        strcmp(cut.error.message, whole.error.message)) {
+        printf("# %s in chunks: %s %s, whole: %s %s\n", t.id, status_name(cut.status), cut.error.rule,
+               status_name(whole.status), whole.error.rule);
         wrong++;
     }
     set_free(&s);
@@ -194,7 +205,10 @@ static void catalogue(void) { CHECK_EQ(catalogue_judge("/sets", judge_line, NULL
 
 /* --- damage ------------------------------------------------------------------------------------------------ */
 
-static bool proper(int status) { return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT; }
+static bool proper(int status)
+{
+    return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT;
+}
 
 /* --- experts in stacks ------------------------------------------------------------------------------------- */
 
@@ -212,7 +226,8 @@ static struct set read_set(const char *id, int n)
 static void check_same(struct set one, struct set other, size_t chunk)
 {
     size_t bytes, other_bytes;
-    struct quern_engine *a = load_set(&one, (struct quern_options){0}, WHOLE), *b = load_set(&other, (struct quern_options){0}, chunk);
+    struct quern_engine *a = load_set(&one, (struct quern_options){0}, WHOLE),
+                        *b = load_set(&other, (struct quern_options){0}, chunk);
     float *logits = logits_of(a, &bytes), *others = logits_of(b, &other_bytes);
     CHECK_EQ(bytes, other_bytes);
     CHECK_EQ(memcmp(logits, others, bytes), 0);
@@ -224,7 +239,8 @@ static void check_same(struct set one, struct set other, size_t chunk)
     set_free(&other);
 }
 
-/* The same bits from matrices one by one, in stacks, in stacks by columns and by rows, of square ones too; in any chunks. */
+/* The same bits from matrices one by one, in stacks, in stacks by columns and by rows, of square ones too; in any
+ * chunks. */
 static void stacks(void)
 {
     static const struct {
@@ -235,10 +251,12 @@ static void stacks(void)
     const size_t chunks[] = {WHOLE, 4093, 61};
     for (size_t i = 0; i < sizeof twins / sizeof *twins; i++)
         for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++)
-            check_same(read_set(twins[i].one, twins[i].files), read_set(twins[i].other, twins[i].other_files), chunks[c]);
+            check_same(read_set(twins[i].one, twins[i].files), read_set(twins[i].other, twins[i].other_files),
+                       chunks[c]);
 }
 
-/* Every file of a set from `first` on cut at every place up to `most`, and a bit of each byte there turned: refused, or it still runs. */
+/* Every file of a set from `first` on cut at every place up to `most`, and a bit of each byte there turned: refused, or
+ * it still runs. */
 static void damage(struct set *s, int first, size_t most)
 {
     for (int i = first; i < s->n; i++) {
@@ -253,7 +271,8 @@ static void damage(struct set *s, int first, size_t most)
         for (size_t bit = 0; bit < end * 8; bit += 7 * check_every(3)) {
             f->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
             struct verdict v = judge_load(s, true, WHOLE);
-            if (!proper(v.status)) printf("# file %d damaged at byte %zu: %s: %s\n", i, bit / 8, status_name(v.status), v.error.message);
+            if (!proper(v.status))
+                printf("# file %d damaged at byte %zu: %s: %s\n", i, bit / 8, status_name(v.status), v.error.message);
             CHECK(proper(v.status));
             f->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         }
@@ -296,14 +315,22 @@ static void damaged_modules(void) { damage_set("S17a", 6, 3, 1500); }
 
 static void damaged_checkpoint(void)
 {
-    struct set s = {{file_read(built_fixtures("/sets"), "good-J01a.0"), file_read(built_fixtures("/sets"), "good-J01a.1")}, 2};
+    struct set s = {
+        {file_read(built_fixtures("/sets"), "good-J01a.0"), file_read(built_fixtures("/sets"), "good-J01a.1")}, 2};
     damage(&s, 0, 256);
     set_free(&s);
 }
 
 static const struct check tests[] = {
-    {"folders", folders}, {"checkpoints", checkpoints}, {"catalogue", catalogue}, {"damaged_folder", damaged_folder}, {"damaged_sight", damaged_sight},
-    {"stacks", stacks}, {"inspected", inspected}, {"damaged_stacks", damaged_stacks}, {"damaged_modules", damaged_modules},
+    {"folders", folders},
+    {"checkpoints", checkpoints},
+    {"catalogue", catalogue},
+    {"damaged_folder", damaged_folder},
+    {"damaged_sight", damaged_sight},
+    {"stacks", stacks},
+    {"inspected", inspected},
+    {"damaged_stacks", damaged_stacks},
+    {"damaged_modules", damaged_modules},
     {"damaged_checkpoint", damaged_checkpoint},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion between files in memory: the same bytes with any number of threads, as near to the floats as llama.cpp's own files, and every
- * way to fail, without a leak.
+ * Conversion between files in memory: the same bytes with any number of threads, as near to the floats as llama.cpp's
+ * own files, and every way to fail, without a leak.
  */
 #include "blocks.h"
 #include "load/checkpoint.h"
@@ -62,7 +62,8 @@ static struct disk golden(const char *name) { return disk_of(file_read(golden_fo
 /* A Hugging Face folder with experts one by one, in four files. */
 static struct disk experts(void)
 {
-    static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "model.safetensors.index.json"};
+    static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json",
+                                               "tokenizer.json", "model.safetensors.index.json"};
     struct disk d = {.room = 65536};
     char path[1024], name[64];
     snprintf(path, sizeof path, "%s/hf/moe", check_fixtures);
@@ -80,7 +81,12 @@ static int convert(struct disk *d, const char *type, int threads, uint64_t memor
 {
     uint64_t sizes[FILES_MAX];
     for (int i = 0; i < d->n; i++) sizes[i] = d->in[i].size;
-    struct convert_options o = {.recipe = recipe_by_name(type), .threads = threads, .memory_limit = memory_limit, .n_files = d->n, .sizes = sizes, .io = {d, disk_read, disk_write}};
+    struct convert_options o = {.recipe = recipe_by_name(type),
+                                .threads = threads,
+                                .memory_limit = memory_limit,
+                                .n_files = d->n,
+                                .sizes = sizes,
+                                .io = {d, disk_read, disk_write}};
     *err = (struct error){0};
     struct convert *c = convert_open(&o, err);
     int status = c ? 1 : err->code;
@@ -167,7 +173,8 @@ static double square_error(const struct tensor *t, const uint8_t *file, const ui
 static int compare_tensors(const struct disk *d, const struct file *theirs)
 {
     struct mem mem = {0};
-    struct checkpoint f = header_of(&mem, d->in[0].data, d->in[0].size), a = header_of(&mem, d->out, d->size), b = header_of(&mem, theirs->data, theirs->size);
+    struct checkpoint f = header_of(&mem, d->in[0].data, d->in[0].size), a = header_of(&mem, d->out, d->size),
+                      b = header_of(&mem, theirs->data, theirs->size);
     int alike = 0;
     CHECK_EQ(a.n_tensors, b.n_tensors);
     for (size_t i = 0; i < a.n_tensors; i++) {
@@ -179,7 +186,8 @@ static int compare_tensors(const struct disk *d, const struct file *theirs)
         if (ours->type != other->type) continue;
         const uint8_t *x = d->in[0].data + floats->offset;
         CHECK(square_error(ours, d->out, x) <= square_error(other, theirs->data, x));
-        if (strstr(ours->type->name, "_0")) CHECK(memcmp(d->out + ours->offset, theirs->data + other->offset, (size_t)ours->bytes) == 0);
+        if (strstr(ours->type->name, "_0"))
+            CHECK(memcmp(d->out + ours->offset, theirs->data + other->offset, (size_t)ours->bytes) == 0);
         alike++;
     }
     ck_close(&f);
@@ -191,8 +199,9 @@ static int compare_tensors(const struct disk *d, const struct file *theirs)
 static void as_near_as_llama_cpp(void)
 {
     static const char *const pairs[][3] = {
-        {"nano.F32.gguf", "q8_0", "nano.Q8_0.gguf"}, {"nano.F32.gguf", "q4_0", "nano.Q4_0.gguf"}, {"nano.F32.gguf", "q4_k", "nano.Q4_K_M.gguf"},
-        {"nano.F32.gguf", "q6_k", "nano.Q6_K.gguf"}, {"moe-nano.F32.gguf", "q8_0", "moe-nano.Q8_0.gguf"}, {"moe-nano.F32.gguf", "q4_k", "moe-nano.Q4_K_M.gguf"},
+        {"nano.F32.gguf", "q8_0", "nano.Q8_0.gguf"},         {"nano.F32.gguf", "q4_0", "nano.Q4_0.gguf"},
+        {"nano.F32.gguf", "q4_k", "nano.Q4_K_M.gguf"},       {"nano.F32.gguf", "q6_k", "nano.Q6_K.gguf"},
+        {"moe-nano.F32.gguf", "q8_0", "moe-nano.Q8_0.gguf"}, {"moe-nano.F32.gguf", "q4_k", "moe-nano.Q4_K_M.gguf"},
     };
     struct error err;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -322,10 +331,16 @@ static void shrinks(void)
 }
 
 static const struct check tests[] = {
-    {"threads_change_nothing", threads_change_nothing}, {"the_engine_loads_them", the_engine_loads_them}, {"as_near_as_llama_cpp", as_near_as_llama_cpp},
+    {"threads_change_nothing", threads_change_nothing},
+    {"the_engine_loads_them", the_engine_loads_them},
+    {"as_near_as_llama_cpp", as_near_as_llama_cpp},
     {"experts_are_gathered", experts_are_gathered},
     {"every_write_can_fail", every_write_can_fail},
-    {"memory_can_be_short", memory_can_be_short}, {"not_finite", not_finite}, {"refused", refused}, {"truncated", truncated}, {"shrinks", shrinks},
+    {"memory_can_be_short", memory_can_be_short},
+    {"not_finite", not_finite},
+    {"refused", refused},
+    {"truncated", truncated},
+    {"shrinks", shrinks},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -13,8 +13,10 @@ struct machine {
 };
 
 static const struct machine calm = {{0, 4, 2, 1.4, 1}, {0, 0, 0.02, 0.03, 0.04}};
-static const struct machine two_cores = {{0, 4, 2, 6, 10}, {0, 0, 0.03, 0.5, 0.7}};          /* where four are claimed */
-static const struct machine busy = {{0, 2, 2.6, 1.4, 1}, {0, 0, 0.3, 0.03, 0.03}};           /* two threads, another program */
+/* where four are claimed */
+static const struct machine two_cores = {{0, 4, 2, 6, 10}, {0, 0, 0.03, 0.5, 0.7}};
+/* two threads, another program */
+static const struct machine busy = {{0, 2, 2.6, 1.4, 1}, {0, 0, 0.3, 0.03, 0.03}};
 static const struct machine uneven = {{0, 2, 1.5, 1.4, 1}, {0, 0, 0.3, 0.3, 0.3}};           /* some cores are slower */
 
 /* Plays layers of steps of so many rows for a time. Returns the mean time of a layer. */

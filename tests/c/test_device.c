@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine whose backend computes elsewhere and answers late: text, images and kept conversations have the bits that they have on the CPU, and a
- * device that is lost ends what was under way, and nothing else.
+ * An engine whose backend computes elsewhere and answers late: text, images and kept conversations have the bits that
+ * they have on the CPU, and a device that is lost ends what was under way, and nothing else.
  */
 #include "engine/kept.h"
 #include "played.h"
@@ -40,7 +40,9 @@ static void golden_models(void)
 {
     for (int i = 0; i < GOLDEN_FILES; i++) {
         struct reference r = reference_new(golden_names[i]);
-        struct quern_engine *e = engine_load(&r.file, on_device((struct quern_options){.chunk = 48, .threads = 1 + i % 2, .profile = i % 3 == 0}), SIZE_MAX);
+        struct quern_engine *e = engine_load(
+            &r.file, on_device((struct quern_options){.chunk = 48, .threads = 1 + i % 2, .profile = i % 3 == 0}),
+            SIZE_MAX);
         struct quern_sequence *s = sequence_new(e);
         float *all = logits_new(GOLDEN_ROWS, GOLDEN_VOCAB);
         CHECK_EQ(quern_sequence_set(s, r.ids, GOLDEN_ROWS, QUERN_ALL), 0);
@@ -131,9 +133,11 @@ static void images(void)
     static const char *const names[] = {"later", "mixed", "two", "text"};
     struct vision_set *v = vision_set("dense");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct quern_engine *e = pair(false, (struct quern_options){0}), *device = pair(true, (struct quern_options){.threads = 2, .profile = i == 1});
+        struct quern_engine *e = pair(false, (struct quern_options){0}),
+                            *device = pair(true, (struct quern_options){.threads = 2, .profile = i == 1});
         struct told expected = show(e, v, names[i]), found = show(device, v, names[i]);
-        CHECK(expected.n > 0 && expected.n == found.n && expected.end == found.end && (expected.looks > 0) == (found.looks > 0));
+        CHECK(expected.n > 0 && expected.n == found.n && expected.end == found.end &&
+              (expected.looks > 0) == (found.looks > 0));
         CHECK(!memcmp(expected.ids, found.ids, sizeof found.ids));
         CHECK((played_of(device->be)->n_run[OP_ATTEND_ALL] > 0) == (i < 3));
         quern_free(e);
@@ -151,7 +155,11 @@ static void an_image_alone(void)
     int tokens[2], width[2];
     struct quern_engine *e[2] = {pair(false, (struct quern_options){0}), pair(true, (struct quern_options){0})};
     for (int i = 0; i < 2; i++) {
-        struct image_grid grid = {.rows = source->to_height / 32, .cols = source->to_width / 32, .height = source->to_height, .width = source->to_width, .frames = 1};
+        struct image_grid grid = {.rows = source->to_height / 32,
+                                  .cols = source->to_width / 32,
+                                  .height = source->to_height,
+                                  .width = source->to_width,
+                                  .frames = 1};
         int status;
         uint64_t id = source_add(e[i], source, &grid, 0);
         while ((status = quern_media_look(e[i], id, 0, &made[i], &tokens[i], &width[i])) == NEED_MORE) {
@@ -213,7 +221,8 @@ static void kept_conversations(void)
         k[device] = keep(e, r.ids);
         quern_free(e);
     }
-    CHECK(k[0].record == k[1].record && !memcmp(k[0].header, k[1].header, KEPT_HEADER) && !memcmp(k[0].records, k[1].records, RECORDS * (size_t)k->record));
+    CHECK(k[0].record == k[1].record && !memcmp(k[0].header, k[1].header, KEPT_HEADER) &&
+          !memcmp(k[0].records, k[1].records, RECORDS * (size_t)k->record));
     for (int device = 0; device < 2; device++) {
         struct quern_options o = {.context_size = 256};
         struct quern_engine *e = engine_load(&r.file, device ? on_device(o) : o, SIZE_MAX);
@@ -223,7 +232,8 @@ static void kept_conversations(void)
         CHECK_EQ(quern_sequence_set(s, r.ids, TOKENS, QUERN_HELD), 0);
         AWAIT(e, status, kept_open(s, name, header));
         CHECK(status == OK && !memcmp(header, k->header, KEPT_HEADER));
-        for (int i = 0; i < RECORDS; i++) CHECK_EQ(kept_give(s, k[!device].records + (uint64_t)i * k->record, k->record), OK);
+        for (int i = 0; i < RECORDS; i++)
+            CHECK_EQ(kept_give(s, k[!device].records + (uint64_t)i * k->record, k->record), OK);
         CHECK_EQ(quern_sequence_set(s, r.ids, TOKENS, QUERN_LAST), RECORDS * KV_PAGE);
         CHECK_EQ(quern_step(e, 0), OK);
         if (device) deliver(e);
@@ -257,7 +267,8 @@ static void lost_in_a_reply(void)
     struct reference r = reference_new("nano.Q8_0");
     struct told whole = {0};
     for (int steps = 1; steps < 12; steps++) {
-        struct quern_engine *e = engine_load(&r.file, on_device((struct quern_options){.chunk = 16, .context_size = 256}), SIZE_MAX);
+        struct quern_engine *e =
+            engine_load(&r.file, on_device((struct quern_options){.chunk = 16, .context_size = 256}), SIZE_MAX);
         struct quern_sequence *s[2] = {sequence_new(e), sequence_new(e)};
         CHECK_EQ(quern_sequence_set(s[1], r.ids + 40, 50, QUERN_HELD), 0);
         CHECK_EQ(quern_reply_begin(s[1], &(struct quern_reply){.max_tokens = SAID}), OK);
@@ -298,8 +309,13 @@ static void lost_with_an_image(void)
 }
 
 static const struct check tests[] = {
-    {"golden_models", golden_models}, {"a_prompt_and_tokens", a_prompt_and_tokens}, {"images", images}, {"an_image_alone", an_image_alone},
-    {"kept_conversations", kept_conversations}, {"lost_in_a_reply", lost_in_a_reply}, {"lost_with_an_image", lost_with_an_image},
+    {"golden_models", golden_models},
+    {"a_prompt_and_tokens", a_prompt_and_tokens},
+    {"images", images},
+    {"an_image_alone", an_image_alone},
+    {"kept_conversations", kept_conversations},
+    {"lost_in_a_reply", lost_in_a_reply},
+    {"lost_with_an_image", lost_with_an_image},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

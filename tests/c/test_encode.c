@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of an encoder of images: against the rules in double precision, the scalar and the SIMD kernels to the bit, over threads and
- * sizes that no block divides; attention against a language model's with an f32 cache, to the bit too.
+ * The operations of an encoder of images: against the rules in double precision, the scalar and the SIMD kernels to the
+ * bit, over threads and sizes that no block divides; attention against a language model's with an f32 cache, to the bit
+ * too.
  */
 #include "base/num.h"
 #include "model_file.h"
@@ -65,9 +66,11 @@ static void check_normed(const float *y, const float *x, const float *w, const f
     }
 }
 
-static void run_layernorm(struct backend *be, float *y, const float *x, const float *w, const float *bias, int n, int dim)
+static void run_layernorm(struct backend *be, float *y, const float *x, const float *w, const float *bias, int n,
+                          int dim)
 {
-    RUN(be, OP_LAYERNORM, n, dim, .y = handle_of(be, y), .x = handle_of(be, x), .vector = w, .bias = bias, .eps = 1e-6f);
+    RUN(be, OP_LAYERNORM, n, dim, .y = handle_of(be, y), .x = handle_of(be, x), .vector = w, .bias = bias,
+        .eps = 1e-6f);
 }
 
 static void layernorm(void)
@@ -77,7 +80,8 @@ static void layernorm(void)
     both_open(&b);
     for (int n = 1; n <= 160; n = n < 80 ? n + 1 : 2 * n) {
         const int rows = 300;
-        float *x = floats(&seed, (size_t)(n * rows), 4), *w = floats(&seed, (size_t)n, 1), *bias = floats(&seed, (size_t)n, 1);
+        float *x = floats(&seed, (size_t)(n * rows), 4), *w = floats(&seed, (size_t)n, 1),
+              *bias = floats(&seed, (size_t)n, 1);
         float *y[2] = {floats(&seed, (size_t)(n * rows), 1), floats(&seed, (size_t)(n * rows), 1)};
         for (int i = 0; i < n * rows; i++) x[i] += 3; /* a mean that is not 0 */
         for (int i = 0; i < 2; i++) run_layernorm(b.be[i], y[i], x, w, bias, rows, n);
@@ -97,7 +101,8 @@ static double gelu_by_erf(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }
 /* Every 4,096th float, and those around the places where something changes. */
 static float gelu_input(uint32_t i)
 {
-    static const float places[] = {0, -0.0f, 1e-30f, 5.6568537f, 5.656855f, -5.6568537f, -5.656855f, 88, -88, 1e30f, -1e30f, INFINITY, -INFINITY, NAN};
+    static const float places[] = {0,  -0.0f, 1e-30f, 5.6568537f, 5.656855f, -5.6568537f, -5.656855f,
+                                   88, -88,   1e30f,  -1e30f,     INFINITY,  -INFINITY,   NAN};
     const uint32_t n = sizeof places / sizeof *places;
     return i < n ? places[i] : f32_from_bits((i - n) << 12);
 }
@@ -115,7 +120,8 @@ static void gelu_kind(gelu_fn *reference, gelu_fn *fast, double (*exact)(double)
     check_same(a, b, n);
     for (uint32_t i = 0; i < n; i++) {
         float x = gelu_input(i);
-        if (isfinite(x) && fabsf(x) < 1e18f) CHECK(fabs((double)a[i] - exact((double)x)) <= room * (1 + fabs((double)x)));
+        if (isfinite(x) && fabsf(x) < 1e18f)
+            CHECK(fabs((double)a[i] - exact((double)x)) <= room * (1 + fabs((double)x)));
         if (x != x || x == -INFINITY) CHECK(a[i] != a[i]);
         if (x == INFINITY) CHECK(a[i] == INFINITY);
     }
@@ -141,7 +147,8 @@ static void bias(void)
     uint64_t seed = 5;
     both_open(&b);
     for (int dim = 1; dim < 40; dim++) {
-        float *y = floats(&seed, (size_t)(700 * dim), 1), *other = malloc((size_t)(700 * dim) * sizeof *y), *more = floats(&seed, (size_t)dim, 1);
+        float *y = floats(&seed, (size_t)(700 * dim), 1), *other = malloc((size_t)(700 * dim) * sizeof *y),
+              *more = floats(&seed, (size_t)dim, 1);
         memcpy(other, y, (size_t)(700 * dim) * sizeof *y);
         RUN(b.be[1], OP_BIAS, 700, dim, .y = handle_of(b.be[1], y), .bias = more);
         for (int i = 0; i < 700 * dim; i++) CHECK(y[i] == other[i] + more[i % dim]);
@@ -166,11 +173,11 @@ static float *attend_all(struct backend *be, const struct look *l, int chunk)
     CHECK(o && kept);
     memset(kept, 0xFF, kept_size * sizeof *kept); /* NaN behind the last row */
     for (int i = 0; i < l->rows; i += chunk)
-        RUN(be, OP_KEEP, min_int(chunk, l->rows - i), width, .y = handle_of(be, kept), .x = handle_of(be, l->k + i * width),
-            .z = handle_of(be, l->v + i * width), .first = i, .attended = s);
+        RUN(be, OP_KEEP, min_int(chunk, l->rows - i), width, .y = handle_of(be, kept),
+            .x = handle_of(be, l->k + i * width), .z = handle_of(be, l->v + i * width), .first = i, .attended = s);
     for (int i = 0; i < l->rows; i += chunk)
-        RUN(be, OP_ATTEND_ALL, min_int(chunk, l->rows - i), width, .y = handle_of(be, o + i * width), .x = handle_of(be, l->q + i * width),
-            .z = handle_of(be, kept), .attended = s);
+        RUN(be, OP_ATTEND_ALL, min_int(chunk, l->rows - i), width, .y = handle_of(be, o + i * width),
+            .x = handle_of(be, l->q + i * width), .z = handle_of(be, kept), .attended = s);
     free(kept);
     return o;
 }
@@ -179,7 +186,8 @@ static float *attend_all(struct backend *be, const struct look *l, int chunk)
 static float *attend_pages(struct backend *be, const struct look *l)
 {
     int n_pages = (l->rows + KV_PAGE - 1) / KV_PAGE, width = l->heads * l->dim;
-    const struct reserve reserve = {.kv = {1, l->heads, l->heads, l->dim, n_pages, KV_F32}, .max_rows = l->rows, .max_cols = 32};
+    const struct reserve reserve = {
+        .kv = {1, l->heads, l->heads, l->dim, n_pages, KV_F32}, .max_rows = l->rows, .max_cols = 32};
     int32_t *pages = malloc((size_t)n_pages * sizeof *pages);
     struct kv_row *rows = malloc((size_t)l->rows * sizeof *rows);
     float *o = malloc((size_t)(l->rows * width) * sizeof *o);
@@ -205,12 +213,14 @@ static void check_exact(const struct look *l, const float *o)
             double sum = 0;
             for (int j = 0; j < l->rows; j++) {
                 double dot = 0;
-                for (int d = 0; d < l->dim; d++) dot += (double)q[d] * (double)l->k[(size_t)j * width + (size_t)(h * l->dim + d)];
+                for (int d = 0; d < l->dim; d++)
+                    dot += (double)q[d] * (double)l->k[(size_t)j * width + (size_t)(h * l->dim + d)];
                 sum += p[j] = exp(dot / sqrt(l->dim));
             }
             for (int d = 0; d < l->dim; d++) {
                 double expected = 0;
-                for (int j = 0; j < l->rows; j++) expected += p[j] / sum * (double)l->v[(size_t)j * width + (size_t)(h * l->dim + d)];
+                for (int j = 0; j < l->rows; j++)
+                    expected += p[j] / sum * (double)l->v[(size_t)j * width + (size_t)(h * l->dim + d)];
                 CHECK(fabs((double)o[(size_t)i * width + (size_t)(h * l->dim + d)] - expected) <= 1e-5);
             }
         }
@@ -220,8 +230,9 @@ static void check_exact(const struct look *l, const float *o)
 /* Heads of 64 and 72 columns, and of odd sizes; rows below, at and above a page and a span. */
 static void attention(void)
 {
-    static const struct look looks[] = {{.rows = 4, .heads = 1, .dim = 4}, {.rows = 31, .heads = 3, .dim = 12}, {.rows = 32, .heads = 2, .dim = 72},
-                                        {.rows = 33, .heads = 1, .dim = 64}, {.rows = 200, .heads = 2, .dim = 64}, {.rows = 512, .heads = 1, .dim = 20},
+    static const struct look looks[] = {{.rows = 4, .heads = 1, .dim = 4},    {.rows = 31, .heads = 3, .dim = 12},
+                                        {.rows = 32, .heads = 2, .dim = 72},  {.rows = 33, .heads = 1, .dim = 64},
+                                        {.rows = 200, .heads = 2, .dim = 64}, {.rows = 512, .heads = 1, .dim = 20},
                                         {.rows = 513, .heads = 2, .dim = 72}, {.rows = 1100, .heads = 1, .dim = 32}};
     uint64_t seed = 11;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
@@ -230,7 +241,8 @@ static void attention(void)
         struct both b;
         both_open(&b);
         l.q = floats(&seed, size, 2), l.k = floats(&seed, size, 2), l.v = floats(&seed, size, 1);
-        float *scalar = attend_all(b.be[0], &l, l.rows), *fast = attend_all(b.be[1], &l, 37), *text = attend_pages(b.be[1], &l);
+        float *scalar = attend_all(b.be[0], &l, l.rows), *fast = attend_all(b.be[1], &l, 37),
+              *text = attend_pages(b.be[1], &l);
         check_same(scalar, fast, size);
         check_same(scalar, text, size);
         check_exact(&l, fast);
@@ -255,11 +267,13 @@ static void columns(void)
         size_t bytes = type->bytes, pitch = (size_t)cols * bytes;
         uint8_t whole[19 * 96 * 4], hash[2][16];
         for (size_t j = 0; j < sizeof whole; j++) whole[j] = (uint8_t)(random_next(&seed) >> 56);
-        struct weight *w[2] = {b.be[1]->ops->weight_new(b.be[1], type, rows, cols), b.be[1]->ops->weight_new(b.be[1], type, rows, cols)};
+        struct weight *w[2] = {b.be[1]->ops->weight_new(b.be[1], type, rows, cols),
+                               b.be[1]->ops->weight_new(b.be[1], type, rows, cols)};
         b.be[1]->ops->weight_put(b.be[1], w[0], 0, rows, whole);
         for (int c = cols - strip; c >= 0; c -= strip)
             for (int r = 0; r < rows; r += 8)
-                b.be[1]->ops->weight_put_columns(b.be[1], w[1], r, min_int(8, rows - r), c, strip, whole + (size_t)r * pitch + (size_t)c * bytes, pitch);
+                b.be[1]->ops->weight_put_columns(b.be[1], w[1], r, min_int(8, rows - r), c, strip,
+                                                 whole + (size_t)r * pitch + (size_t)c * bytes, pitch);
         for (int j = 0; j < 2; j++) {
             b.be[1]->ops->weight_hash(b.be[1], w[j], 0, b.be[1]->ops->weight_facts(b.be[1], w[j]).bytes, hash[j]);
             b.be[1]->ops->weight_free(b.be[1], w[j]);
@@ -269,7 +283,8 @@ static void columns(void)
     both_close(&b);
 }
 
-static const struct check tests[] = {{"layernorm", layernorm}, {"gelu", gelu}, {"bias", bias}, {"attention", attention}, {"columns", columns}};
+static const struct check tests[] = {
+    {"layernorm", layernorm}, {"gelu", gelu}, {"bias", bias}, {"attention", attention}, {"columns", columns}};
 
 int main(int argc, char **argv)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models: the golden logits within their bar, and the same bits however a file is fed and its tokens are computed: scalar or SIMD,
- * any number of threads, any chunks, alone or beside others, with pages in any order and NaN in all that nobody holds,
- * and after an abort that another thread asks for.
+ * Models: the golden logits within their bar, and the same bits however a file is fed and its tokens are computed:
+ * scalar or SIMD, any number of threads, any chunks, alone or beside others, with pages in any order and NaN in all
+ * that nobody holds, and after an abort that another thread asks for.
  */
 #include "base/hash.h"
 #include "session.h"
@@ -132,12 +132,18 @@ static void check_same(const struct reference *r, struct quern_options options, 
 static void same_bits_everywhere(void)
 {
     const struct quern_options ways[] = {
-        {.scalar = true}, {.scalar = true, .threads = 3, .chunk = 5}, {.chunk = 1}, {.threads = 2, .chunk = 7}, {.threads = 4, .chunk = 64},
-        {.threads = 4, .chunk = 1}, {.chunk = 1000, .context_size = ROWS},
+        {.scalar = true},
+        {.scalar = true, .threads = 3, .chunk = 5},
+        {.chunk = 1},
+        {.threads = 2, .chunk = 7},
+        {.threads = 4, .chunk = 64},
+        {.threads = 4, .chunk = 1},
+        {.chunk = 1000, .context_size = ROWS},
     };
     for (int i = 0; i < FILES; i++) {
         struct reference r = reference_new(golden_names[i]);
-        for (size_t w = (size_t)i % check_every(4); w < sizeof ways / sizeof *ways; w += check_every(4)) check_same(&r, ways[w], SIZE_MAX, ROWS);
+        for (size_t w = (size_t)i % check_every(4); w < sizeof ways / sizeof *ways; w += check_every(4))
+            check_same(&r, ways[w], SIZE_MAX, ROWS);
         reference_free(&r);
     }
 }
@@ -152,7 +158,8 @@ static void same_bits_of_every_cache(void)
         struct reference r = reference_with(names[i / 2], kv);
         check_same(&r, (struct quern_options){.kv = kv, .scalar = true, .chunk = 5}, SIZE_MAX, ROWS);
         for (int threads = 2; threads <= 8; threads = threads == 4 ? 8 : threads + (int)check_length(threads, 1))
-            check_same(&r, (struct quern_options){.kv = kv, .threads = threads, .chunk = 2 * threads - 3}, SIZE_MAX, ROWS);
+            check_same(&r, (struct quern_options){.kv = kv, .threads = threads, .chunk = 2 * threads - 3}, SIZE_MAX,
+                       ROWS);
         reference_free(&r);
     }
 }
@@ -163,7 +170,10 @@ static void check_long_context(enum quern_kv kv)
     enum { LONG = 1100, PIECE = 25 };
     struct file f = file_read(built_fixtures(""), "long.gguf");
     const struct quern_options ways[] = {
-        {.kv = kv, .chunk = 128}, {.kv = kv, .scalar = true, .chunk = 64}, {.kv = kv, .threads = 3, .chunk = 100}, {.kv = kv, .chunk = 1},
+        {.kv = kv, .chunk = 128},
+        {.kv = kv, .scalar = true, .chunk = 64},
+        {.kv = kv, .threads = 3, .chunk = 100},
+        {.kv = kv, .chunk = 1},
     };
     int32_t ids[LONG];
     uint64_t seed = 5;
@@ -210,7 +220,8 @@ static void same_bits_from_any_chunks(void)
     for (int i = 0; i < GOLDEN_FEW; i += 3) {
         struct reference r = reference_new(golden_few[i]);
         for (int c = 0; c < 4; c++)
-            if (r.file.size < 1 << 20 || chunks[c] > 4096) check_same(&r, (struct quern_options){.file_size = r.file.size}, chunks[c], 9);
+            if (r.file.size < 1 << 20 || chunks[c] > 4096)
+                check_same(&r, (struct quern_options){.file_size = r.file.size}, chunks[c], 9);
         reference_free(&r);
     }
 }
@@ -277,7 +288,8 @@ static void many_at_once(void)
 {
     enum { TALKS = 9 };
     struct reference r = reference_new("nano.Q8_0");
-    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 8, .context_size = 1024, .threads = 3}, SIZE_MAX);
+    struct quern_engine *e =
+        engine_load(&r.file, (struct quern_options){.chunk = 8, .context_size = 1024, .threads = 3}, SIZE_MAX);
     struct quern_sequence *s[TALKS];
     float *own[TALKS];
     for (int k = 0; k < TALKS; k++) {
@@ -306,7 +318,8 @@ static void last_rows_of_many(void)
     enum { TALKS = 7 };
     struct reference r = reference_new("nano.F32");
     for (int chunk = 5; chunk <= 80; chunk += 25) {
-        struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = chunk, .context_size = 1024}, SIZE_MAX);
+        struct quern_engine *e =
+            engine_load(&r.file, (struct quern_options){.chunk = chunk, .context_size = 1024}, SIZE_MAX);
         struct quern_sequence *s[TALKS];
         int ended = 0, first, n;
         for (int k = 0; k < TALKS; k++) {
@@ -461,7 +474,8 @@ static void warmed_up_by_threads(void) { check_warmed_few((struct quern_options)
 static void hashes_of_chunks(void)
 {
     enum { SIZE = 10000, CHUNK = 700, MOST = 16 };
-    uint8_t bytes[SIZE], hashes[MOST][HASH_BYTES], unused[MOST][HASH_BYTES], expected[HASH_BYTES], none[HASH_BYTES] = {0};
+    uint8_t bytes[SIZE], hashes[MOST][HASH_BYTES], unused[MOST][HASH_BYTES], expected[HASH_BYTES],
+        none[HASH_BYTES] = {0};
     for (int i = 0; i < SIZE; i++) bytes[i] = (uint8_t)(i * i >> 3);
     for (int threads = 1; threads <= 4; threads++) {
         struct quern_engine *e = quern_new(&(struct quern_options){.threads = threads});

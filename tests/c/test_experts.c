@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mixture of experts: how rows are routed, products by expert against a plain sum, and models with experts, whose logits are the same
- * alone, in chunks, beside others, and in the layers that have none.
+ * Mixture of experts: how rows are routed, products by expert against a plain sum, and models with experts, whose
+ * logits are the same alone, in chunks, beside others, and in the layers that have none.
  */
 #include "ops.h"
 #include "session.h"
@@ -36,7 +36,8 @@ static struct routed *routed_new(int threads, bool scalar)
     t->be = backend_cpu(&t->mem, t->pool, scalar);
     struct kv_shape shape = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1};
     CHECK_EQ(t->be->ops->reserve(t->be, &(struct reserve){.kv = shape, .max_rows = ROWS, .max_cols = USED * DIM}), OK);
-    t->r = (struct route){EXPERTS, USED, handle_of(t->be, t->first), handle_of(t->be, t->place), handle_of(t->be, t->share)};
+    t->r = (struct route){EXPERTS, USED, handle_of(t->be, t->first), handle_of(t->be, t->place),
+                          handle_of(t->be, t->share)};
     return t;
 }
 
@@ -122,7 +123,8 @@ static void ties_and_no_numbers(void)
         for (int e = 0; e < EXPERTS; e++) scores[e] = odd[i];
         run_route(t, scores, 1, true);
         check_places(t, 1);
-        for (int u = 0; u < USED; u++) CHECK(i == 1 || i == 2 || i == 3 || (expert_of(t, t->place[u]) == u && t->share[u] == 1.0f / 3));
+        for (int u = 0; u < USED; u++)
+            CHECK(i == 1 || i == 2 || i == 3 || (expert_of(t, t->place[u]) == u && t->share[u] == 1.0f / 3));
     }
     for (int e = 0; e < EXPERTS; e++) scores[e] = e == 4 || e == 9 || e == 11 || e == 7 ? 2 : 1;
     run_route(t, scores, 1, true);
@@ -144,7 +146,9 @@ static struct weight *random_stack(struct backend *be, const struct dtype *type,
     if (type->bytes == 4)
         for (size_t i = 0; i < size / 4; i++) ((float *)(void *)bytes)[i] = random_unit(&seed);
     else
-        for (size_t i = 0; i < size; i++) bytes[i] = i % 34 == 1 ? 0x2C : i % 34 == 0 ? 0 : (uint8_t)(random_next(&seed) >> 40 | 1); /* Q8_0 with scale 1/16 */
+        /* Q8_0 with scale 1/16 */
+        for (size_t i = 0; i < size; i++)
+            bytes[i] = i % 34 == 1 ? 0x2C : i % 34 == 0 ? 0 : (uint8_t)(random_next(&seed) >> 40 | 1);
     be->ops->weight_put(be, w, 0, EXPERTS * rows, bytes);
     free(bytes);
     return w;
@@ -157,15 +161,16 @@ static void check_products(struct routed *t, const struct dtype *type, const flo
     struct backend *be = t->be;
     struct weight *w[2] = {random_stack(be, type, FFN, DIM, 7), random_stack(be, type, FFN, DIM, 8)};
     RUN(be, OP_GATHER, n, DIM, .y = handle_of(be, places), .x = handle_of(be, x), .route = &t->r);
-    RUN(be, OP_EXPERTS, n * USED, DIM, .x = handle_of(be, places), .products = {product(handle_of(be, y[0]), w[0]), product(handle_of(be, y[1]), w[1])},
-        .route = &t->r);
+    RUN(be, OP_EXPERTS, n * USED, DIM, .x = handle_of(be, places),
+        .products = {product(handle_of(be, y[0]), w[0]), product(handle_of(be, y[1]), w[1])}, .route = &t->r);
     for (int i = 0; i < n * USED; i++) {
         int place = t->place[i], e = expert_of(t, place);
         for (int j = 0; j < 2; j++) {
             struct weight one = *w[j];
             one.rows = FFN;
             one.panels += (size_t)e * FFN / 8 * one.panel;
-            RUN(be, OP_MATMUL, 1, DIM, .x = handle_of(be, x + i / USED * DIM), .products = {product(handle_of(be, alone), &one)});
+            RUN(be, OP_MATMUL, 1, DIM, .x = handle_of(be, x + i / USED * DIM),
+                .products = {product(handle_of(be, alone), &one)});
             CHECK(same_bits(alone, y[j] + place * FFN, FFN));
         }
     }
@@ -197,7 +202,8 @@ static void products_by_expert(void)
         for (int way = 0; way < 6; way++) {
             struct routed *t = routed_new(1 + way % 3, way / 3 == 0);
             float scores[ROWS * EXPERTS], x[ROWS * DIM];
-            for (int i = 0; i < n * EXPERTS; i++) scores[i] = (i % EXPERTS == 5 ? 3 : 1) * random_unit(&seed); /* one that many want */
+            /* one that many want */
+            for (int i = 0; i < n * EXPERTS; i++) scores[i] = (i % EXPERTS == 5 ? 3 : 1) * random_unit(&seed);
             for (int i = 0; i < n * DIM; i++) x[i] = random_unit(&seed);
             run_route(t, scores, n, true);
             for (int k = 0; k < 2; k++) check_products(t, types[k], x, n);
@@ -222,7 +228,8 @@ static void check_unread(struct routed *t, const struct dtype *type, int n)
         ASAN_POISON_MEMORY_REGION(w->panels + (size_t)e * size, size);
         unread++;
     }
-    RUN(t->be, OP_EXPERTS, n * USED, DIM, .x = handle_of(t->be, places), .products = {product(handle_of(t->be, y), w)}, .route = &t->r);
+    RUN(t->be, OP_EXPERTS, n * USED, DIM, .x = handle_of(t->be, places), .products = {product(handle_of(t->be, y), w)},
+        .route = &t->r);
     ASAN_UNPOISON_MEMORY_REGION(w->panels, EXPERTS * size);
     CHECK_EQ(unread, EXPERTS - USED);
     t->be->ops->weight_free(t->be, w);
@@ -282,7 +289,9 @@ static void beside_another(void)
 {
     const char *const names[] = {"moe.gguf", "moe-q8.gguf", "moe-plain.gguf"};
     for (int i = 0; i < 3; i++)
-        for (int threads = 1 + i % 2; threads <= 4; threads += (int)check_every(2)) check_beside_another(names[i], (struct quern_options){.threads = threads, .chunk = 7 * threads, .scalar = threads == 3});
+        for (int threads = 1 + i % 2; threads <= 4; threads += (int)check_every(2))
+            check_beside_another(
+                names[i], (struct quern_options){.threads = threads, .chunk = 7 * threads, .scalar = threads == 3});
 }
 
 /* What the file says about renormalising changes the logits, and info tells what there is. */
@@ -297,7 +306,8 @@ static void the_files_keys(void)
         struct quern_engine *e = engine_load(&f, (struct quern_options){.threads = 2}, SIZE_MAX);
         const struct model_config *c = &e->model->config;
         CHECK(c->n_experts == 6 && c->n_used == 3 && c->expert_dim == 64 && c->renormalise == (i == 0));
-        CHECK(strstr(quern_info(e), "\"architecture\":\"qwen3moe\"") && strstr(quern_info(e), "\"experts\":6,\"expertsUsed\":3,\"expertDim\":64"));
+        CHECK(strstr(quern_info(e), "\"architecture\":\"qwen3moe\"") &&
+              strstr(quern_info(e), "\"experts\":6,\"expertsUsed\":3,\"expertDim\":64"));
         logits_all(e, sequence_new(e), ids, TOKENS, logits[i] = logits_new(TOKENS, VOCAB));
         quern_free(e);
         file_free(&f);

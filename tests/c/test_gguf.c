@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hostile model files: the catalogue of tests/fixtures/bad-*.mjs with the exact error of each, and a small valid file cut at
- * every byte, with every bit of its header turned, and with every field of it replaced by numbers that overflow. A file either
- * loads and then generates, or is refused with a code and a rule, in little time and memory, whatever the chunks it came in.
+ * Hostile model files: the catalogue of tests/fixtures/bad-*.mjs with the exact error of each, and a small valid file
+ * cut at every byte, with every bit of its header turned, and with every field of it replaced by numbers that overflow.
+ * A file either loads and then generates, or is refused with a code and a rule, in little time and memory, whatever the
+ * chunks it came in.
  */
 #include "model_file.h"
 #include "base/reader.h"
@@ -56,7 +57,8 @@ static void check_failed(struct quern_engine *e, const struct verdict *v)
 static struct verdict load_once(const void *what)
 {
     const struct loading *l = what;
-    struct quern_options options = {.file_size = l->known_size, .memory_limit = l->limit, .chunk = 4, .context_size = 64};
+    struct quern_options options = {
+        .file_size = l->known_size, .memory_limit = l->limit, .chunk = 4, .context_size = 64};
     struct verdict v = {0};
     uint64_t used;
     double begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
@@ -92,12 +94,14 @@ struct entry {
 static int judge(const struct entry *t, const char *how, const struct verdict *v)
 {
     bool good = !strcmp(t->kind, "good");
-    bool right = good ? v->status == OK : v->status && listed(t->codes, status_name(v->status)) && listed(t->rules, v->error.rule);
+    bool right = good ? v->status == OK
+                      : v->status && listed(t->codes, status_name(v->status)) && listed(t->rules, v->error.rule);
     if (!right)
-        printf("# %s %s: expected %s %s, is %s %s: %s\n", t->id, how, t->codes, t->rules, v->status ? status_name(v->status) : "loaded", v->error.rule,
-               v->error.message);
+        printf("# %s %s: expected %s %s, is %s %s: %s\n", t->id, how, t->codes, t->rules,
+               v->status ? status_name(v->status) : "loaded", v->error.rule, v->error.message);
     bool cheap = good || (verdict_quick(v) && v->peak < REFUSAL_MB << 20);
-    if (!cheap) printf("# %s %s: refused after %.1f ms with %.1f MB\n", t->id, how, v->cpu_ms, (double)v->peak / 1048576);
+    if (!cheap)
+        printf("# %s %s: refused after %.1f ms with %.1f MB\n", t->id, how, v->cpu_ms, (double)v->peak / 1048576);
     return !right + !cheap;
 }
 
@@ -110,8 +114,8 @@ static int judge_chunks(const struct entry *t, const struct file *f, const struc
         if (chunks[i] < 4093 && f->size > 200000) continue;
         struct verdict v = load(f, 0, 0, chunks[i]);
         if (v.status == whole->status && same_error(&v.error, &whole->error)) continue;
-        printf("# %s in chunks of %zu: %s %s, whole: %s %s\n", t->id, chunks[i], status_name(v.status), v.error.rule, status_name(whole->status),
-               whole->error.rule);
+        printf("# %s in chunks of %zu: %s %s, whole: %s %s\n", t->id, chunks[i], status_name(v.status), v.error.rule,
+               status_name(whole->status), whole->error.rule);
         wrong++;
     }
     return wrong;
@@ -124,7 +128,8 @@ static int judge_line(const char *line, void *context)
     CHECK_EQ(sscanf(line, "%7s %15s %127s %127s %63s", t.kind, t.id, t.codes, t.rules, t.file), 5);
     struct file f = file_read(built_fixtures("/bad"), t.file);
     struct verdict known = load(&f, f.size, 0, WHOLE), whole = load(&f, 0, 0, WHOLE);
-    int wrong = judge(&t, "with its size", &known) + judge(&t, "without its size", &whole) + judge_chunks(&t, &f, &whole);
+    int wrong =
+        judge(&t, "with its size", &known) + judge(&t, "without its size", &whole) + judge_chunks(&t, &f, &whole);
     wrong += load(good, good->size, 0, WHOLE).status != OK; /* the process is none the worse */
     file_free(&f);
     return wrong;
@@ -157,11 +162,15 @@ static void truncated(void)
     for (size_t cut = 0; cut < full; cut += cut < 2 * FIXED_HEADER ? 1 : check_every(3)) {
         struct file part = {malloc(cut ? cut : 1), cut};
         memcpy(part.data, f.data, cut);
-        struct verdict v[CUTS] = {load(&part, 0, 0, WHOLE), load(&part, full, 0, WHOLE), load(&part, cut, 0, WHOLE), load(&part, 0, 0, 1)};
+        struct verdict v[CUTS] = {load(&part, 0, 0, WHOLE), load(&part, full, 0, WHOLE), load(&part, cut, 0, WHOLE),
+                                  load(&part, 0, 0, 1)};
         for (int i = 0; i < CUTS; i++) {
             CHECK_EQ(v[i].status, ERR_FORMAT);
-            const char *rule = cut < FIXED_HEADER ? "too-short" : i == 2 && cut >= header ? "tensor-range" : "truncated";
-            if (strcmp(v[i].error.rule, rule)) printf("# cut at %zu (%d): %s, expected %s\n", cut, i, v[i].error.rule, rule);
+            const char *rule = cut < FIXED_HEADER        ? "too-short"
+                               : i == 2 && cut >= header ? "tensor-range"
+                                                         : "truncated";
+            if (strcmp(v[i].error.rule, rule))
+                printf("# cut at %zu (%d): %s, expected %s\n", cut, i, v[i].error.rule, rule);
             CHECK(!strcmp(v[i].error.rule, rule));
             CHECK(i == 2 || v[i].error.offset == cut);
         }
@@ -176,7 +185,8 @@ static void check_damaged(const struct file *f, size_t at)
 {
     for (int known = 0; known < 2; known++) {
         struct verdict v = load(f, known ? f->size : 0, 64 << 20, WHOLE);
-        bool proper = v.status == OK || v.status == ERR_FORMAT || v.status == ERR_UNSUPPORTED || v.status == ERR_INCONSISTENT;
+        bool proper =
+            v.status == OK || v.status == ERR_FORMAT || v.status == ERR_UNSUPPORTED || v.status == ERR_INCONSISTENT;
         if (!known) proper |= v.status == ERR_MEM_LOAD || v.status == ERR_MEM_KV || v.status == ERR_MEM_PLAN;
         if (!proper) printf("# damaged at byte %zu: %s: %s\n", at, status_name(v.status), v.error.message);
         CHECK(proper);
@@ -223,7 +233,8 @@ static void bits_turned(void)
 /* Lengths, counts, dimensions and offsets are all u32 or u64 somewhere: 8 bytes replaced at every place. */
 static void fields_replaced(void)
 {
-    static const uint64_t values[] = {0, 1ull << 31, (1ull << 32) - 1, 1ull << 32, 1ull << 63, (1ull << 63) - 1, UINT64_MAX, UINT64_MAX - 31};
+    static const uint64_t values[] = {0,          1ull << 31,       (1ull << 32) - 1, 1ull << 32,
+                                      1ull << 63, (1ull << 63) - 1, UINT64_MAX,       UINT64_MAX - 31};
     struct file f = file_read(built_fixtures(""), "minimal.gguf");
     size_t header = header_size(&f);
     for (size_t at = 0; at + 8 <= header; at++)

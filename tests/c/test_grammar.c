@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Grammars: random expressions and rules against a slow matcher that tries every way, over every short text; what builders may ask; limits.
+ * Grammars: random expressions and rules against a slow matcher that tries every way, over every short text; what
+ * builders may ask; limits.
  */
 #include "check.h"
 #include "grammar/grammar.h"
@@ -18,9 +19,12 @@ static uint32_t below(uint32_t n)
 
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
 
-static bool accepts(struct grammar *g, const char *text) { return grammar_accepts(g, grammar_step(g, grammar_start(g), text_of(text))); }
+static bool accepts(struct grammar *g, const char *text)
+{
+    return grammar_accepts(g, grammar_step(g, grammar_start(g), text_of(text)));
+}
 
-/* --- the slow matcher: the set of ends that a part of a text may have ------------------------------------------------------ */
+/* --- the slow matcher: the set of ends that a part of a text may have ------------------------------------------ */
 
 enum { TREES = 400, TEXT_MOST = 6, RULES = 3 };
 enum tree_kind { T_NEVER, T_EMPTY, T_SET, T_CAT, T_OR, T_AND, T_NOT, T_REPEAT, T_RULE };
@@ -90,7 +94,8 @@ static int grow(int depth, int rules)
         return add((struct tree){.kind = T_SET, .set = 1 + (int)below(7)});
     }
     if (rules && below(4) == 0) {
-        int letter = add((struct tree){.kind = T_SET, .set = 1 + (int)below(7)}), rule = add((struct tree){.kind = T_RULE, .a = (int)below((uint32_t)rules)});
+        int letter = add((struct tree){.kind = T_SET, .set = 1 + (int)below(7)}),
+            rule = add((struct tree){.kind = T_RULE, .a = (int)below((uint32_t)rules)});
         return add((struct tree){.kind = T_CAT, .a = letter, .b = rule});
     }
     static const enum tree_kind kinds[] = {T_CAT, T_CAT, T_CAT, T_OR, T_OR, T_REPEAT, T_AND, T_NOT};
@@ -199,7 +204,7 @@ static void against_the_slow_matcher(void)
     CHECK(accepted > rounds * 10); /* they say something */
 }
 
-/* --- one by one ------------------------------------------------------------------------------------------------------- */
+/* --- one by one ------------------------------------------------------------------------------------------------ */
 
 static struct grammar *ready(struct grammar *g, gr_expr start)
 {
@@ -219,7 +224,8 @@ static void counted(void)
     char text[2001];
     ready(g, gr_repeat(g, gr_literal(g, "ab"), 500, 1000));
     for (int i = 0; i < 2000; i++) text[i] = i % 2 ? 'b' : 'a';
-    for (size_t n = 0; n <= 2000; n += 100) CHECK_EQ(grammar_accepts(g, grammar_step(g, grammar_start(g), (struct bytes){(uint8_t *)text, n})), n >= 1000);
+    for (size_t n = 0; n <= 2000; n += 100)
+        CHECK_EQ(grammar_accepts(g, grammar_step(g, grammar_start(g), (struct bytes){(uint8_t *)text, n})), n >= 1000);
     finish(g);
 }
 
@@ -251,7 +257,8 @@ static void multiples(void)
 static void code_points(void)
 {
     struct grammar *g = grammar_new(&mem);
-    const struct gr_range ranges[] = {{0x10FFF0, UINT32_MAX}, {'x', 'z'}, {0x7F, 0x80}, {0x3B1, 0x3C9}, {0xD000, 0xE005}, {0xFFFF, 0x10005}, {'a', 'x'}};
+    const struct gr_range ranges[] = {{0x10FFF0, UINT32_MAX}, {'x', 'z'},        {0x7F, 0x80}, {0x3B1, 0x3C9},
+                                      {0xD000, 0xE005},       {0xFFFF, 0x10005}, {'a', 'x'}};
     ready(g, gr_class(g, GR_PLAIN, ranges, sizeof ranges / sizeof *ranges));
     for (uint32_t c = 0; c < 0x110000; c++) {
         uint8_t t[4] = {(uint8_t)c};
@@ -261,8 +268,10 @@ static void code_points(void)
         if (n == 4) t[0] = (uint8_t)(0xF0 | c >> 18);
         for (size_t i = 1; i < n; i++) t[i] = (uint8_t)(0x80 | (c >> 6 * (n - 1 - i) & 0x3F));
         bool in = false;
-        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) in = in || (c >= ranges[i].first && c <= ranges[i].last);
-        CHECK_EQ(grammar_accepts(g, grammar_step(g, grammar_start(g), (struct bytes){t, n})), in && (c < 0xD800 || c > 0xDFFF));
+        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+            in = in || (c >= ranges[i].first && c <= ranges[i].last);
+        CHECK_EQ(grammar_accepts(g, grammar_step(g, grammar_start(g), (struct bytes){t, n})),
+                 in && (c < 0xD800 || c > 0xDFFF));
     }
     finish(g);
 }
@@ -272,7 +281,8 @@ static void inside_json(void)
     struct grammar *g = grammar_new(&mem);
     ready(g, gr_repeat(g, gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY));
     CHECK(accepts(g, "a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0000\\u001f \x7F \xC3\xA9 \xF0\x9F\x98\x80/"));
-    static const char *const wrong[] = {"\"", "\n", "\\/", "\\u0041", "\\u000a", "\\u001F", "\\x", "\xC3", "\xED\xA0\x80", "\xFF", "\x1F"};
+    static const char *const wrong[] = {"\"",  "\n",   "\\/",          "\\u0041", "\\u000a", "\\u001F",
+                                        "\\x", "\xC3", "\xED\xA0\x80", "\xFF",    "\x1F"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) CHECK(!accepts(g, wrong[i]));
     finish(g);
     g = grammar_new(&mem);
@@ -288,8 +298,10 @@ static void inside_json(void)
 static void questions(void)
 {
     struct grammar *g = grammar_new(&mem);
-    gr_expr letters = gr_repeat(g, gr_range(g, 'a', 'z'), 0, GR_MANY), digits = gr_repeat(g, gr_range(g, '0', '9'), 1, GR_MANY);
-    gr_expr cats = gr_cat(g, gr_repeat(g, gr_range(g, 'a', 'a'), 0, GR_MANY), gr_literal(g, "b")), dogs = gr_cat(g, gr_repeat(g, gr_range(g, 'a', 'a'), 0, GR_MANY), gr_literal(g, "c"));
+    gr_expr letters = gr_repeat(g, gr_range(g, 'a', 'z'), 0, GR_MANY),
+            digits = gr_repeat(g, gr_range(g, '0', '9'), 1, GR_MANY);
+    gr_expr cats = gr_cat(g, gr_repeat(g, gr_range(g, 'a', 'a'), 0, GR_MANY), gr_literal(g, "b")),
+            dogs = gr_cat(g, gr_repeat(g, gr_range(g, 'a', 'a'), 0, GR_MANY), gr_literal(g, "c"));
     CHECK_EQ(gr_disjoint(g, letters, digits), GR_YES);
     CHECK_EQ(gr_disjoint(g, cats, letters), GR_NO);
     CHECK_EQ(gr_disjoint(g, cats, dogs), GR_YES);
@@ -298,7 +310,8 @@ static void questions(void)
     CHECK_EQ(gr_contains(g, cats, text_of("aaa")), GR_NO);
     CHECK_EQ(gr_is_empty(g, gr_rule(g)), GR_UNKNOWN);
     /* Two counts whose common multiple is far away: not known, and no error. */
-    gr_expr a = gr_literal(g, "a"), far = gr_and(g, gr_repeat(g, gr_repeat(g, a, 9973, 9973), 0, GR_MANY), gr_cat(g, a, gr_repeat(g, gr_repeat(g, a, 9967, 9967), 0, GR_MANY)));
+    gr_expr a = gr_literal(g, "a"), far = gr_and(g, gr_repeat(g, gr_repeat(g, a, 9973, 9973), 0, GR_MANY),
+                                                 gr_cat(g, a, gr_repeat(g, gr_repeat(g, a, 9967, 9967), 0, GR_MANY)));
     CHECK_EQ(gr_is_empty(g, far), GR_UNKNOWN);
     CHECK_EQ(grammar_error(g)->code, OK);
     ready(g, gr_or(g, cats, dogs));
@@ -323,7 +336,8 @@ static void nesting(void)
 {
     struct grammar *g = grammar_new(&mem);
     gr_expr list = gr_rule(g), any[] = {list, gr_literal(g, "1")};
-    gr_expr item = gr_any(g, any, 2), more = gr_cat(g, item, gr_repeat(g, gr_cat(g, gr_literal(g, ","), item), 0, GR_MANY));
+    gr_expr item = gr_any(g, any, 2),
+            more = gr_cat(g, item, gr_repeat(g, gr_cat(g, gr_literal(g, ","), item), 0, GR_MANY));
     gr_expr parts[] = {gr_literal(g, "["), gr_or(g, gr_empty(g), more), gr_literal(g, "]")};
     gr_define(g, list, gr_sequence(g, parts, 3));
     ready(g, list);
@@ -381,7 +395,9 @@ static void short_of_memory(void)
         struct grammar *g = grammar_new(&mem);
         if (g) {
             gr_expr r = gr_rule(g);
-            gr_define(g, r, gr_or(g, gr_cat(g, gr_class(g, GR_JSON, &(struct gr_range){0, 0x3000}, 1), r), gr_not(g, gr_literal(g, "end"))));
+            gr_define(g, r,
+                      gr_or(g, gr_cat(g, gr_class(g, GR_JSON, &(struct gr_range){0, 0x3000}, 1), r),
+                            gr_not(g, gr_literal(g, "end"))));
             whole = grammar_ready(g, r, NULL) == OK && accepts(g, "\xC3\xA9 en");
             if (!whole) CHECK(!strcmp(grammar_error(g)->rule, "memory"));
             grammar_free(g);
@@ -394,8 +410,15 @@ static void short_of_memory(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"against_the_slow_matcher", against_the_slow_matcher}, {"counted", counted}, {"multiples", multiples}, {"code_points", code_points},
-        {"inside_json", inside_json}, {"questions", questions}, {"corners", corners}, {"nesting", nesting}, {"refused", refused},
+        {"against_the_slow_matcher", against_the_slow_matcher},
+        {"counted", counted},
+        {"multiples", multiples},
+        {"code_points", code_points},
+        {"inside_json", inside_json},
+        {"questions", questions},
+        {"corners", corners},
+        {"nesting", nesting},
+        {"refused", refused},
         {"short_of_memory", short_of_memory},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);

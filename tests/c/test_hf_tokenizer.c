@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.json with Qwen3's whole vocabulary, merges in both spellings: the same tokens, types and merges as from the ranks, and so the
- * reference's ids.
+ * tokenizer.json with Qwen3's whole vocabulary, merges in both spellings: the same tokens, types and merges as from the
+ * ranks, and so the reference's ids.
  */
 #include "load/checkpoint.h"
 #include "load/format.h"
@@ -14,7 +14,8 @@ enum { TOKENS = 151669 };
 static struct builder qwen;
 
 /* Qwen2's split, as JSON. */
-static const char split_text[] = "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?"
+static const char split_text[] =
+    "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?"
     "[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}, \"behavior\": \"Isolated\", \"invert\": false},";
 
 /* As the engine does it, in chunks. */
@@ -25,7 +26,8 @@ static struct checkpoint read_json(struct mem *mem, const struct file *f)
     size_t used;
     ck_init(&file, mem, 0);
     ck_init(&model, mem, 0);
-    for (size_t at = 0; at < f->size; at += 65521) CHECK_EQ(ck_header(&file, f->data + at, f->size - at < 65521 ? f->size - at : 65521, &used, &err), NEED_MORE);
+    for (size_t at = 0; at < f->size; at += 65521)
+        CHECK_EQ(ck_header(&file, f->data + at, f->size - at < 65521 ? f->size - at : 65521, &used, &err), NEED_MORE);
     CHECK_EQ(ck_header_ended(&file, &err), OK);
     CHECK(ck_is_side(&file));
     int status = ck_read_side(&file, &model, &err);
@@ -36,7 +38,8 @@ static struct checkpoint read_json(struct mem *mem, const struct file *f)
     return model;
 }
 
-static void check_array(const struct checkpoint *ck, const char *key, enum meta_type type, struct bytes *data, uint64_t *n, const struct buffer *expected, uint64_t count)
+static void check_array(const struct checkpoint *ck, const char *key, enum meta_type type, struct bytes *data,
+                        uint64_t *n, const struct buffer *expected, uint64_t count)
 {
     struct error err = {0};
     CHECK_EQ(meta_array(ck, key, type, true, data, n, &err), OK);
@@ -70,14 +73,18 @@ static void check_file(const char *name)
 static void merges_as_pairs(void) { check_file("qwen-pairs.json"); }
 static void merges_as_strings(void) { check_file("qwen-strings.json"); }
 
-/* What the template of a post-processor adds, behind its ids or before them; each of a sequence around the one before. */
-static void template_of(const char *post, const int32_t *before, uint64_t n_before, const int32_t *behind, uint64_t n_behind)
+/* What the template of a post-processor adds, behind its ids or before them; each of a sequence around the one before.
+ */
+static void template_of(const char *post, const int32_t *before, uint64_t n_before, const int32_t *behind,
+                        uint64_t n_behind)
 {
     char text[4096];
     struct mem mem = {0};
     struct bytes ids;
     uint64_t n;
-    int size = snprintf(text, sizeof text, "{\"post_processor\": %s, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [%s"
+    int size = snprintf(
+        text, sizeof text,
+        "{\"post_processor\": %s, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [%s"
         "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}}",
         post, split_text);
     struct file f = {(uint8_t *)text, (size_t)size};
@@ -93,7 +100,8 @@ static void template_of(const char *post, const int32_t *before, uint64_t n_befo
 
 #define TEXT_PIECE "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}"
 #define PIECE(name) "{\"SpecialToken\": {\"id\": \"" name "\", \"type_id\": 0}}"
-#define SPECIALS "\"special_tokens\": {\"x\": {\"id\": \"x\", \"ids\": [7], \"tokens\": [\"x\"]}, \"y\": {\"id\": \"y\", \"ids\": [8, 9], \"tokens\": [\"y\", \"y\"]}}"
+#define SPECIALS \
+    "\"special_tokens\": {\"x\": {\"id\": \"x\", \"ids\": [7], \"tokens\": [\"x\"]}, \"y\": {\"id\": \"y\", \"ids\": [8, 9], \"tokens\": [\"y\", \"y\"]}}"
 #define TEMPLATE(pieces) "{\"type\": \"TemplateProcessing\", \"single\": [" pieces "], \"pair\": [], " SPECIALS "}"
 
 static void templates(void)
@@ -104,12 +112,15 @@ static void templates(void)
     template_of(TEMPLATE(TEXT_PIECE), ids, 0, ids, 0);
     template_of(TEMPLATE(TEXT_PIECE "," PIECE("y")), ids, 0, ids + 1, 2);
     template_of(TEMPLATE(PIECE("x") "," PIECE("y") "," TEXT_PIECE "," PIECE("x")), ids, 3, ids, 1);
-    template_of("{" SPECIALS ", \"single\": [" PIECE("x") "," TEXT_PIECE "], \"type\": \"TemplateProcessing\"}", ids, 1, ids, 0);
-    template_of("{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"}, " TEMPLATE(PIECE("y") "," TEXT_PIECE "," PIECE("y")) ", "
-                TEMPLATE(PIECE("x") "," TEXT_PIECE "," PIECE("x")) "]}", ids, 3, ids + 1, 3);
+    template_of("{" SPECIALS ", \"single\": [" PIECE("x") "," TEXT_PIECE "], \"type\": \"TemplateProcessing\"}", ids, 1,
+                ids, 0);
+    template_of("{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"}, " TEMPLATE(PIECE(
+                    "y") "," TEXT_PIECE "," PIECE("y")) ", " TEMPLATE(PIECE("x") "," TEXT_PIECE "," PIECE("x")) "]}",
+                ids, 3, ids + 1, 3);
 }
 
-static const struct check tests[] = {{"merges_as_pairs", merges_as_pairs}, {"merges_as_strings", merges_as_strings}, {"templates", templates}};
+static const struct check tests[] = {
+    {"merges_as_pairs", merges_as_pairs}, {"merges_as_strings", merges_as_strings}, {"templates", templates}};
 
 int main(int argc, char **argv)
 {

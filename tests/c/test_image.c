@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images and videos against what transformers and Pillow make of them (tests/fixtures/vision), to the byte; and headers of files: of every
- * kind, cut off anywhere, and lying.
+ * Images and videos against what transformers and Pillow make of them (tests/fixtures/vision), to the byte; and headers
+ * of files: of every kind, cut off anywhere, and lying.
  */
 #include "check.h"
 #include "base/sha256.h"
@@ -107,7 +107,8 @@ static void golden_sizes(void)
 
 static void odd_sizes(void)
 {
-    const struct image_limits limits = {.patch = 16, .low = 65536, .high = 262144}, none = {.patch = 16, .low = 0, .high = 1e19};
+    const struct image_limits limits = {.patch = 16, .low = 65536, .high = 262144},
+                              none = {.patch = 16, .low = 0, .high = 1e19};
     struct image_grid g;
     CHECK_EQ(image_size(0, 10, &limits, &g), ERR_SIZE);
     CHECK_EQ(image_size(-1, 10, &limits, &g), ERR_SIZE);
@@ -297,7 +298,8 @@ static void golden_patches(void)
     image_patches(frames, W, 16, table, 0, PATCHES, out);
     check_hash("tiny", out, sizeof out, "0361b752951b6fed461201eef684f4fcb97c5b97bba92ce60b40d0cfc8b4fde5");
     for (int n = 1; n <= PATCHES; n += 5) /* some at a time, the same */
-        for (int first = 0; first < PATCHES; first += n) image_patches(frames, W, 16, table, first, min_int(n, PATCHES - first), part + first * SIZE);
+        for (int first = 0; first < PATCHES; first += n)
+            image_patches(frames, W, 16, table, first, min_int(n, PATCHES - first), part + first * SIZE);
     CHECK(!memcmp(out, part, sizeof out));
     free(in.data);
 }
@@ -378,7 +380,8 @@ static void headers(void)
         CHECK_EQ(h.orientation, orientation);
         for (size_t n = 0; n < b.size; n++) { /* cut off anywhere: nothing, or the same */
             int status = header_of(b.data, n, &part);
-            CHECK(status == ERR_DECODE || (status == OK && part.width == h.width && part.height == h.height && part.orientation == h.orientation));
+            CHECK(status == ERR_DECODE || (status == OK && part.width == h.width && part.height == h.height &&
+                                           part.orientation == h.orientation));
             CHECK(n >= 10 || status);
         }
         for (size_t at = 0; at < b.size; at++) { /* flipped anywhere: within the limits, or refused */
@@ -386,8 +389,10 @@ static void headers(void)
                 b.data[at] ^= (uint8_t)bit;
                 int status = header_of(b.data, b.size, &part);
                 b.data[at] ^= (uint8_t)bit;
-                CHECK(status == ERR_DECODE || status == ERR_SIZE || (part.width >= 1 && part.width <= 16384 && part.height >= 1 && part.height <= 16384));
-                CHECK(status || (part.orientation >= 1 && part.orientation <= 8 && part.width * part.height <= 100000000));
+                CHECK(status == ERR_DECODE || status == ERR_SIZE ||
+                      (part.width >= 1 && part.width <= 16384 && part.height >= 1 && part.height <= 16384));
+                CHECK(status ||
+                      (part.orientation >= 1 && part.orientation <= 8 && part.width * part.height <= 100000000));
             }
         }
         free(b.data);
@@ -488,10 +493,21 @@ static void lying_headers(void)
 
 static void no_images(void)
 {
-    static const char *const texts[] = {"", "P6 1 1 255 abc", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "<?xml version=\"1.0\"?><svg/>", "%PDF-1.7",
-                                        "II*\0\10\0\0\0", "GIF88a", "\x89PNG\r\n", "RIFF\1\0\0\0WAVE", "BM", "\xff\xd8", "\xff\xd8\xff"};
+    static const char *const texts[] = {"",
+                                        "P6 1 1 255 abc",
+                                        "<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+                                        "<?xml version=\"1.0\"?><svg/>",
+                                        "%PDF-1.7",
+                                        "II*\0\10\0\0\0",
+                                        "GIF88a",
+                                        "\x89PNG\r\n",
+                                        "RIFF\1\0\0\0WAVE",
+                                        "BM",
+                                        "\xff\xd8",
+                                        "\xff\xd8\xff"};
     struct image_header h;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) CHECK_EQ(header_of((const uint8_t *)texts[i], strlen(texts[i]), &h), ERR_DECODE);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        CHECK_EQ(header_of((const uint8_t *)texts[i], strlen(texts[i]), &h), ERR_DECODE);
     struct buffer b = image("plain.avif"); /* a HEIC file: the same boxes, other brands */
     for (size_t i = 8; i + 4 < 60; i++)
         if (!memcmp(b.data + i, "avi", 3)) memcpy(b.data + i, "heic", 4);

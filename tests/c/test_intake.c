@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model as they come: what each is, without anybody who loads them; a GGUF file with others beside it, whose texts count; and
- * what older programs wrote otherwise. Broken sets are in tests/fixtures/beside-gguf.mjs.
+ * The files of a model as they come: what each is, without anybody who loads them; a GGUF file with others beside it,
+ * whose texts count; and what older programs wrote otherwise. Broken sets are in tests/fixtures/beside-gguf.mjs.
  */
 #include "cli/convert.h"
 #include "session.h"
@@ -19,7 +19,8 @@ static struct set set_read(const char *names)
     struct set s = {0};
     char list[256];
     snprintf(list, sizeof list, "%s", names);
-    for (char *name = strtok(list, " "); name; name = strtok(NULL, " ")) s.files[s.n++] = file_read(built_fixtures("/beside"), name);
+    for (char *name = strtok(list, " "); name; name = strtok(NULL, " "))
+        s.files[s.n++] = file_read(built_fixtures("/beside"), name);
     return s;
 }
 
@@ -34,7 +35,8 @@ static int feed(struct quern_engine *e, const struct set *s, size_t chunk)
     for (int i = 0; !status && i < s->n; i++) {
         const struct file *f = &s->files[i];
         if (i > 0) status = quern_next_file(e, f->size);
-        for (size_t at = 0; !status && at < f->size; at += chunk) status = quern_feed(e, f->data + at, f->size - at < chunk ? f->size - at : chunk);
+        for (size_t at = 0; !status && at < f->size; at += chunk)
+            status = quern_feed(e, f->data + at, f->size - at < chunk ? f->size - at : chunk);
     }
     return status ? status : quern_finish(e);
 }
@@ -110,7 +112,9 @@ static void files_without_a_model(void)
             if (i > 0) CHECK_EQ(intake_next(&in, f->size, &err), OK);
             CHECK(in.sides == i && !in.weights && !in.complete);
             for (size_t at = 0, used; at < f->size && !in.complete; at += used) {
-                CHECK_EQ(intake_header(&in, f->data + at, f->size - at < chunks[k] ? f->size - at : chunks[k], &used, &err), OK);
+                CHECK_EQ(
+                    intake_header(&in, f->data + at, f->size - at < chunks[k] ? f->size - at : chunks[k], &used, &err),
+                    OK);
                 CHECK(used > 0 || in.complete);
             }
             CHECK_EQ(in.complete, i + 1 == s.n);
@@ -119,7 +123,8 @@ static void files_without_a_model(void)
         CHECK_EQ(in.tensors, in.ck.n_tensors);
         CHECK_EQ(in.bytes, s.files[2].size);
         CHECK_EQ(in.side_bytes, s.files[0].size + s.files[1].size);
-        CHECK(ck_find(&in.ck, "blk.1.ffn_up.weight") && meta_find(&in.ck, "qwen3.block_count") && meta_find(&in.ck, "tokenizer.ggml.merges"));
+        CHECK(ck_find(&in.ck, "blk.1.ffn_up.weight") && meta_find(&in.ck, "qwen3.block_count") &&
+              meta_find(&in.ck, "tokenizer.ggml.merges"));
         CHECK_EQ(intake_finish(&in, &err), OK);
         CHECK_EQ(intake_next(&in, 0, &err), ERR_INCONSISTENT);
         intake_close(&in);
@@ -155,9 +160,13 @@ static void templates(void)
     } cases[] = {
         {{FILE_OF("default", "a\\u000a\\u0022"), "{\"chat_template\":\"b\"}"}, "a\n\"", NULL},
         {{FILE_OF("default", "a"), FILE_OF("tool_use", "t"), "{\"chat_template\":\"b\"}"}, "a", "t"},
-        {{FILE_OF("default", "a"), "{\"chat_template\":[" NAMED("default", "b") "," NAMED("tool_use", "t") "]}"}, "a", NULL},
+        {{FILE_OF("default", "a"), "{\"chat_template\":[" NAMED("default", "b") "," NAMED("tool_use", "t") "]}"},
+         "a",
+         NULL},
         {{FILE_OF("tool_use", "t"), "{\"chat_template\":\"b\"}"}, NULL, "t"},
-        {{"{\"chat_template\":[" NAMED("tool_use", "t") "," NAMED("default", "b") "," NAMED("tool_use", "u") "]}"}, "b", "u"},
+        {{"{\"chat_template\":[" NAMED("tool_use", "t") "," NAMED("default", "b") "," NAMED("tool_use", "u") "]}"},
+         "b",
+         "u"},
         {{"{\"chat_template\":{\"default\":\"b\",\"tool_use\":\"t\"}}", "{\"chat_template\":\"c\"}"}, "b", "t"},
         {{"{\"transformers_version\":\"5.24.0\"}", "{}", "{\"chat_template\":\"c\"}"}, "c", NULL},
     };
@@ -175,19 +184,23 @@ static void templates(void)
 static void texts_of_other_files(void)
 {
     struct quern_engine *plain = load("plain.gguf", false), *own = load("mistaken.gguf", false),
-                        *e = load("generation.json config.json template.json index.json tokenizer.json mistaken.gguf", false);
+                        *e = load("generation.json config.json template.json index.json tokenizer.json mistaken.gguf",
+                                  false);
     check_logits(plain, e);
     check_logits(plain, own);
     CHECK(is_text(quern_token(own, 264), "<other264>") && is_text(quern_token(e, 264), "<|im_end|>"));
-    CHECK(is_text(quern_chat_template(own), "another") && is_text(quern_chat_template(e), "{% for m in messages %}{{ m.content }}{% endfor %}"));
+    CHECK(is_text(quern_chat_template(own), "another") &&
+          is_text(quern_chat_template(e), "{% for m in messages %}{{ m.content }}{% endfor %}"));
     CHECK(is_text(quern_tool_template(own), "another with tools") && quern_tool_template(e).data == NULL);
     CHECK(is_text(quern_rerank_template(own), "a rank") && is_text(quern_rerank_template(e), "a rank"));
     for (int id = 0; id < VOCAB; id++) {
         struct bytes wanted = quern_token(plain, id), token = quern_token(e, id);
         CHECK(bytes_compare(wanted, token) == 0 && quern_token_type(plain, id) == quern_token_type(e, id));
     }
-    CHECK(quern_is_end(e, 264) && quern_is_end(e, 287) && quern_is_end(e, 5) && !quern_is_end(e, 9) && !quern_is_end(own, 287));
-    CHECK(says(e, "\"files\":6") && says(e, "\"format\":\"gguf\"") && says(e, "\"layers\":2") && says(e, "\"assumed\":{}"));
+    CHECK(quern_is_end(e, 264) && quern_is_end(e, 287) && quern_is_end(e, 5) && !quern_is_end(e, 9) &&
+          !quern_is_end(own, 287));
+    CHECK(says(e, "\"files\":6") && says(e, "\"format\":\"gguf\"") && says(e, "\"layers\":2") &&
+          says(e, "\"assumed\":{}"));
     quern_free(plain);
     quern_free(own);
     quern_free(e);
@@ -269,7 +282,12 @@ static void converted(void)
     struct error err;
     d->in = &s;
     for (int i = 0; i < s.n; i++) sizes[i] = s.files[i].size;
-    struct convert *c = convert_open(&(struct convert_options){.recipe = recipe_by_name("q8_0"), .threads = 2, .n_files = s.n, .sizes = sizes, .io = {d, disk_read, disk_write}}, &err);
+    struct convert *c = convert_open(&(struct convert_options){.recipe = recipe_by_name("q8_0"),
+                                                               .threads = 2,
+                                                               .n_files = s.n,
+                                                               .sizes = sizes,
+                                                               .io = {d, disk_read, disk_write}},
+                                     &err);
     CHECK(c != NULL);
     int status;
     while ((status = convert_step(c, &err)) == 1) continue;
@@ -278,7 +296,8 @@ static void converted(void)
     struct file made = {d->out, d->size};
     struct quern_engine *e = engine_load(&made, (struct quern_options){.context_size = 64}, SIZE_MAX);
     CHECK(is_text(quern_token(e, 264), "<|im_end|>") && quern_chat_template(e).size > 20);
-    CHECK(says(e, "\"tokens\":320") && says(e, "\"vocabSize\":320") && quern_token_type(e, 300) == 5 && says(e, "\"Q8_0\""));
+    CHECK(says(e, "\"tokens\":320") && says(e, "\"vocabSize\":320") && quern_token_type(e, 300) == 5 &&
+          says(e, "\"Q8_0\""));
     quern_free(e);
     free(d);
     set_free(&s);
@@ -289,7 +308,8 @@ static void converted(void)
 /* Qwen3 by the name and under the keys of qwen2, and no word on the split. */
 static void older_names(void)
 {
-    struct quern_engine *plain = load("plain.gguf", false), *older = load("older.gguf", false), *seen = load("older.gguf", true);
+    struct quern_engine *plain = load("plain.gguf", false), *older = load("older.gguf", false),
+                        *seen = load("older.gguf", true);
     check_logits(plain, older);
     const char *const words = "\"assumed\":{\"general.architecture\":\"qwen3\",\"tokenizer.ggml.pre\":\"qwen2\"}";
     CHECK(says(older, words) && says(seen, words) && says(plain, "\"assumed\":{}"));
@@ -300,9 +320,14 @@ static void older_names(void)
 }
 
 static const struct check tests[] = {
-    {"files_without_a_model", files_without_a_model}, {"nothing_but_descriptions", nothing_but_descriptions}, {"texts_of_other_files", texts_of_other_files},
+    {"files_without_a_model", files_without_a_model},
+    {"nothing_but_descriptions", nothing_but_descriptions},
+    {"texts_of_other_files", texts_of_other_files},
     {"templates", templates},
-    {"planned", planned}, {"every_allocation_fails", every_allocation_fails}, {"converted", converted}, {"older_names", older_names},
+    {"planned", planned},
+    {"every_allocation_fails", every_allocation_fails},
+    {"converted", converted},
+    {"older_names", older_names},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept conversations: what comes back is what was computed, to the bit, in another engine and whatever threads, chunks and kernels wrote
- * it; and of a file that is cut, flipped, foreign or half-written only what is whole and fits is used.
+ * Kept conversations: what comes back is what was computed, to the bit, in another engine and whatever threads, chunks
+ * and kernels wrote it; and of a file that is cut, flipped, foreign or half-written only what is whole and fits is
+ * used.
  */
 #include "engine/kept.h"
 #include "session.h"
@@ -111,7 +112,7 @@ static void check_last_row(const struct reference *r, struct quern_engine *e, in
     quern_sequence_free(s);
 }
 
-/* --- what comes back ------------------------------------------------------------------------------------------------ */
+/* --- what comes back ------------------------------------------------------------------------------------------- */
 
 static void round_trip(void)
 {
@@ -122,7 +123,8 @@ static void round_trip(void)
         struct quern_engine *e = load(&r.file, (struct quern_options){.kv = types[i]});
         struct quern_sequence *s = hold(e, TOKENS);
         int32_t said[REPLY], alone[REPLY];
-        CHECK(load_u32(f.header + 20) == (uint32_t)types[i] && load_u64(f.header + 32) == f.record && load_u32(f.header + 16) == KV_PAGE);
+        CHECK(load_u32(f.header + 20) == (uint32_t)types[i] && load_u64(f.header + 32) == f.record &&
+              load_u32(f.header + 16) == KV_PAGE);
         CHECK_EQ(give_all(s, &f), OK);
         CHECK_EQ(reply(e, s, said), RECORDS * KV_PAGE);
         quern_sequence_free(s);
@@ -142,7 +144,8 @@ static void round_trip(void)
 /* The file is a function of model, name and conversation: not of threads, chunks, kernels. */
 static void same_bytes(void)
 {
-    static const struct quern_options ways[] = {{.chunk = 1}, {.threads = 3, .chunk = 64}, {.scalar = true}, {.profile = true}};
+    static const struct quern_options ways[] = {
+        {.chunk = 1}, {.threads = 3, .chunk = 64}, {.scalar = true}, {.profile = true}};
     struct file model = golden_file("moe-nano.Q4_K_M", "gguf");
     struct kept_file f = made_by(&model, (struct quern_options){0});
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -203,7 +206,7 @@ static void appending(void)
     file_free(&model);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------- */
+/* --- what is refused ------------------------------------------------------------------------------------------- */
 
 /* Any flipped bit ends the restore at its record; the reply is the same. */
 static void flipped(void)
@@ -214,7 +217,8 @@ static void flipped(void)
     uint64_t seed = 7;
     for (int round = 0; round < 600; round++) {
         int damaged = round % f.n;
-        uint64_t at = round < 3 * KEPT_HEAD / 4 ? (uint64_t)(round * 4 / 3) : (uint64_t)random_below(&seed, (int)f.record);
+        uint64_t at =
+            round < 3 * KEPT_HEAD / 4 ? (uint64_t)(round * 4 / 3) : (uint64_t)random_below(&seed, (int)f.record);
         uint8_t bit = (uint8_t)(1 << random_below(&seed, 8));
         struct quern_sequence *s = hold(e, TOKENS);
         record_at(&f, damaged)[at] ^= bit;
@@ -410,7 +414,8 @@ static void bad_calls(void)
     CHECK_EQ(kept_open(s, (struct bytes){letters, 0}, header), ERR_PARAM);
     CHECK_EQ(kept_open(s, (struct bytes){letters, KEPT_NAME}, header), OK);
     CHECK_EQ(kept_take(s, f.records), ERR_EMPTY);
-    quern_sequence_set(s, ids, KV_PAGE, QUERN_HELD); /* its last token is computed anew, so its only page is not wanted */
+    /* its last token is computed anew, so its only page is not wanted */
+    quern_sequence_set(s, ids, KV_PAGE, QUERN_HELD);
     CHECK_EQ(kept_open(s, name, header), OK);
     CHECK_EQ(kept_give(s, f.records, f.record), OK);
     CHECK_EQ(quern_sequence_length(s), 0);
@@ -453,9 +458,10 @@ static void pages_run_out(void)
 }
 
 static const struct check tests[] = {
-    {"round_trip", round_trip}, {"same_bytes", same_bytes}, {"known_in_part", known_in_part}, {"appending", appending}, {"flipped", flipped},
-    {"out_of_place", out_of_place}, {"foreign", foreign}, {"fingerprint", fingerprint},
-    {"fingerprint_in_slices", fingerprint_in_slices}, {"in_halves", in_halves}, {"bad_calls", bad_calls}, {"pages_run_out", pages_run_out},
+    {"round_trip", round_trip}, {"same_bytes", same_bytes},   {"known_in_part", known_in_part},
+    {"appending", appending},   {"flipped", flipped},         {"out_of_place", out_of_place},
+    {"foreign", foreign},       {"fingerprint", fingerprint}, {"fingerprint_in_slices", fingerprint_in_slices},
+    {"in_halves", in_halves},   {"bad_calls", bad_calls},     {"pages_run_out", pages_run_out},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

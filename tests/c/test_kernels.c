@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every kernel of the SIMD table against the scalar one, to the bit, in the manner of checkasm: all layouts, odd sizes, adversarial
- * inputs, guard bytes around every output. The scalar kernels themselves are checked against the rules (MODEL.md, "Arithmetic") written
- * once more over the file's own blocks, and against double precision.
+ * Every kernel of the SIMD table against the scalar one, to the bit, in the manner of checkasm: all layouts, odd sizes,
+ * adversarial inputs, guard bytes around every output. The scalar kernels themselves are checked against the rules
+ * (MODEL.md, "Arithmetic") written once more over the file's own blocks, and against double precision.
  */
 #include "blocks.h"
 #include "compute/cpu/kernels.h"
@@ -54,7 +54,8 @@ static void check_floats(const char *what, const struct pair *p)
 {
     const float *a = (const float *)(void *)p->a, *b = (const float *)(void *)p->b;
     for (size_t i = 0; i < p->size / sizeof *a; i++) {
-        if (!same_float(a[i], b[i])) printf("# %s: element %zu is %a, scalar %a\n", what, i, (double)b[i], (double)a[i]);
+        if (!same_float(a[i], b[i]))
+            printf("# %s: element %zu is %a, scalar %a\n", what, i, (double)b[i], (double)a[i]);
         CHECK(same_float(a[i], b[i]));
     }
     CHECK(guards_intact(p->a, p->size) && guards_intact(p->b, p->size));
@@ -69,8 +70,19 @@ static void check_bytes(const struct pair *p)
 /* --- inputs ---------------------------------------------------------------------------------------------- */
 
 enum floats {
-    FLOATS_UNIT, FLOATS_ZERO, FLOATS_MINUS_ZERO, FLOATS_EQUAL, FLOATS_ALTERNATE, FLOATS_DENORMAL, FLOATS_TINY, FLOATS_HUGE, FLOATS_WIDE,
-    FLOATS_NAN, FLOATS_INFINITE, FLOATS_BITS, FLOATS_KINDS
+    FLOATS_UNIT,
+    FLOATS_ZERO,
+    FLOATS_MINUS_ZERO,
+    FLOATS_EQUAL,
+    FLOATS_ALTERNATE,
+    FLOATS_DENORMAL,
+    FLOATS_TINY,
+    FLOATS_HUGE,
+    FLOATS_WIDE,
+    FLOATS_NAN,
+    FLOATS_INFINITE,
+    FLOATS_BITS,
+    FLOATS_KINDS
 };
 
 static float make_float(enum floats how, uint64_t *seed, int i)
@@ -82,7 +94,8 @@ static float make_float(enum floats how, uint64_t *seed, int i)
     case FLOATS_EQUAL: return 1;
     case FLOATS_ALTERNATE: return i % 2 ? -3.5f : 3.5f;
     case FLOATS_DENORMAL: return unit * 1e-38f * (i % 3 ? 1 : 1e-6f);
-    case FLOATS_TINY: return copysignf(f32_from_bits((uint32_t)random_below(seed, 300)), unit); /* scales of a unit or two: quotients far over 127 */
+    /* scales of a unit or two: quotients far over 127 */
+    case FLOATS_TINY: return copysignf(f32_from_bits((uint32_t)random_below(seed, 300)), unit);
     case FLOATS_HUGE: return i % 5 ? unit * FLT_MAX : FLT_MAX;
     case FLOATS_WIDE: return ldexpf(unit, random_below(seed, 60) - 40);
     case FLOATS_NAN: return i % 37 == 36 ? NAN : unit;
@@ -162,7 +175,8 @@ static float float_product(const struct ref_type *t, const uint8_t *row, const s
 }
 
 /* The sum in double over what weights and activations stand for; *magnitude: of absolute values. */
-static double exact_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token, double *magnitude)
+static double exact_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token,
+                            double *magnitude)
 {
     float *w = malloc((size_t)a->cols * sizeof *w);
     double y = 0;
@@ -186,7 +200,8 @@ struct gemm_case {
 };
 
 /* Against the rules to the bit; in tame cases against double too. */
-static void check_reference(const struct gemm_case *g, const uint8_t *rows, const struct act *a, int token, int n, const float *out)
+static void check_reference(const struct gemm_case *g, const uint8_t *rows, const struct act *a, int token, int n,
+                            const float *out)
 {
     size_t row_bytes = ref_row_bytes(g->t, g->cols);
     for (int i = 0; i < n * g->n_rows; i++) {
@@ -194,7 +209,8 @@ static void check_reference(const struct gemm_case *g, const uint8_t *rows, cons
         const uint8_t *row = rows + (size_t)r * row_bytes;
         float y = out[i / g->n_rows * PANEL_ROWS + r];
         float rule = g->t->read ? rule_product(g->t, row, a, t) : float_product(g->t, row, a, t);
-        if (!same_float(y, rule)) printf("# %s, %d columns: %a, by the rules %a\n", g->t->name, g->cols, (double)y, (double)rule);
+        if (!same_float(y, rule))
+            printf("# %s, %d columns: %a, by the rules %a\n", g->t->name, g->cols, (double)y, (double)rule);
         CHECK(same_float(y, rule));
         if (hostile(g->blocks) || g->floats != FLOATS_UNIT) continue;
         double magnitude, exact = exact_product(g->t, row, a, t, &magnitude);
@@ -216,7 +232,8 @@ static void simd_product(enum layout layout, const uint8_t *panel, struct act *a
     if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
     for (int t = 0, height; t < n; t += height) {
         height = tile_rows(&simd, layout, n, n - t);
-        if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
+        if (layouts[layout].kind != KIND_FLOAT)
+            simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
         if (packed) packed(panel, 0, 1, a, row + t, height, out + t * PANEL_ROWS);
         else simd.gemm[layout](is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
     }
@@ -234,7 +251,8 @@ static void scalar_product(enum layout layout, const uint8_t *panel, const struc
 static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
-    uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols), *panel = malloc(panel_bytes(type->layout, g->cols));
+    uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols),
+            *panel = malloc(panel_bytes(type->layout, g->cols));
     pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panel);
     struct act a = act_new(g->floats, seed, g->cols);
     int row = random_below(seed, ACT_ROWS - n + 1);
@@ -242,7 +260,8 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
     scalar_product(type->layout, panel, &a, row, n, (float *)(void *)out.a);
     simd_product(type->layout, panel, &a, row, n, (float *)(void *)out.b);
     check_floats(g->t->name, &out);
-    if (simd.dots == 0) check_reference(g, rows, &a, row, n, (const float *)(void *)out.a); /* which the kinds of dots have in common */
+    /* which the kinds of dots have in common */
+    if (simd.dots == 0) check_reference(g, rows, &a, row, n, (const float *)(void *)out.a);
     pair_free(&out);
     act_free(&a);
     free(rows);
@@ -250,12 +269,14 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
 }
 
 /* out [STREAMS, height, 8]: n panels at once by a kernel, and those left as they should be. */
-static void check_panels(const struct gemm_case *g, gemv_fn *kernel, const uint8_t *panels, const struct act *a, int row, int height, int n)
+static void check_panels(const struct gemm_case *g, gemv_fn *kernel, const uint8_t *panels, const struct act *a,
+                         int row, int height, int n)
 {
     enum layout layout = dtype_by_gguf(g->t->gguf_id)->layout;
     size_t bytes = panel_bytes(layout, g->cols), size = (size_t)(height * PANEL_ROWS) * sizeof(float);
     struct pair out = pair_new(STREAMS * size, NULL);
-    for (size_t i = 0; i < STREAMS; i++) scalar_product(layout, panels + i * bytes, a, row, height, (float *)(void *)(out.a + i * size));
+    for (size_t i = 0; i < STREAMS; i++)
+        scalar_product(layout, panels + i * bytes, a, row, height, (float *)(void *)(out.a + i * size));
     memset(out.b, 0xFF, STREAMS * size);
     kernel(panels, bytes, n, a, row, height, (float *)(void *)out.b);
     memcpy(out.b + (size_t)n * size, out.a + (size_t)n * size, (size_t)(STREAMS - n) * size);
@@ -271,7 +292,8 @@ static void panels_at_once(const struct gemm_case *g, uint64_t *seed)
     uint8_t *panels = malloc(STREAMS * bytes);
     for (int i = 0; i < STREAMS; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
-        pack_panel(dtype_by_gguf(g->t->gguf_id), rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
+        pack_panel(dtype_by_gguf(g->t->gguf_id), rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols,
+                   panels + (size_t)i * bytes);
         free(rows);
     }
     struct act a = act_new(g->floats, seed, g->cols);
@@ -284,8 +306,10 @@ static void panels_at_once(const struct gemm_case *g, uint64_t *seed)
         if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](&a, row, height, tiles + (size_t)row * tile);
         a.tiles[form] = tiles;
         for (int order = 0; order < ORDERS; order++) {
-            int most = height > 1 ? simd.few_at_once[layout] : STREAMS, n = order == TOGETHER ? most : 1 + random_below(seed, most);
-            check_panels(g, height > 1 ? simd.few[height][layout] : simd.gemv[order][layout], panels, &a, row, height, n);
+            int most = height > 1 ? simd.few_at_once[layout] : STREAMS,
+                n = order == TOGETHER ? most : 1 + random_below(seed, most);
+            check_panels(g, height > 1 ? simd.few[height][layout] : simd.gemv[order][layout], panels, &a, row, height,
+                         n);
         }
         a.tiles[form] = NULL;
         free(tiles);
@@ -294,7 +318,8 @@ static void panels_at_once(const struct gemm_case *g, uint64_t *seed)
     free(panels);
 }
 
-/* Blocks of one width, in turn 1 to 8 of them, then rows of 4,096 columns. Floats also take widths of no block. Every number of rows gets its turn. */
+/* Blocks of one width, in turn 1 to 8 of them, then rows of 4,096 columns. Floats also take widths of no block. Every
+ * number of rows gets its turn. */
 static void gemm_type(const struct ref_type *t)
 {
     static const int blocks[] = {1, 2, 3, 5, 8}, widths[] = {1, 3, 20, 31, 257};
@@ -308,7 +333,8 @@ static void gemm_type(const struct ref_type *t)
                 for (int n = 0; n < 2; n++) gemm_one(&g, &seed, 1 + count++ % ACT_ROWS);
                 if (cols <= 1024) panels_at_once(&g, &seed); /* eight panels: three of the largest blocks */
             }
-            if (floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS}, &seed, 1 + count++ % ACT_ROWS);
+            if (floats == FLOATS_EQUAL)
+                gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS}, &seed, 1 + count++ % ACT_ROWS);
         }
 }
 
@@ -322,7 +348,8 @@ static void gemm(void)
     }
 }
 
-/* The largest sums a block can have stay exact, in tiles of every height: largest codes (of Q8_0 -128 too), scales and activations of one sign. */
+/* The largest sums a block can have stay exact, in tiles of every height: largest codes (of Q8_0 -128 too), scales and
+ * activations of one sign. */
 static void largest_sums(void)
 {
     uint64_t seed = 3;
@@ -330,7 +357,8 @@ static void largest_sums(void)
         simd = kernels_simd((enum dots)dots);
         for (int i = 0; i < REF_TYPES; i++)
             for (int how = BLOCKS_FULL; how <= BLOCKS_LOW; how++)
-                for (int n = 1; n <= ACT_ROWS; n++) gemm_one(&(struct gemm_case){&ref_types[i], how, FLOATS_EQUAL, 512, PANEL_ROWS}, &seed, n);
+                for (int n = 1; n <= ACT_ROWS; n++)
+                    gemm_one(&(struct gemm_case){&ref_types[i], how, FLOATS_EQUAL, 512, PANEL_ROWS}, &seed, n);
     }
 }
 
@@ -379,7 +407,8 @@ static void check_block(const float *x, const int8_t *code, float scale, const i
 
 static void quantize_one(const float *x, int cols)
 {
-    struct pair code = pair_new((size_t)cols, NULL), scale = pair_new((size_t)cols / BLOCK * 4, NULL), sum = pair_new((size_t)cols / 16 * 2, NULL);
+    struct pair code = pair_new((size_t)cols, NULL), scale = pair_new((size_t)cols / BLOCK * 4, NULL),
+                sum = pair_new((size_t)cols / 16 * 2, NULL);
     kernels_scalar.quantize(x, cols, (int8_t *)code.a, (float *)(void *)scale.a, (int16_t *)(void *)sum.a);
     simd.quantize(x, cols, (int8_t *)code.b, (float *)(void *)scale.b, (int16_t *)(void *)sum.b);
     check_bytes(&code);
@@ -449,7 +478,8 @@ static void rmsnorm(void)
 
 static void rope_one(enum floats how, uint64_t *seed, int half)
 {
-    float *x = make_floats(how, seed, 2 * half), *cosine = make_floats(FLOATS_UNIT, seed, half), *sine = make_floats(FLOATS_UNIT, seed, half);
+    float *x = make_floats(how, seed, 2 * half), *cosine = make_floats(FLOATS_UNIT, seed, half),
+          *sine = make_floats(FLOATS_UNIT, seed, half);
     struct pair y = pair_new((size_t)half * 8, x);
     kernels_scalar.rope((float *)(void *)y.a, cosine, sine, half);
     simd.rope((float *)(void *)y.b, cosine, sine, half);
@@ -592,7 +622,11 @@ static struct small_heads heads_new(enum floats how, uint64_t *seed, int n, int 
 {
     enum floats tame = how == FLOATS_NAN || how == FLOATS_INFINITE ? FLOATS_UNIT : how;
     size_t count = (size_t)(2 * pages * BLOCK * dim);
-    struct small_heads h = {.n = n, .dim = dim, .pages = pages, .q = make_floats(tame, seed, n * dim), .kv = make_floats(how, seed, (int)count)};
+    struct small_heads h = {.n = n,
+                            .dim = dim,
+                            .pages = pages,
+                            .q = make_floats(tame, seed, n * dim),
+                            .kv = make_floats(how, seed, (int)count)};
     int16_t *sum = malloc(count / 8);
     h.scaled = malloc((size_t)(n * dim) * sizeof(float));
     h.half = malloc(count * 2);
@@ -619,7 +653,8 @@ static void heads_free(struct small_heads *h)
 enum source { FORM_F32, FORM_F16, FORM_F16_SPREAD, FORM_F16_IN_REGISTERS, FORM_Q8, SOURCES };
 
 /* The scores of page b, then p * v: each of a form's kernels once. */
-static void attend_page(const struct kernels *k, enum source form, const struct small_heads *h, struct query *q, int b, float *p)
+static void attend_page(const struct kernels *k, enum source form, const struct small_heads *h, struct query *q, int b,
+                        float *p)
 {
     size_t page = (size_t)(BLOCK * h->dim), keys = 2 * (size_t)b * page, values = keys + page;
     float scale = 1.0f / sqrtf((float)h->dim), *floats = malloc(page * sizeof *floats);
@@ -644,8 +679,12 @@ static void attend_pages(const struct kernels *k, enum source form, const struct
 {
     struct query q[3];
     for (int t = 0; t < h->n; t++)
-        q[t] = (struct query){.q = h->q + t * h->dim, .scaled = h->scaled + t * h->dim, .code = h->code + t * h->dim, .scale = h->scale + t * (h->dim / BLOCK),
-                              .acc = s->acc[t], .max = -INFINITY};
+        q[t] = (struct query){.q = h->q + t * h->dim,
+                              .scaled = h->scaled + t * h->dim,
+                              .code = h->code + t * h->dim,
+                              .scale = h->scale + t * (h->dim / BLOCK),
+                              .acc = s->acc[t],
+                              .max = -INFINITY};
     for (int b = 0; b < h->pages; b++) {
         for (int t = 0; t < h->n; t++) q[t].seen = b + 1 < h->pages ? BLOCK : h->seen[t];
         attend_page(k, form, h, q, b, s->p);
@@ -689,10 +728,12 @@ static void attend_one(enum floats how, uint64_t *seed, int n, int dim)
     for (int form = 0; form < SOURCES; form++) {
         if (!form_takes(form, &h)) continue;
         struct pair s = pair_new(sizeof start, &start);
-        attend_pages(&kernels_scalar, form == FORM_F16_IN_REGISTERS || form == FORM_F16_SPREAD ? FORM_F16 : form, &h, (struct state *)(void *)s.a);
+        attend_pages(&kernels_scalar, form == FORM_F16_IN_REGISTERS || form == FORM_F16_SPREAD ? FORM_F16 : form, &h,
+                     (struct state *)(void *)s.a);
         attend_pages(&simd, form, &h, (struct state *)(void *)s.b);
         check_floats("attend", &s);
-        for (int t = 0; t < n && how == FLOATS_UNIT && form == FORM_F32; t++) check_attention((struct state *)(void *)s.a, &h, t);
+        for (int t = 0; t < n && how == FLOATS_UNIT && form == FORM_F32; t++)
+            check_attention((struct state *)(void *)s.a, &h, t);
         pair_free(&s);
     }
     heads_free(&h);
@@ -730,15 +771,28 @@ static void tables_complete(void)
             CHECK(k->gemm[layout] && (dots < 0 || k->gemm[layout] != kernels_scalar.gemm[layout]));
             CHECK(!k->few[ONE_ROW][layout] && !k->few[MANY_ROWS][layout]);
         }
-        CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->add_scaled && k->widen && k->narrow && k->dequantize);
-        CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16 && !k->scores_f16 == !k->spread);
+        CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->add_scaled && k->widen && k->narrow &&
+              k->dequantize);
+        CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16 &&
+              !k->scores_f16 == !k->spread);
     }
 }
 
 static const struct check tests[] = {
-    {"tables_complete", tables_complete}, {"gemm", gemm}, {"largest_sums", largest_sums}, {"tile_heights", tile_heights}, {"probe", probe}, {"quantize", quantize},
-    {"quantize_ties", quantize_ties}, {"rmsnorm", rmsnorm}, {"rope", rope}, {"elementwise", elementwise}, {"widen", widen},
-    {"narrow", narrow}, {"places", places}, {"attend", attend},
+    {"tables_complete", tables_complete},
+    {"gemm", gemm},
+    {"largest_sums", largest_sums},
+    {"tile_heights", tile_heights},
+    {"probe", probe},
+    {"quantize", quantize},
+    {"quantize_ties", quantize_ties},
+    {"rmsnorm", rmsnorm},
+    {"rope", rope},
+    {"elementwise", elementwise},
+    {"widen", widen},
+    {"narrow", narrow},
+    {"places", places},
+    {"attend", attend},
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The KV cache without a model: what a page holds is a number for each position that depends on all ids before it, as keys and values
- * do. So whatever the cache shares, copies or reuses, a sequence must find in its pages the numbers of its own ids.
+ * The KV cache without a model: what a page holds is a number for each position that depends on all ids before it, as
+ * keys and values do. So whatever the cache shares, copies or reuses, a sequence must find in its pages the numbers of
+ * its own ids.
  */
 #include "engine/kvcache.h"
 #include "model_file.h"
@@ -75,7 +76,8 @@ static void check_cache(void)
     for (int k = 0; k < SEQUENCES; k++) {
         if (!shadows[k].open) continue;
         open[n++] = &shadows[k].seq;
-        for (int i = 0; i < shadows[k].seq.n_pages; i++) used += !seen[shadows[k].seq.pages[i]], seen[shadows[k].seq.pages[i]] = true;
+        for (int i = 0; i < shadows[k].seq.n_pages; i++)
+            used += !seen[shadows[k].seq.pages[i]], seen[shadows[k].seq.pages[i]] = true;
     }
     CHECK(kv_check(cache, open, n, scratch));
     CHECK_EQ(kv_pages_used(cache), used);
@@ -165,7 +167,8 @@ static void lengths(void)
             CHECK_EQ(run(&shadows[0], ids, sizes[i], chunk, PAGES), sizes[i]);
             kv_seq_close(&shadows[0].seq);
             open_sequence(&shadows[0]);
-            for (int n = sizes[i]; n > 0; n--) CHECK_EQ(run(&shadows[0], ids, n, chunk, PAGES), n); /* and every prefix of it */
+            /* and every prefix of it */
+            for (int n = sizes[i]; n > 0; n--) CHECK_EQ(run(&shadows[0], ids, n, chunk, PAGES), n);
             CHECK_EQ(n_copies, sizes[i] - 1 - (sizes[i] - 1) / KV_PAGE); /* whole pages are never copied */
             end();
         }

@@ -18,7 +18,10 @@ static uint32_t below(uint32_t n)
 
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
 
-static bool accepts(struct grammar *g, const char *text) { return grammar_accepts(g, grammar_step(g, grammar_start(g), text_of(text))); }
+static bool accepts(struct grammar *g, const char *text)
+{
+    return grammar_accepts(g, grammar_step(g, grammar_start(g), text_of(text)));
+}
 
 static struct grammar *make(gr_expr build(struct grammar *g, const char *text), const char *text)
 {
@@ -37,17 +40,24 @@ static void finish(struct grammar *g)
     CHECK_EQ(mem.used, 0);
 }
 
-/* --- masks ------------------------------------------------------------------------------------------------------------------ */
+/* --- masks ----------------------------------------------------------------------------------------------------- */
 
-static gr_expr whole(struct grammar *g, const char *text) { return gr_regex(g, text_of(text), GR_WHOLE, GR_PLAIN, NULL); }
-static gr_expr search(struct grammar *g, const char *text) { return gr_regex(g, text_of(text), GR_SEARCH, GR_PLAIN, NULL); }
+static gr_expr whole(struct grammar *g, const char *text)
+{
+    return gr_regex(g, text_of(text), GR_WHOLE, GR_PLAIN, NULL);
+}
+static gr_expr search(struct grammar *g, const char *text)
+{
+    return gr_regex(g, text_of(text), GR_SEARCH, GR_PLAIN, NULL);
+}
 static gr_expr gbnf(struct grammar *g, const char *text) { return gr_gbnf(g, text_of(text), NULL); }
 
 /* A JSON string of at most 5 + size of `text` characters, then a number. */
 static gr_expr counted_string(struct grammar *g, const char *text)
 {
     gr_expr c = gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), quote = gr_literal(g, "\"");
-    gr_expr parts[] = {quote, gr_repeat(g, c, 2, 5 + (uint32_t)strlen(text)), quote, gr_repeat(g, gr_range(g, '0', '9'), 0, 3)};
+    gr_expr parts[] = {quote, gr_repeat(g, c, 2, 5 + (uint32_t)strlen(text)), quote,
+                       gr_repeat(g, gr_range(g, '0', '9'), 0, 3)};
     return gr_sequence(g, parts, 4);
 }
 
@@ -69,21 +79,31 @@ static gr_expr schema_with(struct grammar *g, const char *text, struct schema_op
 }
 
 static gr_expr schema(struct grammar *g, const char *text) { return schema_with(g, text, (struct schema_options){0}); }
-static gr_expr flexible(struct grammar *g, const char *text) { return schema_with(g, text, (struct schema_options){.flexible = true}); }
+static gr_expr flexible(struct grammar *g, const char *text)
+{
+    return schema_with(g, text, (struct schema_options){.flexible = true});
+}
 
 /* Keys that are none of those named, and counts. */
-static const char keys_schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"the\":true,\"there\":{\"type\":\"null\"}},"
-                                  "\"additionalProperties\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":9}}";
-static const char counts_schema[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":40}}";
+static const char keys_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"the\":true,\"there\":{\"type\":\"null\"}},"
+    "\"additionalProperties\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":9}}";
+static const char counts_schema[] =
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":40}}";
 
-/* White space before everything, numbers in several places, patterns with counts, keys by patterns, and values of any kind. */
-static const char spaced_schema[] = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"number\"},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},\"id\":{\"type\":\"string\",\"format\":\"uuid\"}},\"required\":[\"list\"]}";
-static const char pattern_keys_schema[] = "{\"type\":\"object\",\"properties\":{\"type\":{\"enum\":[\"a\",\"b\",1]},\"text\":true},\"patternProperties\":{\"^t\":{\"type\":\"string\"},\"e$\":{\"minLength\":2}}}";
-static const char patterns_schema[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[a-z]([-a-z0-9]*[a-z0-9])?$\",\"minLength\":3,\"maxLength\":63}}";
-static const char uri_schema[] = "{\"anyOf\":[{\"type\":\"string\",\"format\":\"uri\"},{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#\"},\"maxProperties\":3},{\"type\":\"number\",\"minimum\":-5}]}";
+/* White space before everything, numbers in several places, patterns with counts, keys by patterns, and values of any
+ * kind. */
+static const char spaced_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"number\"},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},\"id\":{\"type\":\"string\",\"format\":\"uuid\"}},\"required\":[\"list\"]}";
+static const char pattern_keys_schema[] =
+    "{\"type\":\"object\",\"properties\":{\"type\":{\"enum\":[\"a\",\"b\",1]},\"text\":true},\"patternProperties\":{\"^t\":{\"type\":\"string\"},\"e$\":{\"minLength\":2}}}";
+static const char patterns_schema[] =
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[a-z]([-a-z0-9]*[a-z0-9])?$\",\"minLength\":3,\"maxLength\":63}}";
+static const char uri_schema[] =
+    "{\"anyOf\":[{\"type\":\"string\",\"format\":\"uri\"},{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#\"},\"maxProperties\":3},{\"type\":\"number\",\"minimum\":-5}]}";
 
-/* The languages of the grammars in llama.cpp's documentation, with their ambiguities: white space that a line's end may be or not, names that are
- * types, a comment's end. */
+/* The languages of the grammars in llama.cpp's documentation, with their ambiguities: white space that a line's end may
+ * be or not, names that are types, a comment's end. */
 static const char json_grammar[] =
     "root ::= object\n"
     "value ::= object | array | string | number | (\"true\" | \"false\" | \"null\") ws\n"
@@ -146,12 +166,29 @@ static const struct {
     gr_expr (*build)(struct grammar *g, const char *text);
     const char *text;
 } languages[] = {
-    {any_string, "\""}, {any_string, "a"}, {counted_string, ""}, {counted_string, "0123456789012345678901234567890123456789"},
-    {counted_string, "012345678901234567"}, {whole, "[a-z]{1,40}"}, {search, "f(oo|\\p{L}+)bar"}, {whole, "\\d{4}-\\d\\d-\\d\\d( \\d+)*"}, {gbnf, json_grammar},
-    {schema, keys_schema}, {schema, counts_schema}, {schema, "{\"type\":\"string\",\"minLength\":1,\"maxLength\":200}"},
-    {gbnf, arithmetic_grammar}, {gbnf, chess_grammar}, {gbnf, list_grammar}, {gbnf, c_grammar},
-    {flexible, spaced_schema}, {schema, pattern_keys_schema}, {flexible, pattern_keys_schema}, {flexible, patterns_schema}, {flexible, uri_schema},
-    {whole, "([^\"]*,)*[ab]*"}, {whole, "[a-z]*[0-9a-f]{2,5}(, [a-z]*)*"},
+    {any_string, "\""},
+    {any_string, "a"},
+    {counted_string, ""},
+    {counted_string, "0123456789012345678901234567890123456789"},
+    {counted_string, "012345678901234567"},
+    {whole, "[a-z]{1,40}"},
+    {search, "f(oo|\\p{L}+)bar"},
+    {whole, "\\d{4}-\\d\\d-\\d\\d( \\d+)*"},
+    {gbnf, json_grammar},
+    {schema, keys_schema},
+    {schema, counts_schema},
+    {schema, "{\"type\":\"string\",\"minLength\":1,\"maxLength\":200}"},
+    {gbnf, arithmetic_grammar},
+    {gbnf, chess_grammar},
+    {gbnf, list_grammar},
+    {gbnf, c_grammar},
+    {flexible, spaced_schema},
+    {schema, pattern_keys_schema},
+    {flexible, pattern_keys_schema},
+    {flexible, patterns_schema},
+    {flexible, uri_schema},
+    {whole, "([^\"]*,)*[ab]*"},
+    {whole, "[a-z]*[0-9a-f]{2,5}(, [a-z]*)*"},
 };
 
 static bool allowed(const uint32_t *mask, uint32_t id) { return mask[id >> 5] >> (id & 31) & 1; }
@@ -196,7 +233,7 @@ static void against_every_token(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* --- slices ------------------------------------------------------------------------------------------------------------------- */
+/* --- slices ---------------------------------------------------------------------------------------------------- */
 
 /* Whose transitions take many steps, one by one or together; the last two more than a call may take. */
 static const struct {
@@ -204,8 +241,10 @@ static const struct {
     const char *text;
     bool fails;
 } slow_ones[] = {
-    {search, "^(?=.*a.{4}b)(?=.*c.{3}d).*$", false}, {whole, "(((.{0,50}a){0,50}b){0,50}c){0,50}", false},
-    {search, "^(?!.*(a|b.{5}a).{4}c)[a-d ]*$", false}, {gbnf, "root ::= a\na ::= [a-z] a? a? a? | [a-z] b?\nb ::= [a-z] a? b? | [a-z]", false},
+    {search, "^(?=.*a.{4}b)(?=.*c.{3}d).*$", false},
+    {whole, "(((.{0,50}a){0,50}b){0,50}c){0,50}", false},
+    {search, "^(?!.*(a|b.{5}a).{4}c)[a-d ]*$", false},
+    {gbnf, "root ::= a\na ::= [a-z] a? a? a? | [a-z] b?\nb ::= [a-z] a? b? | [a-z]", false},
     {gbnf, "root ::= a\na ::= [a-z ] a? a? a? a? a? | [a-z] b?\nb ::= [a-z ] a? b? | [a-z]", true},
     {whole, "(.{0,99}a.{0,98}b|.{0,97}c.{0,96}d|.{0,95}e.{0,94}f|.{0,93}g.{0,92}h){2,99}", true},
 };
@@ -298,8 +337,10 @@ static void in_turns(void)
     qwen_tokens_free(&source);
     CHECK(v->n_words <= WORDS);
     for (size_t i = 0; i < 4; i++) {
-        struct grammar *g = make(slow_ones[i].build, slow_ones[i].text), *alone = make(slow_ones[i].build, slow_ones[i].text);
-        gr_state states[WHO] = {grammar_start(g), grammar_start(g), grammar_start(g)}, beside[WHO] = {grammar_start(alone), grammar_start(alone), grammar_start(alone)};
+        struct grammar *g = make(slow_ones[i].build, slow_ones[i].text),
+                       *alone = make(slow_ones[i].build, slow_ones[i].text);
+        gr_state states[WHO] = {grammar_start(g), grammar_start(g), grammar_start(g)},
+                 beside[WHO] = {grammar_start(alone), grammar_start(alone), grammar_start(alone)};
         grammar_slice(g, 1000);
         for (int step = 0; step < 10; step++) {
             uint32_t chosen[WHO] = {0}, left = WHO;
@@ -341,7 +382,8 @@ static void in_turns(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* Parts that are shared have many ways to each: what may begin is not looked for on all of them. Ten rules of eight ways would take for ever. */
+/* Parts that are shared have many ways to each: what may begin is not looked for on all of them. Ten rules of eight
+ * ways would take for ever. */
 static void shared_beginnings(void)
 {
     static char text[20000];
@@ -359,7 +401,7 @@ static void shared_beginnings(void)
     finish(g);
 }
 
-/* --- what is remembered --------------------------------------------------------------------------------------------------------- */
+/* --- what is remembered ---------------------------------------------------------------------------------------- */
 
 /* More masks than are remembered: all are forgotten, and made again. */
 static void forgotten_masks(void)
@@ -375,7 +417,8 @@ static void forgotten_masks(void)
     for (int i = 0; i < 2500; i++) {
         const uint32_t *mask = grammar_mask(g, v, state);
         CHECK(mask != NULL && mem.used < most);
-        for (uint32_t id = 0; i % 500 == 0 && id < v->n; id++) CHECK_EQ(allowed(mask, id), grammar_take(g, v, state, id) != GR_DEAD);
+        for (uint32_t id = 0; i % 500 == 0 && id < v->n; id++)
+            CHECK_EQ(allowed(mask, id), grammar_take(g, v, state, id) != GR_DEAD);
         state = grammar_step(g, state, text_of("q"));
     }
     grammar_free(g);
@@ -383,7 +426,7 @@ static void forgotten_masks(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* --- grammars that were saved ----------------------------------------------------------------------------------------------- */
+/* --- grammars that were saved ---------------------------------------------------------------------------------- */
 
 /* The bytes of one that is ready; the caller frees them. */
 static uint8_t *saved(const struct grammar *g, size_t *size)
@@ -436,7 +479,8 @@ static void saved_and_loaded(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* A block that is damaged is refused, or is a grammar like any other: whatever it then says takes little time and memory. */
+/* A block that is damaged is refused, or is a grammar like any other: whatever it then says takes little time and
+ * memory. */
 static void try_damaged(struct bytes block, const struct vocabulary *v)
 {
     struct error err = {0};
@@ -480,7 +524,8 @@ static void saved_and_damaged(void)
         grammar_free(g);
         for (uint32_t k = 0; k < rounds; k++) {
             memcpy(copy, block, size);
-            uint32_t at = below(2) ? below((uint32_t)size) : below(700); /* the head, of which more rests on each byte */
+            /* the head, of which more rests on each byte */
+            uint32_t at = below(2) ? below((uint32_t)size) : below(700);
             if (k % 8 == 0) try_damaged((struct bytes){copy, at}, v);
             else if (k % 8 == 1) memset(copy + size, 0, 4), try_damaged((struct bytes){copy, size + 4}, v);
             else {
@@ -504,8 +549,8 @@ static bool short_of_memory(const struct grammar *g)
     return true;
 }
 
-/* A walk in which one allocation of masks and states fails, or all from there on: that is said, the same call gives the right answer when there is memory
- * again, and so do those before and after it. Returns whether the allocation came. */
+/* A walk in which one allocation of masks and states fails, or all from there on: that is said, the same call gives the
+ * right answer when there is memory again, and so do those before and after it. Returns whether the allocation came. */
 static bool starved_walk(struct grammar *g, const struct vocabulary *v, uint64_t at, bool after)
 {
     enum { STEPS = 8, WORDS = 9 };
@@ -528,7 +573,8 @@ static bool starved_walk(struct grammar *g, const struct vocabulary *v, uint64_t
     bool came = !mem.fail_at || mem.n_allocs >= mem.fail_at;
     mem.fail_at = 0;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t id = 0; id < v->n; id++) CHECK_EQ(allowed(masks[i], id), whole_take(g, v, states[i], id) != GR_DEAD);
+        for (uint32_t id = 0; id < v->n; id++)
+            CHECK_EQ(allowed(masks[i], id), whole_take(g, v, states[i], id) != GR_DEAD);
     return came;
 }
 
@@ -591,7 +637,8 @@ static void odd_vocabularies(void)
     g = make(whole, "ab");
     CHECK_EQ(grammar_mask(g, v, grammar_start(g))[0], 1 | 2 | 8 | 16);
     CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 4))[0], 32);
-    CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 1))[0], 0); /* nothing writes "b": the caller says so */
+    /* nothing writes "b": the caller says so */
+    CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 1))[0], 0);
     CHECK_EQ(grammar_take(g, v, grammar_start(g), 2), GR_DEAD);
     CHECK_EQ(grammar_take(g, v, grammar_start(g), 5), GR_DEAD);
     CHECK_EQ(grammar_take(g, v, grammar_start(g), 7), GR_DEAD);
@@ -603,27 +650,69 @@ static void odd_vocabularies(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* --- patterns --------------------------------------------------------------------------------------------------------------- */
+/* --- patterns -------------------------------------------------------------------------------------------------- */
 
 static void patterns(void)
 {
     static const struct {
         const char *pattern, *in, *out; /* of a search */
     } cases[] = {
-        {"^a|b$", "ax", "xa"}, {"^a|b$", "xb", "bx"}, {"^$", "", "a"}, {"a^b|c", "c", "ab"}, {"(^|x)y", "y", "zy"}, {"(^|x)y($|z)", "axyz", "xya"},
-        {"^\\d{2,3}?$", "123", "1234"}, {"^[^\\d\\s-]+$", "a\xC3\xA9", "a b"}, {"^\\u{1F600}\\ud83d\\ude00$", "\xF0\x9F\x98\x80\xF0\x9F\x98\x80", ""},
-        {"^.$", "\xE2\x82\xAC", "\n"}, {"^\\p{L}\\P{L}$", "\xC3\x9F.", "\xC3\x9Fs"}, {"^[\\w.+\\-]+@(?<host>[a-z]+)$", "a.b-c@d", "a@"}, {"^a{,2}$", "a{,2}", "aa"},
-        {"^[]$", "\x01", ""}, {"^[^]$", "\n", ""}, {"^\\x41\\cJ\\0\\/$", "A\n", "A"}, {"", "anything", "\xFF"},
-        {"^(?!foo$|bar)\\w+$", "foo1", "bar1"}, {"^(?=.*[A-Z])(?=.*\\d).{3,}$", "a1B", "a1b"}, {"a(?=b)", "ab", "ac"}, {"a(?!b)", "abac", "ab"}, {"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$", "-1.5", "-."},
-        {"x|^(?!a)", "b", "a"}, {"^a(?=b$)|c", "ab", "abb"}, {"^(x|(?!b)\\w)c(?=d).$", "acd", "bcd"}, {"^(?:a(?=c)|b)?(?:c|d)$", "ac", "ad"}, {"^((?=(a))a(?!c))?b?[()]?$", "ab(", "ac"},
-        {"^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(T(?=\\d)(\\d+H)?)?)$", "P1YT2H", "P1YT"}, {"(?!.*b)a$", "ba", "bb"}, {"^(?!.{3})", "ab", "abc"}, {"(?im:^A(?:b|c)$)(?!\\n)", "x\nab", "ab\n"},
-        {"^\\p{Lu}\\p{Ll}+$", "\xC3\x89t\xC3\xA9", "\xC3\xA9t"}, {"^\\p{Script=Greek}+$", "\xCE\xB1\xCE\xB2", "\xCE\xB1" "b"},
-        {"^\\p{Emoji_Presentation}$", "\xF0\x9F\x98\x80", "1"}, {"^[\\p{Sc}\\P{ASCII}]$", "$", "a"}, {"^(?i:stra\xC3\x9F" "e)$", "STRA\xE1\xBA\x9E" "E", "STRASSE"},
-        {"^a(?i:b)c$", "aBc", "aBC"}, {"^(?i:[^a-f])$", "g", "D"}, {"^(?s:.).$", "\na", "a\n"}, {"(?m:^b$)", "a\nb\rc", "ab\nc"}, {"^a(?m:$)", "a\n", "ab"},
-        {"a(?m:$)\\s(?m:^)b", "a\nb", "a b"}, {"^a(?i-s:.b)$", "axB", "a\nb"}, {"(?m:^)$", "a\n", "a"}, {"(?m:$^)\nx", "a\xE2\x80\xA8\nx", "a\nx"}, {"^\\S\\W\\D$", "a x", "a11"},
+        {"^a|b$", "ax", "xa"},
+        {"^a|b$", "xb", "bx"},
+        {"^$", "", "a"},
+        {"a^b|c", "c", "ab"},
+        {"(^|x)y", "y", "zy"},
+        {"(^|x)y($|z)", "axyz", "xya"},
+        {"^\\d{2,3}?$", "123", "1234"},
+        {"^[^\\d\\s-]+$", "a\xC3\xA9", "a b"},
+        {"^\\u{1F600}\\ud83d\\ude00$", "\xF0\x9F\x98\x80\xF0\x9F\x98\x80", ""},
+        {"^.$", "\xE2\x82\xAC", "\n"},
+        {"^\\p{L}\\P{L}$", "\xC3\x9F.", "\xC3\x9Fs"},
+        {"^[\\w.+\\-]+@(?<host>[a-z]+)$", "a.b-c@d", "a@"},
+        {"^a{,2}$", "a{,2}", "aa"},
+        {"^[]$", "\x01", ""},
+        {"^[^]$", "\n", ""},
+        {"^\\x41\\cJ\\0\\/$", "A\n", "A"},
+        {"", "anything", "\xFF"},
+        {"^(?!foo$|bar)\\w+$", "foo1", "bar1"},
+        {"^(?=.*[A-Z])(?=.*\\d).{3,}$", "a1B", "a1b"},
+        {"a(?=b)", "ab", "ac"},
+        {"a(?!b)", "abac", "ab"},
+        {"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$", "-1.5", "-."},
+        {"x|^(?!a)", "b", "a"},
+        {"^a(?=b$)|c", "ab", "abb"},
+        {"^(x|(?!b)\\w)c(?=d).$", "acd", "bcd"},
+        {"^(?:a(?=c)|b)?(?:c|d)$", "ac", "ad"},
+        {"^((?=(a))a(?!c))?b?[()]?$", "ab(", "ac"},
+        {"^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(T(?=\\d)(\\d+H)?)?)$", "P1YT2H", "P1YT"},
+        {"(?!.*b)a$", "ba", "bb"},
+        {"^(?!.{3})", "ab", "abc"},
+        {"(?im:^A(?:b|c)$)(?!\\n)", "x\nab", "ab\n"},
+        {"^\\p{Lu}\\p{Ll}+$", "\xC3\x89t\xC3\xA9", "\xC3\xA9t"},
+        {"^\\p{Script=Greek}+$", "\xCE\xB1\xCE\xB2",
+         "\xCE\xB1"
+         "b"},
+        {"^\\p{Emoji_Presentation}$", "\xF0\x9F\x98\x80", "1"},
+        {"^[\\p{Sc}\\P{ASCII}]$", "$", "a"},
+        {"^(?i:stra\xC3\x9F"
+         "e)$",
+         "STRA\xE1\xBA\x9E"
+         "E",
+         "STRASSE"},
+        {"^a(?i:b)c$", "aBc", "aBC"},
+        {"^(?i:[^a-f])$", "g", "D"},
+        {"^(?s:.).$", "\na", "a\n"},
+        {"(?m:^b$)", "a\nb\rc", "ab\nc"},
+        {"^a(?m:$)", "a\n", "ab"},
+        {"a(?m:$)\\s(?m:^)b", "a\nb", "a b"},
+        {"^a(?i-s:.b)$", "axB", "a\nb"},
+        {"(?m:^)$", "a\n", "a"},
+        {"(?m:$^)\nx", "a\xE2\x80\xA8\nx", "a\nx"},
+        {"^\\S\\W\\D$", "a x", "a11"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (!strcmp(cases[i].pattern, "^[]$") || strstr(cases[i].pattern, "\\0")) continue; /* nothing; a text with a NUL: below */
+        /* nothing; a text with a NUL: below */
+        if (!strcmp(cases[i].pattern, "^[]$") || strstr(cases[i].pattern, "\\0")) continue;
         struct grammar *g = make(search, cases[i].pattern);
         if (!accepts(g, cases[i].in) || accepts(g, cases[i].out)) printf("%s\n", cases[i].pattern);
         CHECK(accepts(g, cases[i].in) && !accepts(g, cases[i].out));
@@ -641,14 +730,57 @@ static void patterns(void)
 
 static void patterns_refused(void)
 {
-    static const char *const cases[] = {"(a(?=b)){2}", "((?=a)", "(?:(?=a)b)*", "[((?=a)b", "(?<=a)b", "((?!a)b)*", "a(?!^b)", "(?=a", "(?=(?=a)b)", "(?=a)*", "(?!a){2}", "(?<!a)b", "(a)\\1", "\\k<n>", "\\bx", "(?x:a)", "(?i", "(?ii:a)", "(?-:a)", "(?i-i:a)", "(?i)a", "\\p{lu}", "\\p{sc=Lu}", "\\p{gc=Greek}", "\\p{gc=Emoji}",
-                                        "\\p{Basic_Emoji}", "\\p{}", "\\p{=}", "\\pL", "(?m:^a$)+", "[z-a]", "a{3,2}", "(", ")", "[a", "a**", "*",
-                                        "\\", "\\q", "\\x4", "\\u{110000}", "(^a)*", "^*", "[\\d-z]", "\xFF"};
+    static const char *const cases[] = {"(a(?=b)){2}",
+                                        "((?=a)",
+                                        "(?:(?=a)b)*",
+                                        "[((?=a)b",
+                                        "(?<=a)b",
+                                        "((?!a)b)*",
+                                        "a(?!^b)",
+                                        "(?=a",
+                                        "(?=(?=a)b)",
+                                        "(?=a)*",
+                                        "(?!a){2}",
+                                        "(?<!a)b",
+                                        "(a)\\1",
+                                        "\\k<n>",
+                                        "\\bx",
+                                        "(?x:a)",
+                                        "(?i",
+                                        "(?ii:a)",
+                                        "(?-:a)",
+                                        "(?i-i:a)",
+                                        "(?i)a",
+                                        "\\p{lu}",
+                                        "\\p{sc=Lu}",
+                                        "\\p{gc=Greek}",
+                                        "\\p{gc=Emoji}",
+                                        "\\p{Basic_Emoji}",
+                                        "\\p{}",
+                                        "\\p{=}",
+                                        "\\pL",
+                                        "(?m:^a$)+",
+                                        "[z-a]",
+                                        "a{3,2}",
+                                        "(",
+                                        ")",
+                                        "[a",
+                                        "a**",
+                                        "*",
+                                        "\\",
+                                        "\\q",
+                                        "\\x4",
+                                        "\\u{110000}",
+                                        "(^a)*",
+                                        "^*",
+                                        "[\\d-z]",
+                                        "\xFF"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error err = {0};
         struct grammar *g = grammar_new(&mem);
         CHECK_EQ(gr_regex(g, text_of(cases[i]), GR_SEARCH, GR_PLAIN, &err), 0);
-        CHECK(err.code == ERR_SCHEMA && (!strcmp(err.rule, "pattern") || !strcmp(err.rule, "property")) && err.message[0]);
+        CHECK(err.code == ERR_SCHEMA && (!strcmp(err.rule, "pattern") || !strcmp(err.rule, "property")) &&
+              err.message[0]);
         finish(g);
     }
     char deep[501] = {0};
@@ -658,7 +790,7 @@ static void patterns_refused(void)
     finish(g);
 }
 
-/* --- GBNF and choices ------------------------------------------------------------------------------------------------------------ */
+/* --- GBNF and choices ------------------------------------------------------------------------------------------ */
 
 /* Each text up to NULL is one of the language, or is none. */
 static void check_texts(const char *text, const char *const *good, const char *const *bad)
@@ -671,27 +803,65 @@ static void check_texts(const char *text, const char *const *good, const char *c
 
 static void grammars(void)
 {
-    check_texts(json_grammar, (const char *const[]){"{}", "{\n\t}\n  ", "{\"a\":[1,-2.5e+3,\n true],\"b\\u00e9\\n\":null}", "{ \"a\": { \"b\":[] , \"c\":0.50}}", "{\"a\":1e019}", NULL},
-                (const char *const[]){"", "[1]", "{\"a\":}", "{\"a\":01}", "{\"a\":1,}", "{\"a\":\"\\/\"}", "{\"a\":\"\t\"}", "{\"a\":  1}", "{\"a\":1e10}", "{}{}", NULL});
-    check_texts(arithmetic_grammar, (const char *const[]){"1=2\n", "(1 +2)*x=3\n4/2= y\n", "a \n\t+b\n=\n\n( c )\n", "1=2\n\n\n3=4\n", "1=2 \n \n", "1\n=2\n\n", NULL},
-                (const char *const[]){"", "1=2", "1+=2\n", "=2\n", "1=2+3\n", " 1=2\n", "1 2=3\n", "1=2\n3", "1=\n", "A=1\n", "1+ 2=3\n", NULL});
-    check_texts(chess_grammar, (const char *const[]){"1. e4 e5\n2. Nf3 Nc6\n", "1. e4 e5\n2. Nbd2 R1xa3+\n3. O-O-O Qxe5+\n10. exd8=Q# O-O\n", NULL},
-                (const char *const[]){"1. e4 e5\n", "1. e9 e5\n2. Nf3 Nc6\n", "1. e4 e5\n0. Nf3 Nc6\n", "1. e4 e5\n100. Nf3 Nc6\n", "1. e4 e5\n2. N3f Nc6\n", "1. e4  e5\n2. a3 a6\n", NULL});
-    check_texts("root ::= \"a\"{ 2} [b] { 1 , 2 } (\"c\" {\n2 # twice\n,\n} \"d\") \"e\"\t{,1 } \"f\" ?  \"g\" *{2}", (const char *const[]){"aabccd", "aabbccccdefggg", NULL},
+    check_texts(json_grammar,
+                (const char *const[]){"{}", "{\n\t}\n  ", "{\"a\":[1,-2.5e+3,\n true],\"b\\u00e9\\n\":null}",
+                                      "{ \"a\": { \"b\":[] , \"c\":0.50}}", "{\"a\":1e019}", NULL},
+                (const char *const[]){"", "[1]", "{\"a\":}", "{\"a\":01}", "{\"a\":1,}", "{\"a\":\"\\/\"}",
+                                      "{\"a\":\"\t\"}", "{\"a\":  1}", "{\"a\":1e10}", "{}{}", NULL});
+    check_texts(arithmetic_grammar,
+                (const char *const[]){"1=2\n", "(1 +2)*x=3\n4/2= y\n", "a \n\t+b\n=\n\n( c )\n", "1=2\n\n\n3=4\n",
+                                      "1=2 \n \n", "1\n=2\n\n", NULL},
+                (const char *const[]){"", "1=2", "1+=2\n", "=2\n", "1=2+3\n", " 1=2\n", "1 2=3\n", "1=2\n3", "1=\n",
+                                      "A=1\n", "1+ 2=3\n", NULL});
+    check_texts(chess_grammar,
+                (const char *const[]){"1. e4 e5\n2. Nf3 Nc6\n",
+                                      "1. e4 e5\n2. Nbd2 R1xa3+\n3. O-O-O Qxe5+\n10. exd8=Q# O-O\n", NULL},
+                (const char *const[]){"1. e4 e5\n", "1. e9 e5\n2. Nf3 Nc6\n", "1. e4 e5\n0. Nf3 Nc6\n",
+                                      "1. e4 e5\n100. Nf3 Nc6\n", "1. e4 e5\n2. N3f Nc6\n", "1. e4  e5\n2. a3 a6\n",
+                                      NULL});
+    check_texts("root ::= \"a\"{ 2} [b] { 1 , 2 } (\"c\" {\n2 # twice\n,\n} \"d\") \"e\"\t{,1 } \"f\" ?  \"g\" *{2}",
+                (const char *const[]){"aabccd", "aabbccccdefggg", NULL},
                 (const char *const[]){"abccd", "aabbbccd", "aabcd", "aabccdee", "aabccdff", NULL});
-    check_texts("root ::= x # one\rx ::= \"a\" # two\r\n", (const char *const[]){"a", NULL}, (const char *const[]){"", "aa", NULL});
-    check_texts(list_grammar, (const char *const[]){"- a\n", "- a\n- \xC3\xA9 - b\n", "-  \n", NULL},
-                (const char *const[]){"", "- a", "- \n", "-a\n", "- \xE2\x80\xA8\n", "- a\r\n", "- a\x0B\n", "a\n", NULL});
-    check_texts(c_grammar, (const char *const[]){"", "int f(){}char \n_g1(float x){return a+-b*(\n1 )/f(2, c);}", "int f(){for(int i = 0; i<10; i = i+1){g (i);}while(a!=b){a = b;/* * x */}}", "int f(){if(a==1){}else{int x = y;}// no\n}",
-                                                 "int f(){intx = 1;int y = 2;}", "int f(){for (1);return 1;}", "int f(){/***x*/}", NULL},
-                (const char *const[]){"int f()", "intf(){}", "int f(){return;}", "int f(){x=1;}", "int f(){for(i = 0;i<1; i = i+1){}}", "int f(){for (i = 0; i<1; i = i+1){}}", "int f(){g(1);}", "int f(int a, int b){}", "int f(){// no}", NULL});
+    check_texts("root ::= x # one\rx ::= \"a\" # two\r\n", (const char *const[]){"a", NULL},
+                (const char *const[]){"", "aa", NULL});
+    check_texts(
+        list_grammar, (const char *const[]){"- a\n", "- a\n- \xC3\xA9 - b\n", "-  \n", NULL},
+        (const char *const[]){"", "- a", "- \n", "-a\n", "- \xE2\x80\xA8\n", "- a\r\n", "- a\x0B\n", "a\n", NULL});
+    check_texts(c_grammar,
+                (const char *const[]){"", "int f(){}char \n_g1(float x){return a+-b*(\n1 )/f(2, c);}",
+                                      "int f(){for(int i = 0; i<10; i = i+1){g (i);}while(a!=b){a = b;/* * x */}}",
+                                      "int f(){if(a==1){}else{int x = y;}// no\n}", "int f(){intx = 1;int y = 2;}",
+                                      "int f(){for (1);return 1;}", "int f(){/***x*/}", NULL},
+                (const char *const[]){"int f()", "intf(){}", "int f(){return;}", "int f(){x=1;}",
+                                      "int f(){for(i = 0;i<1; i = i+1){}}", "int f(){for (i = 0; i<1; i = i+1){}}",
+                                      "int f(){g(1);}", "int f(int a, int b){}", "int f(){// no}", NULL});
 }
 
 static void grammars_refused(void)
 {
-    static const char *const cases[] = {"", "root", "root = x", "root ::= x", "a ::= \"b\"", "root ::= \"a", "root ::= [a", "root ::= (\"a\"", "root ::= \"a\" )",
-                                        "root ::= \"a\"\nroot ::= \"b\"", "root ::= \"\\q\"", "root ::= [b-a]", "root ::= \"a\"{3,1}", "root ::= \"a\"{x}", "root ::= \"a\"{1 2}", "root ::= \"a\"{\n1}", "root ::= \"a\"{ }", "root ::= { 2 }", "root ::= <think>",
-                                        "root ::= root \"a\" | \"b\"", "root ::= \"a\" root", "root ::= \"\\x4\"", "root ::= \"\xFF\""};
+    static const char *const cases[] = {"",
+                                        "root",
+                                        "root = x",
+                                        "root ::= x",
+                                        "a ::= \"b\"",
+                                        "root ::= \"a",
+                                        "root ::= [a",
+                                        "root ::= (\"a\"",
+                                        "root ::= \"a\" )",
+                                        "root ::= \"a\"\nroot ::= \"b\"",
+                                        "root ::= \"\\q\"",
+                                        "root ::= [b-a]",
+                                        "root ::= \"a\"{3,1}",
+                                        "root ::= \"a\"{x}",
+                                        "root ::= \"a\"{1 2}",
+                                        "root ::= \"a\"{\n1}",
+                                        "root ::= \"a\"{ }",
+                                        "root ::= { 2 }",
+                                        "root ::= <think>",
+                                        "root ::= root \"a\" | \"b\"",
+                                        "root ::= \"a\" root",
+                                        "root ::= \"\\x4\"",
+                                        "root ::= \"\xFF\""};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error err = {0};
         struct grammar *g = grammar_new(&mem);
@@ -707,7 +877,8 @@ static void choices(void)
     struct grammar *g = grammar_new(&mem);
     uint8_t list[] = "[\"yes\", \"no\", \"\\u00e9\\n\", \"yesterday\"]";
     CHECK_EQ(grammar_ready(g, gr_choices(g, list, sizeof list - 1, NULL), NULL), OK);
-    CHECK(accepts(g, "yes") && accepts(g, "yesterday") && accepts(g, "\xC3\xA9\n") && !accepts(g, "yester") && !accepts(g, "No"));
+    CHECK(accepts(g, "yes") && accepts(g, "yesterday") && accepts(g, "\xC3\xA9\n") && !accepts(g, "yester") &&
+          !accepts(g, "No"));
     finish(g);
     static const char *const wrong[] = {"[]", "[1]", "{}", "[\"a\"", "", "[\"a\"] x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -724,8 +895,21 @@ static void choices(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"against_every_token", against_every_token}, {"the_same_in_slices", the_same_in_slices}, {"in_turns", in_turns}, {"shared_beginnings", shared_beginnings}, {"forgotten_masks", forgotten_masks}, {"saved_and_loaded", saved_and_loaded}, {"saved_and_damaged", saved_and_damaged}, {"memory_runs_out", memory_runs_out}, {"learning", learning}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
-        {"grammars", grammars}, {"grammars_refused", grammars_refused}, {"choices", choices},
+        {"against_every_token", against_every_token},
+        {"the_same_in_slices", the_same_in_slices},
+        {"in_turns", in_turns},
+        {"shared_beginnings", shared_beginnings},
+        {"forgotten_masks", forgotten_masks},
+        {"saved_and_loaded", saved_and_loaded},
+        {"saved_and_damaged", saved_and_damaged},
+        {"memory_runs_out", memory_runs_out},
+        {"learning", learning},
+        {"odd_vocabularies", odd_vocabularies},
+        {"patterns", patterns},
+        {"patterns_refused", patterns_refused},
+        {"grammars", grammars},
+        {"grammars_refused", grammars_refused},
+        {"choices", choices},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

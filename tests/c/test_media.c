@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images and videos in conversations: against transformers (tests/fixtures/vision), and the promise that neither company, chunks, caches nor
- * what was given up meanwhile changes a bit.
+ * Images and videos in conversations: against transformers (tests/fixtures/vision), and the promise that neither
+ * company, chunks, caches nor what was given up meanwhile changes a bit.
  */
 #include "engine/kept.h"
 #include "engine/look.h"
@@ -76,7 +76,8 @@ struct distance {
 };
 
 /* format: where a case's golden logits are. */
-static struct distance distance_of(const struct quern_engine *e, const struct vision_set *v, const struct vision_case *c, const float *all, const char *format)
+static struct distance distance_of(const struct quern_engine *e, const struct vision_set *v,
+                                   const struct vision_case *c, const float *all, const char *format)
 {
     char name[60];
     snprintf(name, sizeof name, format, c->name);
@@ -96,14 +97,16 @@ static struct distance distance_of(const struct quern_engine *e, const struct vi
     return (struct distance){worst, kl / rows};
 }
 
-static void check_logits(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c, const float *all, double bound, double kl)
+static void check_logits(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c,
+                         const float *all, double bound, double kl)
 {
     struct distance d = distance_of(e, v, c, all, "logits/%.15s.f32");
     CHECK(d.worst <= bound * c->scale);
     CHECK(d.kl <= kl);
 }
 
-static void check_greedy(struct quern_engine *e, struct quern_sequence *s, const struct vision_set *v, const struct vision_case *c)
+static void check_greedy(struct quern_engine *e, struct quern_sequence *s, const struct vision_set *v,
+                         const struct vision_case *c)
 {
     CHECK(case_set(e, s, v, c, QUERN_LAST) >= 0);
     logits_last(e, s);
@@ -139,21 +142,26 @@ static void golden_pair(void)
 
 static void golden_folders(void)
 {
-    for (int i = 0; i < 2; i++) check_model(folder_load(models[i], with_context((struct quern_options){.kv = QUERN_KV_F32})), models[i], 2e-4, 1e-9);
+    for (int i = 0; i < 2; i++)
+        check_model(folder_load(models[i], with_context((struct quern_options){.kv = QUERN_KV_F32})), models[i], 2e-4,
+                    1e-9);
 }
 
 static void golden_f16_cache(void)
 {
-    for (int i = 0; i < 2; i++) check_model(folder_load(models[i], with_context((struct quern_options){0})), models[i], 1e-2, 1e-5);
+    for (int i = 0; i < 2; i++)
+        check_model(folder_load(models[i], with_context((struct quern_options){0})), models[i], 1e-2, 1e-5);
 }
 
-/* Encoder and language model in Q8_0 together, beside llama.cpp's int8 arithmetic for both (int8act.json has its distances). */
+/* Encoder and language model in Q8_0 together, beside llama.cpp's int8 arithmetic for both (int8act.json has its
+ * distances). */
 static void golden_q8_0(void)
 {
     static const struct {
         const char *name;
         double kl;
-    } theirs[] = {{"text", 0.0043764}, {"image", 0.0144596}, {"exact", 0.0062936}, {"two", 0.0064605}, {"alpha", 0.0045779}, {"kinds", 0.0043814}, {"later", 0.0032739}};
+    } theirs[] = {{"text", 0.0043764},  {"image", 0.0144596}, {"exact", 0.0062936}, {"two", 0.0064605},
+                  {"alpha", 0.0045779}, {"kinds", 0.0043814}, {"later", 0.0032739}};
     enum { N = sizeof theirs / sizeof *theirs };
     struct vision_set *v = vision_set("dense");
     struct quern_engine *e = pair_load("dense", "q8_0", with_context((struct quern_options){.kv = QUERN_KV_F32}));
@@ -187,9 +195,11 @@ static float *logits_of(struct quern_engine *e, const struct vision_set *v, cons
 static void same_bits_however(void)
 {
     static const char *const names[] = {"later", "mixed", "exact"};
-    const struct quern_options ways[] = {{.threads = 2}, {.threads = 3}, {.threads = 4}, {.threads = 8}, {.chunk = 1}, {.chunk = 7}, {.chunk = 64}, {.chunk = 1024}, {.scalar = true}};
+    const struct quern_options ways[] = {{.threads = 2}, {.threads = 3}, {.threads = 4},  {.threads = 8},  {.chunk = 1},
+                                         {.chunk = 7},   {.chunk = 64},  {.chunk = 1024}, {.scalar = true}};
     struct vision_set *v = vision_set("dense");
-    struct quern_engine *plain = dense((struct quern_options){0}), *folder = folder_load("dense", with_context((struct quern_options){0}));
+    struct quern_engine *plain = dense((struct quern_options){0}),
+                        *folder = folder_load("dense", with_context((struct quern_options){0}));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct vision_case *c = vision_case(v, names[i]);
         float *expected = logits_of(plain, v, c->name), *same = logits_of(folder, v, c->name);
@@ -247,7 +257,8 @@ static void same_bits_together(void)
     float *expected = last_rows(v), *rows = logits_new(v->n, VOCAB);
     for (int parallel = 1; parallel <= 16; parallel *= 4)
         for (int store = 0; store < 2; store++) {
-            struct quern_engine *e = dense((struct quern_options){.parallel = parallel, .kv_positions = 1024, .media_cache = store, .max_pixels = store ? 20480 : 0});
+            struct quern_engine *e = dense((struct quern_options){
+                .parallel = parallel, .kv_positions = 1024, .media_cache = store, .max_pixels = store ? 20480 : 0});
             struct quern_sequence *s[CASES_MOST];
             for (int i = 0; i < v->n; i++) {
                 s[i] = sequence_new(e);
@@ -272,7 +283,8 @@ static int count_parts(struct quern_engine *e, struct quern_sequence *s)
     return s->looked - before;
 }
 
-/* An image that is known costs no encoding, one whose pages are gone its features, and one whose features are gone too itself. */
+/* An image that is known costs no encoding, one whose pages are gone its features, and one whose features are gone too
+ * itself. */
 static void known_is_not_looked_at(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -292,7 +304,8 @@ static void known_is_not_looked_at(void)
     CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0); /* features */
     CHECK_EQ(count_parts(e, s), 0);
     CHECK(same_bits(first, logits_last(e, s), VOCAB));
-    CHECK(case_set(e, s, v, other, QUERN_LAST) >= 0); /* these and the next have 58 tokens together: no room for the first */
+    /* these and the next have 58 tokens together: no room for the first */
+    CHECK(case_set(e, s, v, other, QUERN_LAST) >= 0);
     CHECK_EQ(count_parts(e, s), 12);
     CHECK(case_set(e, s, v, vision_case(v, "alpha"), QUERN_LAST) >= 0);
     CHECK_EQ(count_parts(e, s), 22);
@@ -414,7 +427,8 @@ static void pairs_in_any_order(void)
     free(v);
 }
 
-/* Pages with images are kept and given like others: what they hold is not looked at again. With another encoder, or none, they are of no use. */
+/* Pages with images are kept and given like others: what they hold is not looked at again. With another encoder, or
+ * none, they are of no use. */
 static void kept_pages_have_images(void)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
@@ -459,7 +473,8 @@ static void kept_pages_have_images(void)
 
 /* --- turns ------------------------------------------------------------------------------------------------------ */
 
-static struct quern_sequence *reply_begin(struct quern_engine *e, const struct vision_set *v, const char *name, int tokens)
+static struct quern_sequence *reply_begin(struct quern_engine *e, const struct vision_set *v, const char *name,
+                                          int tokens)
 {
     struct quern_sequence *s = sequence_new(e);
     CHECK(case_set(e, s, v, vision_case(v, name), QUERN_HELD) >= 0);
@@ -511,7 +526,8 @@ enum { PART_MS = 20 };
 static double clock_now, clock_tick;
 static double ticking(void) { return clock_now += clock_tick; }
 
-/* Others write on while images are encoded, a token in every step, and nobody's tokens change; progress is told to the end. */
+/* Others write on while images are encoded, a token in every step, and nobody's tokens change; progress is told to the
+ * end. */
 static void others_write_on(void)
 {
     static const char *const names[] = {"text", "later", "video", "alpha"};
@@ -608,7 +624,8 @@ static void leaving_while_looked_at(void)
             quern_sequence_free(t);
             if (way == 1) quern_sequence_free(s);
             CHECK(quern_step(e, 0) == OK);
-            for (const struct medium *m = e->sight->store.first; m; m = m->next) CHECK(!m->held && m->whole && !m->frames[0]);
+            for (const struct medium *m = e->sight->store.first; m; m = m->next)
+                CHECK(!m->held && m->whole && !m->frames[0]);
             quern_free(e);
         }
     free(rows);
@@ -622,7 +639,9 @@ static void let_go_and_looked_at_again(void)
     struct vision_set *v = vision_set("dense");
     struct told alone[4], t[4] = {0};
     for (int i = 0; i < 4; i++) alone[i] = reply_alone(v, names[i]);
-    struct quern_engine *e = pair_load("dense", "f16", (struct quern_options){.context_size = 288, .parallel = 4, .max_pixels = 20480, .media_cache = 1});
+    struct quern_engine *e =
+        pair_load("dense", "f16",
+                  (struct quern_options){.context_size = 288, .parallel = 4, .max_pixels = 20480, .media_cache = 1});
     struct quern_sequence *s[4];
     for (int i = 0; i < 4; i++) s[i] = reply_begin(e, v, names[i], 40);
     for (bool all = false; !all;) {
@@ -643,7 +662,10 @@ static void let_go_and_looked_at_again(void)
 
 static void plan_is_the_peak(void)
 {
-    const struct quern_options ways[] = {{0}, {.max_pixels = 20480, .media_cache = 100000}, {.threads = 3, .kv = QUERN_KV_F32}, {.max_pixels = 4000000, .quantize = QUERN_TO_Q8}};
+    const struct quern_options ways[] = {{0},
+                                         {.max_pixels = 20480, .media_cache = 100000},
+                                         {.threads = 3, .kv = QUERN_KV_F32},
+                                         {.max_pixels = 4000000, .quantize = QUERN_TO_Q8}};
     struct vision_set *v = vision_set("dense");
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (int folder = 0; folder < 2; folder++) {
@@ -651,9 +673,11 @@ static void plan_is_the_peak(void)
             float *all = logits_of(e, v, "mixed");
             uint64_t used, peak;
             quern_memory(e, &used, &peak);
-            double pixels = 3.0 * 256 * e->sight->max_patches; /* of an image of the largest size, which this one is not */
+            /* of an image of the largest size, which this one is not */
+            double pixels = 3.0 * 256 * e->sight->max_patches;
             double off = 100.0 * ((double)quern_plan(e)->total - pixels - (double)peak) / (double)peak;
-            printf("# planned %llu, peak %llu (%+.2f %%)\n", (unsigned long long)quern_plan(e)->total, (unsigned long long)peak, off);
+            printf("# planned %llu, peak %llu (%+.2f %%)\n", (unsigned long long)quern_plan(e)->total,
+                   (unsigned long long)peak, off);
             CHECK(off > -3 && off < 3);
             free(all);
             quern_free(e);
@@ -667,7 +691,8 @@ static void text_is_what_it_was(void)
     struct vision_set *v = vision_set("dense");
     const struct vision_case *c = vision_case(v, "text");
     struct file f = vision_file("dense", "f16/model.gguf");
-    struct quern_engine *blind = engine_load(&f, with_context((struct quern_options){0}), 1 << 20), *e = dense((struct quern_options){0});
+    struct quern_engine *blind = engine_load(&f, with_context((struct quern_options){0}), 1 << 20),
+                        *e = dense((struct quern_options){0});
     struct quern_sequence *s = sequence_new(blind);
     float *all = logits_new(c->n, VOCAB), *same = logits_of(e, v, "text");
     CHECK(!quern_sees(blind) && quern_sees(e));
@@ -731,7 +756,8 @@ static void hundreds_of_images(void)
     quern_free(e);
 }
 
-/* The first image of a case in a new sequence of a scope, read to its end: how many parts of it were encoded. The last logits. */
+/* The first image of a case in a new sequence of a scope, read to its end: how many parts of it were encoded. The last
+ * logits. */
 static int read_in_scope(struct quern_engine *e, const struct vision_case *c, uint32_t scope, float *logits)
 {
     struct pixels p = frame_read(c->media, 0);
@@ -787,7 +813,8 @@ static int shown_in(const struct quern_engine *e, uint32_t scope)
     return n;
 }
 
-/* Of what two scopes have shown, that of the one that shows on and on is given up: the other's stays, up to half of the room. */
+/* Of what two scopes have shown, that of the one that shows on and on is given up: the other's stays, up to half of the
+ * room. */
 static void who_shows_much_gives_way(void)
 {
     enum { ROOM = 8 };
@@ -808,7 +835,8 @@ static void who_shows_much_gives_way(void)
 
 static void expect(struct quern_engine *e, int status, int code, const char *rule)
 {
-    if (status != code || strcmp(quern_error(e)->rule, rule)) printf("# %d %s: %s\n", status, quern_error(e)->rule, quern_error(e)->message);
+    if (status != code || strcmp(quern_error(e)->rule, rule))
+        printf("# %d %s: %s\n", status, quern_error(e)->rule, quern_error(e)->message);
     CHECK_EQ(status, code);
     CHECK(!strcmp(quern_error(e)->rule, rule));
 }
@@ -826,11 +854,13 @@ static void wrong_media(void)
     expect(e, quern_sequence_set_media(s, c->ids, c->n, m, 1, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set_media(s, c->ids, c->n, NULL, 0, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set(s, c->ids, c->n, QUERN_LAST), ERR_PARAM, "media");
-    expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[0], m[1], m[0]}, 3, QUERN_LAST), ERR_PARAM, "media");
+    expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[0], m[1], m[0]}, 3, QUERN_LAST), ERR_PARAM,
+           "media");
     expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[1], m[0]}, 2, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[0], none}, 2, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[0], f[0]}, 2, QUERN_LAST), ERR_PARAM, "media");
-    expect(e, quern_sequence_set_media(s, video->ids, video->n, (uint64_t[]){f[0], m[1]}, 2, QUERN_LAST), ERR_PARAM, "media");
+    expect(e, quern_sequence_set_media(s, video->ids, video->n, (uint64_t[]){f[0], m[1]}, 2, QUERN_LAST), ERR_PARAM,
+           "media");
     expect(e, quern_sequence_set_media(s, c->ids, 600, m, 2, QUERN_LAST), ERR_CONTEXT, "context");
     expect(e, quern_media_plan(e, QUERN_IMAGE, 4100, 20, 1, 0, 0, &g), ERR_SIZE, "aspect");
     expect(e, quern_media_plan(e, QUERN_IMAGE, 0, 20, 1, 0, 0, &g), ERR_SIZE, "sides");
@@ -838,7 +868,8 @@ static void wrong_media(void)
     CHECK(g.height * g.width <= 20480);
     CHECK_EQ(quern_media_plan(e, QUERN_VIDEO, 300, 300, 20, 0, 1e9, &g), OK);
     CHECK(g.height * g.width <= 20480 && g.frames == 20);
-    CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 2000, 10, 1, 0, 0, &g), OK); /* a strip: more pixels than max_pixels, and room for them */
+    /* a strip: more pixels than max_pixels, and room for them */
+    CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 2000, 10, 1, 0, 0, &g), OK);
     g = (struct image_grid){4096, 4096, 1, 128, 128};
     expect(e, quern_media_add(e, &g, (const uint8_t[1]){0}, NULL, 0, &none), ERR_SIZE, "pixels");
     g = (struct image_grid){64, 64, 1, 2, 3};
@@ -870,20 +901,26 @@ static void patch(struct file *f, const char *find, const char *with)
 static void wrong_pairs(void)
 {
     static const char *const tokens[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
-    struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf"), moe = vision_file("moe", "f16/model.gguf"), nano = golden_file("nano.F16", "gguf");
+    struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf"),
+                moe = vision_file("moe", "f16/model.gguf"), nano = golden_file("nano.F16", "gguf");
     const struct {
         const struct file *model, *projector;
         uint64_t said;
         int code;
         const char *rule;
     } pairs[] = {
-        {&projector, NULL, 0, ERR_UNSUPPORTED, "projector"}, {&text, &text, text.size, ERR_UNSUPPORTED, "projector"},
-        {&nano, &projector, projector.size, ERR_UNSUPPORTED, "no-vision"}, {&nano, &projector, 0, ERR_UNSUPPORTED, "no-vision"},
-        {&moe, &projector, projector.size, ERR_INCONSISTENT, "deepstack"}, {&text, &projector, 0, ERR_PARAM, "vision"}, {&text, NULL, 1, ERR_FORMAT, "missing"},
+        {&projector, NULL, 0, ERR_UNSUPPORTED, "projector"},
+        {&text, &text, text.size, ERR_UNSUPPORTED, "projector"},
+        {&nano, &projector, projector.size, ERR_UNSUPPORTED, "no-vision"},
+        {&nano, &projector, 0, ERR_UNSUPPORTED, "no-vision"},
+        {&moe, &projector, projector.size, ERR_INCONSISTENT, "deepstack"},
+        {&text, &projector, 0, ERR_PARAM, "vision"},
+        {&text, NULL, 1, ERR_FORMAT, "missing"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct quern_engine *e = quern_new(&(struct quern_options){.vision_size = pairs[i].said, .context_size = 64});
-        int status = pairs[i].projector ? pair_feed(e, pairs[i].model, pairs[i].projector, 5000) : engine_feed(e, pairs[i].model, 5000);
+        int status = pairs[i].projector ? pair_feed(e, pairs[i].model, pairs[i].projector, 5000)
+                                        : engine_feed(e, pairs[i].model, 5000);
         expect(e, status, pairs[i].code, pairs[i].rule);
         quern_free(e);
     }
@@ -903,7 +940,8 @@ static void wrong_pairs(void)
     file_free(&nano);
 }
 
-/* A model that needs more than there is with its projector is refused at its own header, by the size of the projector alone. */
+/* A model that needs more than there is with its projector is refused at its own header, by the size of the projector
+ * alone. */
 static void refused_at_the_first_header(void)
 {
     struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf");
@@ -913,7 +951,8 @@ static void refused_at_the_first_header(void)
         struct quern_engine *e = quern_new(&o);
         size_t fed = 0;
         int status = OK;
-        for (; !status && fed < text.size && !e->plan.total; fed += 4096) status = quern_feed(e, text.data + fed, text.size - fed < 4096 ? text.size - fed : 4096);
+        for (; !status && fed < text.size && !e->plan.total; fed += 4096)
+            status = quern_feed(e, text.data + fed, text.size - fed < 4096 ? text.size - fed : 4096);
         CHECK_EQ(status, huge ? ERR_MEM_PLAN : OK);
         CHECK(fed < text.size);
         quern_free(e);
@@ -922,7 +961,8 @@ static void refused_at_the_first_header(void)
     file_free(&projector);
 }
 
-/* Every allocation fails once, from the beginning to the end of a conversation with images; nothing is left behind, and the next try goes on. */
+/* Every allocation fails once, from the beginning to the end of a conversation with images; nothing is left behind, and
+ * the next try goes on. */
 static void every_allocation_fails(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -930,7 +970,8 @@ static void every_allocation_fails(void)
     const struct vision_case *c = vision_case(v, "two");
     bool over = false;
     for (uint64_t at = 1; !over; at++) {
-        struct quern_engine *e = quern_new(&(struct quern_options){.vision_size = projector.size, .context_size = 128, .max_pixels = 20480, .media_cache = 1});
+        struct quern_engine *e = quern_new(&(struct quern_options){
+            .vision_size = projector.size, .context_size = 128, .max_pixels = 20480, .media_cache = 1});
         CHECK(e != NULL);
         e->mem.fail_at = e->mem.n_allocs + at;
         int status = pair_feed(e, &text, &projector, 1 << 20);
@@ -947,7 +988,9 @@ static void every_allocation_fails(void)
             if (!i) continue;
             CHECK_EQ(media_add(e, v, c, false, media), 2);
             status = quern_sequence_set_media(s, c->ids, c->n, media, 2, QUERN_LAST);
-            if (status) CHECK_EQ(status, ERR_MEM_LOAD), status = quern_sequence_set_media(s, c->ids, c->n, media, 2, QUERN_LAST);
+            if (status)
+                CHECK_EQ(status, ERR_MEM_LOAD),
+                    status = quern_sequence_set_media(s, c->ids, c->n, media, 2, QUERN_LAST);
             CHECK_EQ(status, 0);
             logits_last(e, s);
         }

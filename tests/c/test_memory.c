@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory: an allocation that fails, wherever it does, is a word about memory and nothing else; what loading takes beside the weights;
- * and what a conversation gives back. LeakSanitizer watches the rest.
+ * Memory: an allocation that fails, wherever it does, is a word about memory and nothing else; what loading takes
+ * beside the weights; and what a conversation gives back. LeakSanitizer watches the rest.
  */
 #include "engine/kept.h"
 #include "session.h"
 
 enum { HEADROOM_MB = 16, DECIDED_MB = 8, GROWTH_PERCENT = 7 };
 
-static bool about_memory(int status) { return status == ERR_MEM_LOAD || status == ERR_MEM_KV || status == ERR_MEM_PLAN; }
+static bool about_memory(int status)
+{
+    return status == ERR_MEM_LOAD || status == ERR_MEM_KV || status == ERR_MEM_PLAN;
+}
 
 /* --- every allocation fails ----------------------------------------------------------------------------- */
 
@@ -71,7 +74,8 @@ static bool try_company(struct quern_engine *e, struct quern_sequence **s)
     return true;
 }
 
-/* The whole way, with the at-th allocation after quern_new failing, and all later ones if `lasting`. Returns whether any failed. */
+/* The whole way, with the at-th allocation after quern_new failing, and all later ones if `lasting`. Returns whether
+ * any failed. */
 static bool attempt(const struct file *f, uint64_t at, bool lasting, const float *expected)
 {
     struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 64, .chunk = 4});
@@ -116,7 +120,8 @@ static void fail_everywhere(const struct file *f, int at_least)
 
 static void allocations_fail(void)
 {
-    struct file small = file_read(built_fixtures(""), "minimal.gguf"), larger = file_read(built_fixtures(""), "long.gguf");
+    struct file small = file_read(built_fixtures(""), "minimal.gguf"),
+                larger = file_read(built_fixtures(""), "long.gguf");
     fail_everywhere(&small, 40);
     fail_everywhere(&larger, 60);
     file_free(&small);
@@ -147,10 +152,12 @@ static void peak_of_loading(void)
     const size_t chunks[] = {16384, 1 << 20, 4 << 20};
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
     for (int i = 0; i < 3; i++) {
-        struct quern_engine *e = engine_load(&f, (struct quern_options){.context_size = 256, .file_size = f.size}, chunks[i]);
+        struct quern_engine *e =
+            engine_load(&f, (struct quern_options){.context_size = 256, .file_size = f.size}, chunks[i]);
         uint64_t used, peak;
         quern_memory(e, &used, &peak);
-        printf("# file %.1f MB, in use %.1f MB, at most %.1f MB\n", (double)f.size / 1048576, (double)used / 1048576, (double)peak / 1048576);
+        printf("# file %.1f MB, in use %.1f MB, at most %.1f MB\n", (double)f.size / 1048576, (double)used / 1048576,
+               (double)peak / 1048576);
         CHECK(peak - used <= HEADROOM_MB << 20);
         CHECK(used < f.size / 100 * (100 + GROWTH_PERCENT) + (HEADROOM_MB << 20));
         quern_free(e);

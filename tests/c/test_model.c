@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model asks of its backend and gets from a batch: rows may be features instead of tokens, stand at three positions, and ask for their hidden
- * state.
+ * What a model asks of its backend and gets from a batch: rows may be features instead of tokens, stand at three
+ * positions, and ask for their hidden state.
  */
 #include "ops.h"
 #include "played.h"
@@ -11,7 +11,8 @@
 
 #include <math.h>
 
-/* What devices have been asked for: where tokens became rows, the angles of the first rotation, and after which layers something was added. */
+/* What devices have been asked for: where tokens became rows, the angles of the first rotation, and after which layers
+ * something was added. */
 static struct seen {
     struct handle embedded;
     float cosine[64 * 16];
@@ -27,7 +28,8 @@ static void see(const struct op *op)
         seen.added_after[seen.n_added] = seen.attentions - 1;
         seen.added_from[seen.n_added++] = op->first;
     }
-    if (op->kind == OP_ROPE && !seen.rotated && op->n * op->rot / 2 <= (int)(sizeof seen.cosine / sizeof *seen.cosine)) {
+    if (op->kind == OP_ROPE && !seen.rotated &&
+        op->n * op->rot / 2 <= (int)(sizeof seen.cosine / sizeof *seen.cosine)) {
         memcpy(seen.cosine, op->cosine, (size_t)(op->n * op->rot / 2) * sizeof *seen.cosine);
         seen.rotated = true;
     }
@@ -104,7 +106,8 @@ static void rows_of_features(void)
     static const char *const names[] = {"nano.F32", "nano.Q4_0", "moe-nano.Q8_0"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         struct reference r = reference_new(names[k]);
-        struct quern_engine *plain = engine_load(&r.file, (struct quern_options){.chunk = ROWS, .threads = 2}, SIZE_MAX);
+        struct quern_engine *plain =
+            engine_load(&r.file, (struct quern_options){.chunk = ROWS, .threads = 2}, SIZE_MAX);
         struct quern_engine *device = device_load(&r.file, (struct quern_options){.chunk = ROWS});
         int dim = plain->model->config.dim;
         float *rows = logits_new(ROWS, dim);
@@ -164,10 +167,12 @@ static void rows_added_after_layers(void)
 
 static struct file odd_model(const char *name) { return file_read(built_fixtures("/bad"), name); }
 
-/* Radians per position of a pair of 16 columns. YaRN by 4 from 32,768 positions on: pairs from 2 on are slower, from 5 on by all of it. */
+/* Radians per position of a pair of 16 columns. YaRN by 4 from 32,768 positions on: pairs from 2 on are slower, from 5
+ * on by all of it. */
 static double turn_of(const struct quern_engine *e, int i)
 {
-    double fast = num_exp64(-2.0 * i / 16 * num_log64(e->model->config.rope_theta)), slow = fmin(fmax((i - 2) / 3.0, 0), 1);
+    double fast = num_exp64(-2.0 * i / 16 * num_log64(e->model->config.rope_theta)),
+           slow = fmin(fmax((i - 2) / 3.0, 0), 1);
     return e->model->config.rope_factor == 1 ? fast : fast / 4 * slow + fast * (1 - slow);
 }
 
@@ -177,7 +182,8 @@ static void check_positions(const char *name, const char *plain_name, double mag
     static const int axis[8] = {0, 1, 2, 0, 1, 2, 0, 0};
     struct reference r = reference_new("nano.F32");
     struct file f = odd_model(name), plain = odd_model(plain_name);
-    struct quern_engine *e = device_load(&f, (struct quern_options){.chunk = ROWS}), *p = device_load(&plain, (struct quern_options){.chunk = ROWS});
+    struct quern_engine *e = device_load(&f, (struct quern_options){.chunk = ROWS}),
+                        *p = device_load(&plain, (struct quern_options){.chunk = ROWS});
     int half = e->model->config.head_dim / 2;
     struct hand h;
     hand_fill(&h, &r);
@@ -218,11 +224,14 @@ static void part_of_a_head(void)
         for (int i = 0; i < 2 * HEADS * DIM; i++) x[i] = y[i] = random_unit(&seed);
         for (int i = 0; i < ROT; i++) cosine[i] = random_unit(&seed), sine[i] = random_unit(&seed);
         for (int i = 0; i < 2 * HEADS; i++) memcpy(part + i * ROT, x + i * DIM, ROT * sizeof *x);
-        RUN(be, OP_ROPE, 2, HEADS * DIM, .y = handle_of(be, y), .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT);
-        RUN(be, OP_ROPE, 2, HEADS * ROT, .y = handle_of(be, part), .cosine = cosine, .sine = sine, .heads = HEADS, .rot = ROT);
+        RUN(be, OP_ROPE, 2, HEADS * DIM, .y = handle_of(be, y), .cosine = cosine, .sine = sine, .heads = HEADS,
+            .rot = ROT);
+        RUN(be, OP_ROPE, 2, HEADS * ROT, .y = handle_of(be, part), .cosine = cosine, .sine = sine, .heads = HEADS,
+            .rot = ROT);
         for (int i = 0; i < 2 * HEADS; i++) {
             const float *before = x + i * DIM, *after = y + i * DIM;
-            CHECK(same_bits(after, part + i * ROT, ROT) && same_bits(after + ROT, before + ROT, DIM - ROT) && !same_bits(after, before, ROT));
+            CHECK(same_bits(after, part + i * ROT, ROT) && same_bits(after + ROT, before + ROT, DIM - ROT) &&
+                  !same_bits(after, before, ROT));
         }
         be->ops->free(be);
     }
@@ -230,13 +239,15 @@ static void part_of_a_head(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* A model that turns half of each head: other logits than one that turns all, the same ones from the reference kernels. */
+/* A model that turns half of each head: other logits than one that turns all, the same ones from the reference kernels.
+ */
 static void models_that_turn_a_part(void)
 {
     struct file f = odd_model("good-M09d.gguf"), whole = odd_model("good-M09b.gguf");
     int32_t ids[ROWS];
     for (int i = 0; i < ROWS; i++) ids[i] = 40 + 3 * i;
-    struct quern_engine *e = engine_load(&f, (struct quern_options){.threads = 2}, SIZE_MAX), *w = engine_load(&whole, (struct quern_options){0}, SIZE_MAX);
+    struct quern_engine *e = engine_load(&f, (struct quern_options){.threads = 2}, SIZE_MAX),
+                        *w = engine_load(&whole, (struct quern_options){0}, SIZE_MAX);
     struct quern_engine *scalar = engine_load(&f, (struct quern_options){.scalar = true, .chunk = 3}, SIZE_MAX);
     struct quern_engine *engines[] = {e, w, scalar};
     const float *last[3];
@@ -253,7 +264,7 @@ static void models_that_turn_a_part(void)
     file_free(&whole);
 }
 
-/* --- hidden states -------------------------------------------------------------------------------------------------- */
+/* --- hidden states --------------------------------------------------------------------------------------------- */
 
 static const float *hidden_last(struct quern_engine *e, struct quern_sequence *s)
 {
@@ -291,7 +302,8 @@ static void check_states(struct quern_engine *e, const int32_t *ids, int total)
 static void hidden_states(void)
 {
     struct reference r = reference_new("nano.F32");
-    struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX), *device = device_load(&r.file, (struct quern_options){0});
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX),
+                        *device = device_load(&r.file, (struct quern_options){0});
     struct quern_sequence *s = sequence_new(e), *other = sequence_new(e);
     int dim = e->model->config.dim, first, n;
     float *alone = logits_new(1, dim), *row = logits_new(1, dim), *other_row = logits_new(1, dim);

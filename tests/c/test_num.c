@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers: every half float against formulas that share nothing with num.h, exp at every float that matters, and the double
- * functions against libm.
+ * Numbers: every half float against formulas that share nothing with num.h, exp at every float that matters, and the
+ * double functions against libm.
  */
 #include "check.h"
 #include "base/num.h"
@@ -135,7 +135,8 @@ static void log_double(void)
     CHECK(num_log64(1) == 0);
     for (int i = 1; i < 200000; i++) {
         CHECK(nearly(num_log64(i / 1000.0), log(i / 1000.0)));
-        CHECK(nearly(num_log64(ldexp(1 + i / 200001.0, i % 2000 - 1000)), log(ldexp(1 + i / 200001.0, i % 2000 - 1000))));
+        CHECK(
+            nearly(num_log64(ldexp(1 + i / 200001.0, i % 2000 - 1000)), log(ldexp(1 + i / 200001.0, i % 2000 - 1000))));
     }
 }
 
@@ -158,8 +159,14 @@ static void sine_and_cosine(void)
 }
 
 static const struct check tests[] = {
-    {"widening", widening},     {"every_half_returns", every_half_returns}, {"narrowing", narrowing}, {"exp_special", exp_special},
-    {"exp_error", exp_error},   {"silu", silu},                             {"exp_double", exp_double}, {"log_double", log_double},
+    {"widening", widening},
+    {"every_half_returns", every_half_returns},
+    {"narrowing", narrowing},
+    {"exp_special", exp_special},
+    {"exp_error", exp_error},
+    {"silu", silu},
+    {"exp_double", exp_double},
+    {"log_double", log_double},
     {"sine_and_cosine", sine_and_cosine},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packing loses nothing: every panel row decodes to the values that a second decoder reads in the file's own blocks, to the bit.
+ * Packing loses nothing: every panel row decodes to the values that a second decoder reads in the file's own blocks, to
+ * the bit.
  */
 #include "blocks.h"
 #include "weights/pack.h"
@@ -32,7 +33,9 @@ static void compare_row(const struct ref_type *t, const uint8_t *panel, int r, i
     if (row) ref_row(t, row, cols, expected);
     for (int c = 0; c < cols; c++) {
         bool right = row ? same(out[c], expected[c]) : out[c] == 0;
-        if (!right) printf("# %s row %d column %d is %.9g, expected %.9g\n", t->name, r, c, (double)out[c], row ? (double)expected[c] : 0.0);
+        if (!right)
+            printf("# %s row %d column %d is %.9g, expected %.9g\n", t->name, r, c, (double)out[c],
+                   row ? (double)expected[c] : 0.0);
         CHECK(right);
     }
     free(out);
@@ -47,7 +50,8 @@ static void pack_and_compare(const struct ref_type *t, enum hostility how, uint6
     memset(memory, GUARD_BYTE, size + 2 * GUARD);
     pack_panel(type, rows, row_bytes, n_rows, cols, panel);
     for (int i = 0; i < GUARD; i++) CHECK(memory[i] == GUARD_BYTE && panel[size + (size_t)i] == GUARD_BYTE);
-    for (int r = 0; r < PANEL_ROWS; r++) compare_row(t, panel, r, cols, r < n_rows ? rows + (size_t)r * row_bytes : NULL);
+    for (int r = 0; r < PANEL_ROWS; r++)
+        compare_row(t, panel, r, cols, r < n_rows ? rows + (size_t)r * row_bytes : NULL);
     free(rows);
     free(memory);
 }
@@ -62,7 +66,8 @@ static void unpack_and_compare(const struct ref_type *t, enum hostility how, uin
     unpack_row(type_of(t), row, cols, out);
     ref_row(t, row, cols, expected);
     for (int c = 0; c < cols; c++) {
-        if (!same(out[c], expected[c])) printf("# %s column %d is %.9g, expected %.9g\n", t->name, c, (double)out[c], (double)expected[c]);
+        if (!same(out[c], expected[c]))
+            printf("# %s column %d is %.9g, expected %.9g\n", t->name, c, (double)out[c], (double)expected[c]);
         CHECK(same(out[c], expected[c]));
     }
     CHECK(out[cols] == 42);
@@ -91,7 +96,8 @@ static void panels_hold_the_file(void)
         const struct ref_type *t = &ref_types[i];
         for (int how = 0; how < BLOCKS_KINDS; how++)
             for (int n_rows = 1; n_rows <= PANEL_ROWS; n_rows++)
-                for (int blocks = 1; blocks <= 5; blocks++) pack_and_compare(t, how, &seed, n_rows, blocks * t->columns);
+                for (int blocks = 1; blocks <= 5; blocks++)
+                    pack_and_compare(t, how, &seed, n_rows, blocks * t->columns);
     }
 }
 
@@ -100,7 +106,8 @@ static void rows_hold_the_file(void)
     uint64_t seed = 3;
     for (int i = 0; i < REF_TYPES; i++)
         for (int how = 0; ref_types[i].columns > 1 && how < BLOCKS_KINDS; how++)
-            for (int blocks = 1; blocks <= 9; blocks += 4) unpack_and_compare(&ref_types[i], how, &seed, blocks * ref_types[i].columns);
+            for (int blocks = 1; blocks <= 9; blocks += 4)
+                unpack_and_compare(&ref_types[i], how, &seed, blocks * ref_types[i].columns);
 }
 
 static void long_rows(void)
@@ -143,7 +150,8 @@ static void growth(void)
 }
 
 static const struct check tests[] = {
-    {"types_agree", types_agree}, {"panels_hold_the_file", panels_hold_the_file}, {"long_rows", long_rows}, {"rows_hold_the_file", rows_hold_the_file},
+    {"types_agree", types_agree}, {"panels_hold_the_file", panels_hold_the_file},
+    {"long_rows", long_rows},     {"rows_hold_the_file", rows_hold_the_file},
     {"single_bits", single_bits}, {"growth", growth},
 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory plan (Q01, Q06, R9): what it promises is what is taken, what exceeds the limit is refused with the header, and what the
- * refusal says would fit does fit.
+ * The memory plan (Q01, Q06, R9): what it promises is what is taken, what exceeds the limit is refused with the header,
+ * and what the refusal says would fit does fit.
  */
 #include "session.h"
 
 enum { PERCENT = 3, SMALL = 16384, PIECE = 65536 }; /* SMALL: bytes; for models of a few kilobytes */
 
-/* Loads, holds as many conversations as compute side by side, which reply with everything a sampler may need. Returns the peak. */
+/* Loads, holds as many conversations as compute side by side, which reply with everything a sampler may need. Returns
+ * the peak. */
 static uint64_t real_peak(const struct file *f, struct quern_options options, struct quern_plan *plan)
 {
     struct quern_engine *e = engine_load(f, options, 1 << 20);
@@ -15,7 +16,8 @@ static uint64_t real_peak(const struct file *f, struct quern_options options, st
     const struct sampler_params params = {.temperature = 1, .repeat_penalty = 1.5f, .presence_penalty = 1};
     int32_t ids[64];
     for (int i = 0; i < 64; i++) ids[i] = 5 + i;
-    CHECK(quern_sequence_set(s, ids, f->size < 8 << 20 ? 64 : 8, QUERN_ALL) == 0); /* a whole chunk; less where sanitizers take seconds for it */
+    /* a whole chunk; less where sanitizers take seconds for it */
+    CHECK(quern_sequence_set(s, ids, f->size < 8 << 20 ? 64 : 8, QUERN_ALL) == 0);
     while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
     CHECK_EQ(quern_sample_begin(s, &params), OK);
     CHECK(quern_sample(s) >= 0);
@@ -38,7 +40,8 @@ static void check_plan(const char *name, const struct file *f, struct quern_opti
     struct quern_plan plan;
     uint64_t peak = real_peak(f, options, &plan);
     double off = 100.0 * ((double)plan.total - (double)peak) / (double)peak;
-    printf("# %-14s context %4d: planned %9llu, peak %9llu (%+.2f %%)\n", name, plan.context_size, (unsigned long long)plan.total, (unsigned long long)peak, off);
+    printf("# %-14s context %4d: planned %9llu, peak %9llu (%+.2f %%)\n", name, plan.context_size,
+           (unsigned long long)plan.total, (unsigned long long)peak, off);
     CHECK(plan.total + peak / 100 * PERCENT + SMALL >= peak);
     CHECK(plan.total <= peak + peak / 100 * PERCENT + SMALL);
 }
@@ -46,13 +49,20 @@ static void check_plan(const char *name, const struct file *f, struct quern_opti
 static void equals_the_peak(void)
 {
     const struct quern_options variants[] = {
-        {0}, {.scalar = true, .threads = 3}, {.kv = QUERN_KV_F32, .chunk = 1}, {.kv = QUERN_KV_Q8, .context_size = 100, .chunk = 200}, {.profile = true, .threads = 2},
-        {.quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, {.quantize = QUERN_TO_Q8}, {.kv_positions = 3000, .parallel = 16, .waiting = 3},
+        {0},
+        {.scalar = true, .threads = 3},
+        {.kv = QUERN_KV_F32, .chunk = 1},
+        {.kv = QUERN_KV_Q8, .context_size = 100, .chunk = 200},
+        {.profile = true, .threads = 2},
+        {.quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4},
+        {.quantize = QUERN_TO_Q8},
+        {.kv_positions = 3000, .parallel = 16, .waiting = 3},
     };
     struct file big = file_read(built_fixtures(""), "big-q8_0.gguf"), wide = file_read(built_fixtures(""), "long.gguf");
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
         if (v == 0 || (variants[v].embeddings && check_length(0, 1))) check_plan("big-q8_0", &big, variants[v]);
-        for (size_t i = v % (2 * check_every(2)); i < GOLDEN_FILES; i += 2 * check_every(2)) { /* each type with a quarter of them, or half */
+        /* each type with a quarter of them, or half */
+        for (size_t i = v % (2 * check_every(2)); i < GOLDEN_FILES; i += 2 * check_every(2)) {
             struct file f = golden_file(golden_names[i], "gguf");
             check_plan(golden_names[i], &f, variants[v]);
             file_free(&f);
@@ -82,10 +92,12 @@ static struct quern_plan planned(const struct file *f, struct quern_options opti
 
 /* --- limits ----------------------------------------------------------------------------------------------- */
 
-/* Feeds until it is refused or the file ends. Returns the engine, whose status is in *status; *fed are the bytes it took. */
+/* Feeds until it is refused or the file ends. Returns the engine, whose status is in *status; *fed are the bytes it
+ * took. */
 static struct quern_engine *feed_under(const struct file *f, uint64_t limit, int context_size, int *status, size_t *fed)
 {
-    struct quern_engine *e = quern_new(&(struct quern_options){.memory_limit = limit, .context_size = context_size, .file_size = f->size});
+    struct quern_engine *e =
+        quern_new(&(struct quern_options){.memory_limit = limit, .context_size = context_size, .file_size = f->size});
     CHECK(e != NULL);
     *status = OK;
     for (*fed = 0; !*status && *fed < f->size; *fed += PIECE) *status = feed_piece(e, f, *fed);
@@ -115,7 +127,9 @@ static void loads_under(const struct file *f, uint64_t limit, int context_size, 
     struct quern_sequence *s = sequence_new(e);
     CHECK(quern_sequence_set(s, (int32_t[]){1, 2, 3}, 3, QUERN_LAST) == 0);
     CHECK_EQ(quern_step(e, 0), OK);
-    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){.temperature = 1, .repeat_penalty = 1.5f, .presence_penalty = 1}), OK);
+    CHECK_EQ(quern_sample_begin(
+                 s, &(struct sampler_params){.temperature = 1, .repeat_penalty = 1.5f, .presence_penalty = 1}),
+             OK);
     quern_memory(e, &used, &peak);
     CHECK(peak <= limit);
     quern_free(e);
@@ -156,7 +170,8 @@ static void q01_refused_by_the_header(void)
 static void default_context(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    struct quern_plan all = planned(&f, (struct quern_options){0}), half = planned(&f, (struct quern_options){.context_size = 1024}),
+    struct quern_plan all = planned(&f, (struct quern_options){0}),
+                      half = planned(&f, (struct quern_options){.context_size = 1024}),
                       least = planned(&f, (struct quern_options){.context_size = 512});
     loads_under(&f, all.total, 0, 2048);
     loads_under(&f, half.total, 0, 1024);
@@ -180,7 +195,8 @@ static void chosen_types(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
     struct quern_plan stored = planned(&f, (struct quern_options){.context_size = 512}),
-                      four = planned(&f, (struct quern_options){.context_size = 512, .quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4});
+                      four = planned(&f, (struct quern_options){
+                                             .context_size = 512, .quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4});
     CHECK(four.weights < stored.weights * 6 / 10);
     CHECK_EQ(weights_as(&f, QUERN_TO_Q8, QUERN_TO_Q8), stored.weights); /* they are that already */
     uint64_t layers = weights_as(&f, QUERN_TO_Q4, QUERN_AS_STORED), ends = weights_as(&f, QUERN_AS_STORED, QUERN_TO_Q4);
@@ -188,11 +204,14 @@ static void chosen_types(void)
     CHECK_EQ(stored.weights - layers + stored.weights - ends, stored.weights - four.weights);
     const uint64_t limits[] = {stored.total, stored.total - 65536, four.total, four.total - 65536};
     for (int i = (int)check_length(1, 0); i < 4; i += (int)check_every(2)) {
-        struct quern_options options = {.quantize = QUERN_AUTO, .memory_limit = limits[i], .context_size = 512, .file_size = f.size};
+        struct quern_options options = {
+            .quantize = QUERN_AUTO, .memory_limit = limits[i], .context_size = 512, .file_size = f.size};
         struct quern_engine *e = quern_new(&options);
         CHECK_EQ(engine_feed(e, &f, 1 << 20), i < 3 ? OK : ERR_MEM_PLAN);
         CHECK_EQ(quern_plan(e)->weights, i ? four.weights : stored.weights);
-        if (i < 3) CHECK(strstr(quern_info(e), i ? "\"quantize\":{\"weights\":\"q4\"" : "\"quantize\":{\"weights\":\"none\"") != NULL);
+        if (i < 3)
+            CHECK(strstr(quern_info(e),
+                         i ? "\"quantize\":{\"weights\":\"q4\"" : "\"quantize\":{\"weights\":\"none\"") != NULL);
         quern_free(e);
     }
     file_free(&f);
@@ -204,7 +223,8 @@ static void kv_positions_given(void)
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
     struct quern_plan plan = planned(&f, (struct quern_options){.context_size = 512, .kv_positions = 3000});
     for (int size = 3000 + 2 * KV_PAGE; size >= 3000; size -= 2 * KV_PAGE) {
-        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 512, .kv_positions = size, .memory_limit = plan.total});
+        struct quern_engine *e =
+            quern_new(&(struct quern_options){.context_size = 512, .kv_positions = size, .memory_limit = plan.total});
         int status = engine_feed(e, &f, 1 << 20);
         CHECK_EQ(status, size > 3000 ? ERR_MEM_PLAN : OK);
         if (status) CHECK((int)said(e, "kvPositions of ") >= 3000 && (int)said(e, "kvPositions of ") < size);
@@ -220,7 +240,8 @@ static void q06_no_wrap(void)
     struct file f = file_read(built_fixtures(""), "wide-pages.gguf");
     const int contexts[] = {0, 1 << 20, INT32_MAX};
     for (int i = 0; i < 3; i++) {
-        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = contexts[i], .memory_limit = 1 << 30});
+        struct quern_engine *e =
+            quern_new(&(struct quern_options){.context_size = contexts[i], .memory_limit = 1 << 30});
         CHECK_EQ(quern_feed(e, f.data, f.size), ERR_MEM_PLAN);
         CHECK(quern_plan(e)->total > 1 << 30);
         quern_free(e);
@@ -246,9 +267,13 @@ static void q03_the_system_refuses(void)
 }
 
 static const struct check tests[] = {
-    {"equals_the_peak", equals_the_peak}, {"q01_refused_by_the_header", q01_refused_by_the_header}, {"default_context", default_context},
-    {"q06_no_wrap", q06_no_wrap},         {"q03_the_system_refuses", q03_the_system_refuses},
-    {"chosen_types", chosen_types},       {"kv_positions_given", kv_positions_given},
+    {"equals_the_peak", equals_the_peak},
+    {"q01_refused_by_the_header", q01_refused_by_the_header},
+    {"default_context", default_context},
+    {"q06_no_wrap", q06_no_wrap},
+    {"q03_the_system_refuses", q03_the_system_refuses},
+    {"chosen_types", chosen_types},
+    {"kv_positions_given", kv_positions_given},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool: each thread once per job, nothing of a job left when pool_run returns, thousands of jobs of no length, and
- * pools that come and go. Meant for ThreadSanitizer too, so what jobs share is plain memory: the pool alone must order it.
+ * The thread pool: each thread once per job, nothing of a job left when pool_run returns, thousands of jobs of no
+ * length, and pools that come and go. Meant for ThreadSanitizer too, so what jobs share is plain memory: the pool alone
+ * must order it.
  */
 #include "check.h"
 #include "base/pool.h"
@@ -239,7 +240,7 @@ static void odd_numbers(void)
     CHECK(pool_new(&none, 4) == NULL);
 }
 
-/* --- the dynamic split ------------------------------------------------------------------------------------------------ */
+/* --- the dynamic split ----------------------------------------------------------------------------------------- */
 
 struct claims {
     int64_t claimed;
@@ -254,10 +255,12 @@ static void claim(void *arg, int thread, int n_threads)
     int64_t begin, end;
     while (pool_claim(&c->claimed, c->total, n_threads, &begin, &end)) {
         CHECK(begin < end && end <= c->total);
-        for (int64_t i = begin; i < end; i++) c->by[i] += (uint8_t)(1 + thread); /* plain memory: twice would be a race */
+        /* plain memory: twice would be a race */
+        for (int64_t i = begin; i < end; i++) c->by[i] += (uint8_t)(1 + thread);
         c->intervals[thread]++;
         c->items[thread] += (int)(end - begin);
-        while (thread == c->slow && __atomic_load_n(&c->claimed, __ATOMIC_RELAXED) < c->total) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        while (thread == c->slow && __atomic_load_n(&c->claimed, __ATOMIC_RELAXED) < c->total)
+            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
 
@@ -290,10 +293,17 @@ static void slow_thread(void)
 }
 
 static const struct check tests[] = {
-    {"once_each", once_each},     {"results_follow", results_follow}, {"beside_the_caller", beside_the_caller}, {"sleepers_wake", sleepers_wake},
-    {"limits", limits},           {"waits_are_counted", waits_are_counted},
-    {"come_and_go", come_and_go}, {"shares", shares},                 {"claims", claims},
-    {"slow_thread", slow_thread}, {"odd_numbers", odd_numbers},
+    {"once_each", once_each},
+    {"results_follow", results_follow},
+    {"beside_the_caller", beside_the_caller},
+    {"sleepers_wake", sleepers_wake},
+    {"limits", limits},
+    {"waits_are_counted", waits_are_counted},
+    {"come_and_go", come_and_go},
+    {"shares", shares},
+    {"claims", claims},
+    {"slow_thread", slow_thread},
+    {"odd_numbers", odd_numbers},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The profile: it changes no bit, counts calls, products and bytes exactly, loses nothing between its sums, and leaves when asked.
+ * The profile: it changes no bit, counts calls, products and bytes exactly, loses nothing between its sums, and leaves
+ * when asked.
  */
 #include "session.h"
 
@@ -52,7 +53,8 @@ static double pairs(int from, int to)
     return n;
 }
 
-static void check_phase(const struct quern_engine *e, enum profile_phase phase, int tokens, int steps, int outputs, double n_pairs, double positions)
+static void check_phase(const struct quern_engine *e, enum profile_phase phase, int tokens, int steps, int outputs,
+                        double n_pairs, double positions)
 {
     const struct profile *p = e->profile;
     const struct model_config *c = &e->model->config;
@@ -60,9 +62,11 @@ static void check_phase(const struct quern_engine *e, enum profile_phase phase, 
     double weights = layer_weights(c), head = (double)c->vocab_size * c->dim, kv = 2.0 * c->n_kv_heads * c->head_dim;
     CHECK_EQ(profile_tokens(p, phase), tokens);
     CHECK_EQ(all.calls, steps * (1 + 15 * c->n_layers) + outputs * 3);
-    CHECK_EQ(all.macs, tokens * c->n_layers * weights + outputs * head + c->n_layers * n_pairs * 2 * c->n_heads * c->head_dim);
+    CHECK_EQ(all.macs,
+             tokens * c->n_layers * weights + outputs * head + c->n_layers * n_pairs * 2 * c->n_heads * c->head_dim);
     /* f32 weights; rows of the embedding; keys and values as f16: appended, then read */
-    CHECK_EQ(all.bytes, 4 * (steps * c->n_layers * weights + outputs * head + tokens * c->dim) + 2 * c->n_layers * kv * (tokens + positions));
+    CHECK_EQ(all.bytes, 4 * (steps * c->n_layers * weights + outputs * head + tokens * c->dim) +
+                            2 * c->n_layers * kv * (tokens + positions));
     CHECK_EQ(all.barriers, 0);
     CHECK(all.ms > 0);
 }
@@ -101,7 +105,8 @@ static void no_head_for_a_vector(void)
     double weights = layer_weights(c), kv = 2.0 * c->n_kv_heads * c->head_dim, positions = 16 + 32 + 40;
     CHECK_EQ(profile_tokens(e->profile, PROFILE_PREFILL), PROMPT);
     CHECK_EQ(all.macs, PROMPT * c->n_layers * weights + c->n_layers * pairs(0, PROMPT) * 2 * c->n_heads * c->head_dim);
-    CHECK_EQ(all.bytes, 4 * (STEPS * c->n_layers * weights + PROMPT * c->dim) + 2 * c->n_layers * kv * (PROMPT + positions));
+    CHECK_EQ(all.bytes,
+             4 * (STEPS * c->n_layers * weights + PROMPT * c->dim) + 2 * c->n_layers * kv * (PROMPT + positions));
     CHECK_EQ(all.calls, STEPS * (1 + 15 * c->n_layers) + 2);
     quern_free(e);
     file_free(&f);
@@ -155,8 +160,10 @@ static void sums_agree(void)
     for (enum profile_phase phase = 0; phase < PROFILE_PHASES; phase++) {
         struct profile_cost all = profile_cost(e->profile, phase, PROFILE_ALL, PROFILE_ALL), operations = {0};
         struct profile_cost layers = profile_cost(e->profile, phase, PROFILE_ALL, PROFILE_OUTSIDE);
-        for (int i = 0; profile_operation(e->profile, i); i++) add_cost(&operations, profile_cost(e->profile, phase, i, PROFILE_ALL));
-        for (int l = 0; l < e->model->config.n_layers; l++) add_cost(&layers, profile_cost(e->profile, phase, PROFILE_ALL, l));
+        for (int i = 0; profile_operation(e->profile, i); i++)
+            add_cost(&operations, profile_cost(e->profile, phase, i, PROFILE_ALL));
+        for (int l = 0; l < e->model->config.n_layers; l++)
+            add_cost(&layers, profile_cost(e->profile, phase, PROFILE_ALL, l));
         check_same(operations, all);
         check_same(layers, all);
         ms += all.ms, barriers -= all.barriers;
@@ -170,7 +177,8 @@ static void sums_agree(void)
 
 static void names_and_reset(void)
 {
-    static const char *const parts[] = {"\"name\":\"matmul F32 [", "\"name\":\"attention\"", "\"name\":\"rmsnorm [", "\"decode\":{\"tokens\":5", "\"barrierUs\":0", "\"layerMs\":["};
+    static const char *const parts[] = {"\"name\":\"matmul F32 [",  "\"name\":\"attention\"", "\"name\":\"rmsnorm [",
+                                        "\"decode\":{\"tokens\":5", "\"barrierUs\":0",        "\"layerMs\":["};
     struct file f = golden_file("nano.F32", "gguf");
     int32_t ids[GOLDEN_ROWS];
     golden_tokens(ids);
@@ -195,7 +203,8 @@ static void short_memory(void)
     struct file f = golden_file("nano.Q8_0", "gguf");
     bool loaded = false;
     for (uint64_t limit = 1000; !loaded; limit += limit / 8) {
-        struct quern_engine *e = quern_new(&(struct quern_options){.profile = true, .context_size = 64, .memory_limit = limit});
+        struct quern_engine *e =
+            quern_new(&(struct quern_options){.profile = true, .context_size = 64, .memory_limit = limit});
         int status = e ? engine_feed(e, &f, SIZE_MAX) : ERR_MEM_LOAD;
         loaded = status == OK;
         CHECK(loaded || status == ERR_MEM_LOAD || status == ERR_MEM_KV || status == ERR_MEM_PLAN);

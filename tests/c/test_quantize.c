@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks made of floats, read back by the second decoder: how far they are from what they were made of, against a search of
- * all scales where that is possible; and values that no scale suits.
+ * Blocks made of floats, read back by the second decoder: how far they are from what they were made of, against a
+ * search of all scales where that is possible; and values that no scale suits.
  */
 #include "blocks.h"
 #include "base/num.h"
@@ -57,7 +57,8 @@ static double most_of(const float *x, int n)
 
 /* --- tests --------------------------------------------------------------------------------------------- */
 
-/* Each value is within what the type's steps allow; K types round their scales too, and leave out rare values where that pays. */
+/* Each value is within what the type's steps allow; K types round their scales too, and leave out rare values where
+ * that pays. */
 static void every_value_is_near(void)
 {
     static const double steps[KINDS] = {0.57 / 127, 1.01 / 8, 1.5 / 15, 1.3 / 32};
@@ -104,9 +105,11 @@ static double best_of_grid(const float *x, int n, bool six)
     double range = six ? fmax(hi, -lo) / 32 : (hi - lo) / 15;
     for (int s = 0; s <= 300; s++)
         for (int m = 0; m <= (six ? 1 : 60); m++) {
-            double scale = range * (0.6 + 0.0015 * s) * (six && m ? -1 : 1), min = six ? 0 : -lo * (0.7 + 0.01 * m), sum = 0;
+            double scale = range * (0.6 + 0.0015 * s) * (six && m ? -1 : 1), min = six ? 0 : -lo * (0.7 + 0.01 * m),
+                   sum = 0;
             for (int i = 0; i < n; i++) {
-                double q = fmin(fmax(nearbyint(((double)x[i] + min) / scale), six ? -32 : 0), six ? 31 : 15), e = scale * q - min - (double)x[i];
+                double q = fmin(fmax(nearbyint(((double)x[i] + min) / scale), six ? -32 : 0), six ? 31 : 15),
+                       e = scale * q - min - (double)x[i];
                 sum += e * e;
             }
             best = fmin(best, sum);
@@ -142,9 +145,14 @@ static void degenerate(void)
             for (int shape = 0; shape < 6; shape++) {
                 float x[COLS], y[COLS], v = sizes[s];
                 for (int i = 0; i < COLS; i++) /* one outlier of either sign, constants, two values, a ramp */
-                    x[i] = shape < 2 ? (i == 77 ? (shape ? -v : v) : 0) : shape == 2 ? v : shape == 3 ? -v : shape == 4 ? (i % 2 ? v : -v) : v * (float)i / 256;
+                    x[i] = shape < 2    ? (i == 77 ? (shape ? -v : v) : 0)
+                           : shape == 2 ? v
+                           : shape == 3 ? -v
+                           : shape == 4 ? (i % 2 ? v : -v)
+                                        : v * (float)i / 256;
                 CHECK(there_and_back(names[k], x, y));
-                for (int i = 0; i < COLS; i++) CHECK(fabs((double)x[i] - (double)y[i]) <= (double)v * 0.13 + ldexp(1, -17));
+                for (int i = 0; i < COLS; i++)
+                    CHECK(fabs((double)x[i] - (double)y[i]) <= (double)v * 0.13 + ldexp(1, -17));
                 if (v == 0) for (int i = 0; i < COLS; i++) CHECK(y[i] == 0);
             }
 }
@@ -205,7 +213,8 @@ static void panels_of_all_types(void)
                 const struct ref_type *t = &ref_types[i];
                 const struct dtype *to = dtype_by_name(targets[k]), *f32 = dtype_by_name(floats->name);
                 size_t size = panel_bytes(to->layout, cols), row_bytes = ref_row_bytes(t, cols);
-                uint8_t *rows = make_rows(t, BLOCKS_RANDOM, &seed, ROWS, cols), *panel = malloc(size), *wanted = malloc(size);
+                uint8_t *rows = make_rows(t, BLOCKS_RANDOM, &seed, ROWS, cols), *panel = malloc(size),
+                        *wanted = malloc(size);
                 float *x = malloc(ROWS * (size_t)cols * sizeof *x);
                 CHECK(panel && wanted && x);
                 for (int r = 0; r < ROWS; r++) ref_row(t, rows + (size_t)r * row_bytes, cols, x + r * cols);
@@ -234,9 +243,15 @@ static void floats_as_they_are(void)
 }
 
 static const struct check tests[] = {
-    {"every_value_is_near", every_value_is_near}, {"mean_error", mean_error}, {"near_the_best", near_the_best}, {"degenerate", degenerate},
-    {"not_finite", not_finite}, {"blocks_are_apart", blocks_are_apart}, {"floats_of_all_types", floats_of_all_types},
-    {"panels_of_all_types", panels_of_all_types}, {"floats_as_they_are", floats_as_they_are},
+    {"every_value_is_near", every_value_is_near},
+    {"mean_error", mean_error},
+    {"near_the_best", near_the_best},
+    {"degenerate", degenerate},
+    {"not_finite", not_finite},
+    {"blocks_are_apart", blocks_are_apart},
+    {"floats_of_all_types", floats_of_all_types},
+    {"panels_of_all_types", panels_of_all_types},
+    {"floats_as_they_are", floats_as_they_are},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

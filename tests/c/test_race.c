@@ -5,7 +5,8 @@
 #include "check.h"
 #include "compute/cpu/cpu.h"
 
-/* Runs a race in which order i reads `rate[i]` bytes per ms, but `noise` times slower in its first heats. Returns the bytes it took. */
+/* Runs a race in which order i reads `rate[i]` bytes per ms, but `noise` times slower in its first heats. Returns the
+ * bytes it took. */
 static double run(struct race *r, const double rate[ORDERS], double noise)
 {
     double bytes = 0;
@@ -65,7 +66,10 @@ static void run_again(void)
 }
 
 static const struct check tests[] = {
-    {"fastest_wins", fastest_wins}, {"all_get_their_chances", all_get_their_chances}, {"soon_over", soon_over}, {"run_again", run_again},
+    {"fastest_wins", fastest_wins},
+    {"all_get_their_chances", all_get_their_chances},
+    {"soon_over", soon_over},
+    {"run_again", run_again},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -103,7 +103,8 @@ static void reference_sequences(void)
         struct sampler_params params;
         int ids[24];
     } cases[] = {
-        {{.temperature = 0.8f, .seed = 42}, {3, 6, 12, 11, 10, 15, 15, 2, 15, 9, 12, 6, 2, 6, 12, 5, 12, 2, 12, 12, 3, 3, 6, 9}},
+        {{.temperature = 0.8f, .seed = 42},
+         {3, 6, 12, 11, 10, 15, 15, 2, 15, 9, 12, 6, 2, 6, 12, 5, 12, 2, 12, 12, 3, 3, 6, 9}},
         {{.temperature = 0.8f, .top_p = 0.9f, .min_p = 0.05f, .top_k = 6, .seed = UINT64_MAX},
          {6, 9, 6, 9, 6, 9, 6, 9, 9, 9, 3, 3, 6, 6, 3, 12, 3, 9, 6, 6, 3, 9, 9, 6}},
         {{.temperature = 1.0f, .repeat_penalty = 1.5f, .presence_penalty = 0.5f, .frequency_penalty = 0.25f, .seed = 7},
@@ -201,9 +202,11 @@ static void filters(void)
         {{.temperature = 0.01f}, 0x8},
     };
     struct sampler *s = new_sampler(16);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK_EQ(reachable(s, &cases[i].params, logits), cases[i].expected);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_EQ(reachable(s, &cases[i].params, logits), cases[i].expected);
     CHECK_EQ(reachable(s, &(struct sampler_params){.temperature = 1e9f}, logits), 0xFFFF);
-    CHECK_EQ(reachable(s, &(struct sampler_params){.temperature = FLT_MAX, .top_k = 5}, logits), 0x1F); /* -200 ties: the lowest id */
+    /* -200 ties: the lowest id */
+    CHECK_EQ(reachable(s, &(struct sampler_params){.temperature = FLT_MAX, .top_k = 5}, logits), 0x1F);
     finish(s);
 }
 
@@ -288,7 +291,8 @@ static void bias(void)
     struct error err = {0};
     CHECK_EQ(sampler_begin(s, &(struct sampler_params){.bias = all, .n_bias = 5}, NULL, 0, &err), ERR_PARAM);
     CHECK(strstr(err.message, "every token") != NULL);
-    CHECK_EQ(sampler_begin(s, &(struct sampler_params){.temperature = 1.0f, .bias = all, .n_bias = 4}, NULL, 0, &err), ERR_PARAM);
+    CHECK_EQ(sampler_begin(s, &(struct sampler_params){.temperature = 1.0f, .bias = all, .n_bias = 4}, NULL, 0, &err),
+             ERR_PARAM);
     for (int top_k = 0; top_k < 3; top_k++) {
         CHECK_EQ(BEGIN(s, .temperature = 1.0f, .top_k = top_k, .bias = most, .n_bias = 4), OK);
         CHECK_EQ(pick(s, logits, NULL), 2);
@@ -335,12 +339,18 @@ static int count_allowed(const struct masked *m)
 
 static struct sampler_params random_params(uint64_t *seed)
 {
-    static const float temperatures[] = {0.0f, 0.3f, 1.0f, 5.0f}, limits[] = {0.0f, 0.1f, 0.5f, 0.95f}, penalties[] = {0.0f, 0.0f, 0.5f, 1.5f};
+    static const float temperatures[] = {0.0f, 0.3f, 1.0f, 5.0f}, limits[] = {0.0f, 0.1f, 0.5f, 0.95f},
+                       penalties[] = {0.0f, 0.0f, 0.5f, 1.5f};
     static const int tops[] = {0, 1, 3, 20};
     return (struct sampler_params){
-        .temperature = temperatures[random_below(seed, 4)], .top_k = tops[random_below(seed, 4)], .top_p = limits[random_below(seed, 4)],
-        .min_p = limits[random_below(seed, 4)], .repeat_penalty = penalties[random_below(seed, 4)],
-        .presence_penalty = penalties[random_below(seed, 4)], .frequency_penalty = -penalties[random_below(seed, 4)], .seed = random_next(seed),
+        .temperature = temperatures[random_below(seed, 4)],
+        .top_k = tops[random_below(seed, 4)],
+        .top_p = limits[random_below(seed, 4)],
+        .min_p = limits[random_below(seed, 4)],
+        .repeat_penalty = penalties[random_below(seed, 4)],
+        .presence_penalty = penalties[random_below(seed, 4)],
+        .frequency_penalty = -penalties[random_below(seed, 4)],
+        .seed = random_next(seed),
     };
 }
 
@@ -382,7 +392,8 @@ static double plain_logit(const struct plain *r, int id, double logit)
     int times = 0;
     for (int i = 0; i < r->n_replied; i++) times += r->replied[i] == id;
     if (!times) return logit;
-    if (r->p.repeat_penalty > 0.0f) logit = (double)(float)(logit > 0 ? logit / (double)r->p.repeat_penalty : logit * (double)r->p.repeat_penalty);
+    if (r->p.repeat_penalty > 0.0f)
+        logit = (double)(float)(logit > 0 ? logit / (double)r->p.repeat_penalty : logit * (double)r->p.repeat_penalty);
     return (double)(float)(logit - (double)r->p.presence_penalty - (double)r->p.frequency_penalty * times);
 }
 
@@ -397,14 +408,18 @@ static int plain_pick(struct plain *r, const float *logits, int n_tokens, const 
     struct plain_candidate c[MOST];
     int n = 0, left = 0;
     for (int i = 0; i < n_tokens; i++)
-        if (allows(allowed, i)) c[n++] = (struct plain_candidate){.id = i, .logit = plain_logit(r, i, (double)logits[i])};
+        if (allows(allowed, i))
+            c[n++] = (struct plain_candidate){.id = i, .logit = plain_logit(r, i, (double)logits[i])};
     if (!n) return ERR_EMPTY;
     qsort(c, (size_t)n, sizeof *c, plain_order);
     if (r->p.temperature <= 0.0f || (r->p.top_k > 0 && r->p.top_k < n)) n = r->p.temperature <= 0.0f ? 1 : r->p.top_k;
     double total = 0, kept = 0, sum = 0;
-    for (int i = 0; i < n; i++) total += c[i].weight = num_exp64((c[i].logit - c[0].logit) / (r->p.temperature > 0 ? (double)r->p.temperature : 1));
+    for (int i = 0; i < n; i++)
+        total += c[i].weight =
+            num_exp64((c[i].logit - c[0].logit) / (r->p.temperature > 0 ? (double)r->p.temperature : 1));
     for (; left < n; left++) {
-        bool enough = r->p.top_p > 0.0f && kept >= (double)r->p.top_p * total, unlikely = c[left].weight < (double)r->p.min_p;
+        bool enough = r->p.top_p > 0.0f && kept >= (double)r->p.top_p * total,
+             unlikely = c[left].weight < (double)r->p.min_p;
         if (left > 0 && (enough || unlikely)) break;
         kept += c[left].weight;
     }
@@ -548,8 +563,14 @@ static void extreme_parameters(void)
     struct sampler *s = new_sampler(6);
     for (int i = 0; i < 8 * 8 * 8 * 2; i++) {
         float a = extremes[i % 8], b = extremes[i / 8 % 8], c = extremes[i / 64 % 8];
-        const struct sampler_params params = {.temperature = a, .repeat_penalty = fabsf(b), .presence_penalty = b, .frequency_penalty = c,
-                                              .top_p = fabsf(c), .bias = biases, .n_bias = i / 512 * 3, .top_k = i % 5};
+        const struct sampler_params params = {.temperature = a,
+                                              .repeat_penalty = fabsf(b),
+                                              .presence_penalty = b,
+                                              .frequency_penalty = c,
+                                              .top_p = fabsf(c),
+                                              .bias = biases,
+                                              .n_bias = i / 512 * 3,
+                                              .top_k = i % 5};
         CHECK_EQ(sampler_begin(s, &params, (const int32_t[]){0, 1, 2, 3}, 4, NULL), OK);
         for (int k = 0; k < 20; k++) {
             int id = pick(s, logits, NULL);
@@ -589,14 +610,16 @@ static void speed(void)
     static const struct {
         const char *name;
         struct sampler_params params;
-    } cases[] = {{"greedy", {.temperature = 0.0f}},
-                 {"top-k 20, top-p 0.95", {.temperature = 0.6f, .top_p = 0.95f, .top_k = 20}},
-                 {"top-p 0.95", {.temperature = 1.0f, .top_p = 0.95f}},
-                 {"all penalties", {.temperature = 0.6f, .top_k = 20, .repeat_penalty = 1.1f, .frequency_penalty = 0.1f}}};
+    } cases[] = {
+        {"greedy", {.temperature = 0.0f}},
+        {"top-k 20, top-p 0.95", {.temperature = 0.6f, .top_p = 0.95f, .top_k = 20}},
+        {"top-p 0.95", {.temperature = 1.0f, .top_p = 0.95f}},
+        {"all penalties", {.temperature = 0.6f, .top_k = 20, .repeat_penalty = 1.1f, .frequency_penalty = 0.1f}}};
     float *logits = malloc(N * sizeof *logits);
     CHECK(logits != NULL);
     uint32_t state = 1;
-    for (int i = 0; i < N; i++) logits[i] = (float)((state = state * 1664525 + 1013904223) >> 8) * 0x1p-22f; /* 0 .. 4 */
+    /* 0 .. 4 */
+    for (int i = 0; i < N; i++) logits[i] = (float)((state = state * 1664525 + 1013904223) >> 8) * 0x1p-22f;
     logits[1234] = 14.0f;
     struct sampler *s = new_sampler(N);
     static uint32_t even[(N + 31) / 32];
@@ -616,13 +639,25 @@ static void speed(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"greedy", greedy}, {"defaults", defaults}, {"nonfinite_logits", nonfinite_logits}, {"reference_sequences", reference_sequences},
-        {"same_seed", same_seed}, {"distribution", distribution}, {"filters", filters}, {"repeat_penalty", repeat_penalty},
-        {"repeat_window", repeat_window}, {"reply_penalties", reply_penalties},
-        {"reply_penalties_of_many", reply_penalties_of_many}, {"bias", bias}, {"masks_by_the_rules", masks_by_the_rules},
-        {"masks_that_say_the_same", masks_that_say_the_same}, {"masks_of_one_and_none", masks_of_one_and_none},
+        {"greedy", greedy},
+        {"defaults", defaults},
+        {"nonfinite_logits", nonfinite_logits},
+        {"reference_sequences", reference_sequences},
+        {"same_seed", same_seed},
+        {"distribution", distribution},
+        {"filters", filters},
+        {"repeat_penalty", repeat_penalty},
+        {"repeat_window", repeat_window},
+        {"reply_penalties", reply_penalties},
+        {"reply_penalties_of_many", reply_penalties_of_many},
+        {"bias", bias},
+        {"masks_by_the_rules", masks_by_the_rules},
+        {"masks_that_say_the_same", masks_that_say_the_same},
+        {"masks_of_one_and_none", masks_of_one_and_none},
         {"refused_parameters", refused_parameters},
-        {"extreme_parameters", extreme_parameters}, {"short_memory", short_memory}, {"speed", speed},
+        {"extreme_parameters", extreme_parameters},
+        {"short_memory", short_memory},
+        {"speed", speed},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

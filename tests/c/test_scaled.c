@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Types whose scales come apart from their codes (Q8F, F8_E4M3): packing loses nothing, and every kernel gives the bits of the rules, which are
- * written here once more over the file's own codes. Vocabularies with scores: joining as qwen3.c does it, by trying all pairs each time.
+ * Types whose scales come apart from their codes (Q8F, F8_E4M3): packing loses nothing, and every kernel gives the bits
+ * of the rules, which are written here once more over the file's own codes. Vocabularies with scores: joining as
+ * qwen3.c does it, by trying all pairs each time.
  */
 #include "compute/cpu/kernels.h"
 #include "model_file.h"
@@ -70,7 +71,8 @@ static uint8_t *pack(const struct matrix *m, bool scales_first)
         if ((step == 0) != scales_first) pack_panel(m->type, m->codes, COLS, m->rows, COLS, panel);
         else
             for (int r = 0; r < m->rows; r++)
-                for (int c = 0; c < COLS; c += m->group) pack_scale(m->type->layout, panel, r, c, m->group, m->scales[r * (COLS / 32) + c / 32]);
+                for (int c = 0; c < COLS; c += m->group)
+                    pack_scale(m->type->layout, panel, r, c, m->group, m->scales[r * (COLS / 32) + c / 32]);
     }
     for (size_t i = 0; i < GUARD; i++) CHECK(memory[i] == 0xA5 && panel[size + i] == 0xA5);
     return memory;
@@ -81,7 +83,9 @@ static void check_values(const struct matrix *m, const uint8_t *panel)
     float out[COLS];
     for (int r = 0; r < PANEL_ROWS; r++) {
         unpack_panel_row(m->type->layout, panel, r, COLS, out);
-        for (int c = 0; c < COLS; c++) CHECK_EQ(bits_from_f32(out[c]) & (r < m->rows ? UINT32_MAX : INT32_MAX), r < m->rows ? bits_from_f32(value_at(m, r, c)) : 0);
+        for (int c = 0; c < COLS; c++)
+            CHECK_EQ(bits_from_f32(out[c]) & (r < m->rows ? UINT32_MAX : INT32_MAX),
+                     r < m->rows ? bits_from_f32(value_at(m, r, c)) : 0);
     }
 }
 
@@ -94,7 +98,8 @@ static float rule(const struct matrix *m, const struct act *a, int t, int r)
     }
     for (int b = 0; b < COLS / BLOCK; b++) {
         int32_t sum = 0;
-        for (int c = 0; c < BLOCK; c++) sum += (int8_t)m->codes[r * COLS + b * BLOCK + c] * a->code[t * COLS + b * BLOCK + c];
+        for (int c = 0; c < BLOCK; c++)
+            sum += (int8_t)m->codes[r * COLS + b * BLOCK + c] * a->code[t * COLS + b * BLOCK + c];
         y += (float)sum * (m->scales[r * (COLS / 32) + b] * a->scale[t * (COLS / BLOCK) + b]);
     }
     return y;
@@ -123,7 +128,8 @@ static void check_tile(const struct kernels *k, const struct matrix *m, const ui
         if (k->few[kind][layout]) k->few[kind][layout](panel, 0, 1, a, 0, n, out);
         else k->gemm[layout](k->expand[layout] ? expanded : panel, a, 0, n, out);
         for (int i = 0; i < n * PANEL_ROWS; i++)
-            if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
+            if (i % PANEL_ROWS < m->rows)
+                CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
     }
     for (int order = 0; n == 1 && order < ORDERS && k->gemv[order][layout]; order++) {
         size_t size = panel_bytes(m->type->layout, COLS);
@@ -192,7 +198,8 @@ static void add_scored(struct scored_vocab *v, const char *text, float score, in
 
 static struct scored_vocab make_vocab(void)
 {
-    static const char *const words[] = {"ab", "ba", "aa", "aaa", "aab", "abab", "bab", "bb", "  ", "a ", " a", "ab ", "aaaa", "b a", "abb", "aabb"};
+    static const char *const words[] = {"ab", "ba", "aa", "aaa", "aab",  "abab", "bab", "bb",
+                                        "  ", "a ", " a", "ab ", "aaaa", "b a",  "abb", "aabb"};
     static const float scores[] = {-1, -2, -0.5f, -3, -4, -2.5f, -1e11f, -0.5f, -7, -8, -8, -1e6f, -0.25f, -9, -10, 5};
     struct scored_vocab v = {0};
     for (int i = 0; i < 256; i++) add_scored(&v, (char[]){(char)i, 0}, -1e6f, 1);
@@ -222,7 +229,8 @@ static int naive(const struct scored_vocab *v, const char *text, int *ids)
         for (int i = 0; i + 1 < n; i++) {
             int joined = find_joined(v, ids[i], ids[i + 1]);
             if (joined < 0 || v->scores[joined] <= -1e10f) continue;
-            if (at < 0 || v->scores[joined] > best || (v->scores[joined] == best && joined < id)) best = v->scores[joined], at = i, id = joined;
+            if (at < 0 || v->scores[joined] > best || (v->scores[joined] == best && joined < id))
+                best = v->scores[joined], at = i, id = joined;
         }
         if (at < 0) return n;
         ids[at] = id;
@@ -264,6 +272,7 @@ static void scores_join(void)
     builder_free(&v.b);
 }
 
-static const struct check tests[] = {{"fp8_values", fp8_values}, {"scaled_layouts", scaled_layouts}, {"scores_join", scores_join}};
+static const struct check tests[] = {
+    {"fp8_values", fp8_values}, {"scaled_layouts", scaled_layouts}, {"scores_join", scores_join}};
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

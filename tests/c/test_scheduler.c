@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scheduler without a model: a page holds a hash of all ids before each position, as keys and values depend on them, and the "model" makes the
- * next token of that hash and the reply's seed. So a reply is a function of its prompt and seed, whoever it ran beside, and anything that
- * is shared, let go, recomputed or restored wrongly shows as another hash. Where the model has states, a slot holds that hash too, each run of rows
- * goes on from it, and slots that nobody holds are poisoned.
+ * The scheduler without a model: a page holds a hash of all ids before each position, as keys and values depend on
+ * them, and the "model" makes the next token of that hash and the reply's seed. So a reply is a function of its prompt
+ * and seed, whoever it ran beside, and anything that is shared, let go, recomputed or restored wrongly shows as another
+ * hash. Where the model has states, a slot holds that hash too, each run of rows goes on from it, and slots that nobody
+ * holds are poisoned.
  *
- * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers), and as long with states.
+ * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers),
+ * and as long with states.
  */
 #include "engine/scheduler.h"
 #include "model_file.h"
 
 #include <stdlib.h>
 
-enum { PAGES_MOST = 130, LENGTH_MOST = 640, SLOTS = 28, PARALLEL_MOST = 16, WAITING = 8, ROWS = 64, TALKS = 8, IDS = 3, END_OF_REPLY = -1,
-       STATES_MOST = 40 };
+enum {
+    PAGES_MOST = 130,
+    LENGTH_MOST = 640,
+    SLOTS = 28,
+    PARALLEL_MOST = 16,
+    WAITING = 8,
+    ROWS = 64,
+    TALKS = 8,
+    IDS = 3,
+    END_OF_REPLY = -1,
+    STATES_MOST = 40
+};
 
 static const uint64_t POISON = 0xDEADDEADDEADDEAD;
 
@@ -56,7 +68,9 @@ static struct sched *sched;
 static struct sched_limits limits;
 static int n_pages, n_slots, n_takes;
 static uint64_t seed;
-static struct { long waits, plans, tokens, ends, let_go, busy, copies, left_planned, given, followed, recomputed, halves; } seen;
+static struct {
+    long waits, plans, tokens, ends, let_go, busy, copies, left_planned, given, followed, recomputed, halves;
+} seen;
 
 static int ready_of(const struct sched_seq *s) { return s->n - ((const struct talk *)s)->waits; }
 static uint64_t mix(uint64_t x) { return random_next(&x); }
@@ -86,7 +100,10 @@ static void poison_slot(void *context, int slot)
     states[slot] = POISON;
 }
 
-static uint64_t *at(const int32_t *pages, int position) { return &contents[pages[position / KV_PAGE]][position % KV_PAGE]; }
+static uint64_t *at(const int32_t *pages, int position)
+{
+    return &contents[pages[position / KV_PAGE]][position % KV_PAGE];
+}
 
 /* P3: a page that is written has one user. */
 static void check_alone(int32_t page)
@@ -138,10 +155,12 @@ static void compute(struct computed *c)
     const struct sched_take *t = &c->take;
     uint64_t state = t->first ? *at(t->pages, t->first - 1) : mix(c->scope);
     CHECK(state == c->before); /* P4 */
-    CHECK(t->n_runs == 1 || (t->n_runs == 2 && t->runs[1].from == t->runs[0].to && t->runs[1].first == t->runs[0].first + t->runs[0].n));
+    CHECK(t->n_runs == 1 ||
+          (t->n_runs == 2 && t->runs[1].from == t->runs[0].to && t->runs[1].first == t->runs[0].first + t->runs[0].n));
     begin_run(run, state, t->first == 0);
     for (int i = 0; i < t->rows; i++) {
-        if (i == run->first + run->n - t->runs->first) end_run(run, state), begin_run(++run, state, false), seen.halves++;
+        if (i == run->first + run->n - t->runs->first)
+            end_run(run, state), begin_run(++run, state, false), seen.halves++;
         if (i == 0 || (t->first + i) % KV_PAGE == 0) check_alone(t->pages[(t->first + i) / KV_PAGE]);
         state = extend(state, c->ids[i]);
         *at(t->pages, t->first + i) = state;
@@ -185,7 +204,8 @@ static void set_marks(struct sched_seq *s)
     }
 }
 
-/* A prompt of the tree's, up to a random place and half of the time with an end of its own, and how it is to be answered. */
+/* A prompt of the tree's, up to a random place and half of the time with an end of its own, and how it is to be
+ * answered. */
 static void say(struct talk *t)
 {
     int longest = limits.length - 1, n = 1 + below(1 + below(longest)), own = below(2) ? below(n) : n;
@@ -265,7 +285,8 @@ static void give(struct talk *t)
     int from = kv->length;
     if (!t->listed || !t->seq.held) return;
     bool with_state = below(2); /* else it comes later, or not at all */
-    if (from % KV_PAGE == 0 && from + KV_PAGE < t->seq.n && below(4) && (with_state ? kv_reserve : kv_reserve_pages)(kv, KV_PAGE) == OK) {
+    if (from % KV_PAGE == 0 && from + KV_PAGE < t->seq.n && below(4) &&
+        (with_state ? kv_reserve : kv_reserve_pages)(kv, KV_PAGE) == OK) {
         if (kv->next >= 0) states[kv->next] = t->hashes[from + KV_PAGE];
         for (int i = from; i < from + KV_PAGE; i++) *at(kv->pages, i) = t->hashes[i + 1];
         kv_commit(kv, t->ids + from, KV_PAGE);
@@ -287,7 +308,10 @@ static bool earlier(const struct talk *a, const struct talk *b)
     return a->seq.priority != b->seq.priority ? a->seq.priority < b->seq.priority : a->seq.arrival < b->seq.arrival;
 }
 
-static bool admitted(const struct talk *t) { return t->listed && (t->seq.state == SCHED_READING || t->seq.state == SCHED_WRITING); }
+static bool admitted(const struct talk *t)
+{
+    return t->listed && (t->seq.state == SCHED_READING || t->seq.state == SCHED_WRITING);
+}
 static bool was_admitted(const struct talk *t) { return t->state == SCHED_READING || t->state == SCHED_WRITING; }
 
 static bool wants(const struct talk *t) { return t->listed && !t->seq.held && t->seq.n > t->seq.made; }
@@ -297,7 +321,8 @@ static struct talk *first_of(bool reading)
 {
     struct talk *first = NULL;
     for (struct talk *t = talks; t < talks + SLOTS; t++) {
-        bool counts = reading ? t->listed && t->seq.state == SCHED_READING && ready_of(&t->seq) > t->seq.kv.length : wants(t);
+        bool counts =
+            reading ? t->listed && t->seq.state == SCHED_READING && ready_of(&t->seq) > t->seq.kv.length : wants(t);
         if (counts && (!first || earlier(t, first))) first = t;
     }
     return first;
@@ -341,15 +366,16 @@ static void check_take(const struct sched_take *t)
     }
 }
 
-/* S2: every writer has its row, or waits, or was let go. S3: the elder of the readers has its half of R, of outputs, or all it can use, so that F2
- * holds. R: `most` where nobody
- * writes, else as many as time is for, 4 at least; and so many are read, or all there are. */
+/* S2: every writer has its row, or waits, or was let go. S3: the elder of the readers has its half of R, of outputs, or
+ * all it can use, so that F2 holds. R: `most` where nobody writes, else as many as time is for, 4 at least; and so many
+ * are read, or all there are. */
 static void check_shares(int rows, int outs, int most)
 {
     int read = 0, left = 0;
     bool short_of_pages = kv_pages_unused(cache) == 0, short_of_outs = outs == limits.outs;
     for (const struct talk *t = talks; t < talks + SLOTS; t++) {
-        bool writes = t->wanted && was_admitted(t) && t->seq.let_go == t->let_go && t->seq.made == t->length && t->length == t->seq.n - 1;
+        bool writes = t->wanted && was_admitted(t) && t->seq.let_go == t->let_go && t->seq.made == t->length &&
+                      t->length == t->seq.n - 1;
         if (writes && t->length) CHECK(t->seq.rows == !t->waits && t->seq.outs == !t->waits);
         short_of_pages |= t->listed && t->seq.let_go > t->let_go;
         if (!t->listed || t->seq.state != SCHED_READING) continue;
@@ -359,7 +385,8 @@ static void check_shares(int rows, int outs, int most)
     const struct talk *elder = first_of(true);
     if (!elder) return;
     CHECK(!elder->seq.follows);
-    int writers = rows - read, least = min_int(most, limits.rows - writers), to_read = writers ? max_int(read, min_int(4, least)) : least;
+    int writers = rows - read, least = min_int(most, limits.rows - writers),
+        to_read = writers ? max_int(read, min_int(4, least)) : least;
     CHECK(read >= min_int(left, to_read) || short_of_pages || short_of_outs);
     bool has_half_of_outs = elder->seq.all && elder->seq.outs >= (limits.outs - writers + 1) / 2;
     CHECK(elder->seq.rows >= min_int(givable(&elder->seq), (to_read + 1) / 2) || short_of_pages || short_of_outs ||
@@ -374,14 +401,16 @@ static void check_followers(void)
         bool led = !t->listed || !t->seq.follows;
         for (const struct talk *o = talks; o < talks + SLOTS && !led; o++) {
             int last = o->seq.kv.length + 8;
-            led = o->listed && o->seq.state == SCHED_READING && earlier(o, t) && o->seq.kv.scope == t->seq.kv.scope && last <= o->seq.n &&
-                  last < t->seq.n && o->hashes[last] == t->hashes[last] && o->seq.kv.length >= t->seq.kv.length;
+            led = o->listed && o->seq.state == SCHED_READING && earlier(o, t) && o->seq.kv.scope == t->seq.kv.scope &&
+                  last <= o->seq.n && last < t->seq.n && o->hashes[last] == t->hashes[last] &&
+                  o->seq.kv.length >= t->seq.kv.length;
         }
         CHECK(led && (!t->seq.follows || (t->seq.state == SCHED_READING && t->seq.rows == 0)));
     }
 }
 
-/* S4: places are not exceeded, the first of all has one and is never let go. F3: who waits is overtaken by four at most. */
+/* S4: places are not exceeded, the first of all has one and is never let go. F3: who waits is overtaken by four at
+ * most. */
 static void check_places(const struct talk *first)
 {
     int places = 0;
@@ -396,7 +425,8 @@ static void check_places(const struct talk *first)
     for (struct talk *t = talks; t < talks + SLOTS; t++) {
         if (!t->listed || t->seq.state != SCHED_WAITING || was_admitted(t)) t->passed = 0;
         else
-            for (const struct talk *o = talks; o < talks + SLOTS; o++) t->passed += admitted(o) && !was_admitted(o) && earlier(t, o);
+            for (const struct talk *o = talks; o < talks + SLOTS; o++)
+                t->passed += admitted(o) && !was_admitted(o) && earlier(t, o);
         CHECK(t->passed <= 4);
     }
 }
@@ -555,8 +585,14 @@ static void open_pool(int pages, int parallel)
     mem = (struct mem){0};
     n_pages = pages;
     n_takes = 0;
-    limits = (struct sched_limits){.parallel = parallel, .waiting = WAITING, .rows = ROWS, .outs = max_int(8, parallel),
-                                   .length = min_int((pages - 2) * KV_PAGE, LENGTH_MOST), .extra_min_ms = 50, .extra_max_ms = 200, .ready = ready_of};
+    limits = (struct sched_limits){.parallel = parallel,
+                                   .waiting = WAITING,
+                                   .rows = ROWS,
+                                   .outs = max_int(8, parallel),
+                                   .length = min_int((pages - 2) * KV_PAGE, LENGTH_MOST),
+                                   .extra_min_ms = 50,
+                                   .extra_max_ms = 200,
+                                   .ready = ready_of};
     cache = kv_new(&mem, pages, n_slots, copy_page, contents);
     sched = sched_new(&mem, cache, &limits);
     CHECK(cache && sched);
@@ -573,7 +609,8 @@ static void close_pool(void)
         if (talks[i].listed) close_talk(&talks[i]);
     struct sched_facts f = sched_facts(sched);
     uint64_t steps = 0, least = 0;
-    for (int i = 0; i < SCHED_SIZES; i++) steps += f.sizes[i], least += f.sizes[i] * (uint64_t)(i ? (1 << i) / 2 + 1 : 1);
+    for (int i = 0; i < SCHED_SIZES; i++)
+        steps += f.sizes[i], least += f.sizes[i] * (uint64_t)(i ? (1 << i) / 2 + 1 : 1);
     CHECK(f.running == 0 && f.waiting == 0 && f.used == 0);
     CHECK(steps == f.steps && least <= f.rows);
     check_cache();
@@ -657,9 +694,10 @@ static void simulation_with_states(void)
             for (int k = 0; k < 3; k++)
                 for (int s = 0; s < 4; s++) simulate(pools[p], parallels[k], slots[s], of, events);
     long least = events / 10; /* of everything, in the 288 runs: */
-    printf("# plans %ld tokens %ld ends %ld copies %ld left %ld given %ld busy %ld followed %ld let go %ld recomputed %ld waits %ld halves %ld\n",
-           seen.plans, seen.tokens, seen.ends, seen.copies, seen.left_planned, seen.given, seen.busy, seen.followed, seen.let_go, seen.recomputed,
-           seen.waits, seen.halves);
+    printf(
+        "# plans %ld tokens %ld ends %ld copies %ld left %ld given %ld busy %ld followed %ld let go %ld recomputed %ld waits %ld halves %ld\n",
+        seen.plans, seen.tokens, seen.ends, seen.copies, seen.left_planned, seen.given, seen.busy, seen.followed,
+        seen.let_go, seen.recomputed, seen.waits, seen.halves);
     CHECK(seen.plans > 10 * least && seen.tokens > 10 * least && seen.ends > least && seen.copies > least);
     CHECK(seen.left_planned > least && seen.given > least && seen.busy > least && seen.followed > least);
     CHECK(seen.let_go > least && seen.recomputed > least && seen.waits > least && seen.halves > least);
@@ -764,7 +802,8 @@ static void scored_and_shortest(void)
     close_pool();
 }
 
-/* 1.3, R: a prompt beside writers at most doubles the time between their tokens, or adds 50 ms; and it does use that. */
+/* 1.3, R: a prompt beside writers at most doubles the time between their tokens, or adds 50 ms; and it does use that.
+ */
 static void time_between_tokens(void)
 {
     open_pool(PAGES_MOST, 4);
@@ -828,7 +867,8 @@ static void known_before(void)
     close_pool();
 }
 
-/* 1.3, 1: promised pages keep a newcomer waiting, whom four at most overtake; and a normal one takes a background one's place. */
+/* 1.3, 1: promised pages keep a newcomer waiting, whom four at most overtake; and a normal one takes a background one's
+ * place. */
 static void admission(void)
 {
     open_pool(20, 4);
@@ -905,7 +945,8 @@ static void given_in_vain(void)
         CHECK_EQ(sched_add(sched, &t->seq), OK);
     }
     whole_step(0);
-    for (int i = 1; i <= WAITING; i++) CHECK(talks[i].seq.state == SCHED_WAITING && talks[i].seq.kv.n_pages == 0 && talks[i].seq.let_go == 0);
+    for (int i = 1; i <= WAITING; i++)
+        CHECK(talks[i].seq.state == SCHED_WAITING && talks[i].seq.kv.n_pages == 0 && talks[i].seq.let_go == 0);
     CHECK_EQ(sched_facts(sched).let_go, 0);
     end_of(&talks[0]);
     whole_step(0);
@@ -914,7 +955,8 @@ static void given_in_vain(void)
     close_pool();
 }
 
-/* 2.5: what a background reply alone has read goes before what others may come back for, also when it has waited so long that it takes turns. */
+/* 2.5: what a background reply alone has read goes before what others may come back for, also when it has waited so
+ * long that it takes turns. */
 static void forgotten_first(bool waited_long)
 {
     open_pool(20, 4);
@@ -982,11 +1024,18 @@ static void short_memory(void)
 }
 
 static const struct check tests[] = {
-    {"followers", followers}, {"elder_and_shortest", elder_and_shortest}, {"scored_and_shortest", scored_and_shortest},
-    {"time_between_tokens", time_between_tokens}, {"let_go", let_go},
+    {"followers", followers},
+    {"elder_and_shortest", elder_and_shortest},
+    {"scored_and_shortest", scored_and_shortest},
+    {"time_between_tokens", time_between_tokens},
+    {"let_go", let_go},
     {"known_before", known_before},
-    {"admission", admission}, {"given_in_vain", given_in_vain}, {"background_is_forgotten_first", background_is_forgotten_first}, {"leaving", leaving},
-    {"short_memory", short_memory}, {"simulation", simulation},
+    {"admission", admission},
+    {"given_in_vain", given_in_vain},
+    {"background_is_forgotten_first", background_is_forgotten_first},
+    {"leaving", leaving},
+    {"short_memory", short_memory},
+    {"simulation", simulation},
     {"simulation_with_states", simulation_with_states},
 };
 

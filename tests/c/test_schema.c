@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schemas: what their grammars accept (tests/fixtures/schemas/cases.txt), what is refused and why, memory that runs out, hostile sizes, and
- * texts that are walked out of a grammar byte by byte.
+ * Schemas: what their grammars accept (tests/fixtures/schemas/cases.txt), what is refused and why, memory that runs
+ * out, hostile sizes, and texts that are walked out of a grammar byte by byte.
  */
 #include "check.h"
 #include "grammar/nodes.h"
@@ -59,7 +59,8 @@ static void try_refusal(const char *line)
 
 static void try_line(const char *line)
 {
-    struct schema_options options = {.draft = line[1] == '7' ? 7 : 0, .flexible = line[1] == 'F', .closed = line[1] == 'C'};
+    struct schema_options options = {
+        .draft = line[1] == '7' ? 7 : 0, .flexible = line[1] == 'F', .closed = line[1] == 'C'};
     if (line[0] == 'S') {
         int status = compile(text_of(strchr(line, ' ') + 1), options);
         if (status) printf("# %s: %s\n", line, err.message);
@@ -91,7 +92,8 @@ static void table(void)
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
-/* Every allocation may fail, and all that follow: that is said, soon (what makes rules of rules does not go on without them), and nothing stays. */
+/* Every allocation may fail, and all that follow: that is said, soon (what makes rules of rules does not go on without
+ * them), and nothing stays. */
 static void starved(const char *schema)
 {
     enum { SOON = 200 }; /* more that are asked for */
@@ -104,7 +106,8 @@ static void starved(const char *schema)
         uint64_t failing = mem.fail_at = mem.n_allocs + i;
         mem.fail_after = true; /* a question that runs out of memory has no answer, and that is none */
         int status = compile(text_of(schema), (struct schema_options){0});
-        CHECK(status == ERR_MEM_LOAD || status == ERR_SCHEMA); /* the pool of expressions says that the schema is too large */
+        /* the pool of expressions says that the schema is too large */
+        CHECK(status == ERR_MEM_LOAD || status == ERR_SCHEMA);
         CHECK(mem.n_allocs - failing < SOON);
         mem.fail_at = 0;
         let_go();
@@ -118,7 +121,9 @@ static void memory_runs_out(void)
     static const char *const schemas[] = {
         "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"contains\":{\"type\":\"null\"}}},"
         "\"patternProperties\":{\"^b\":{\"pattern\":\"[a-z]+\"}},\"oneOf\":[{\"required\":[\"a\"]},{\"minimum\":3}]}",
-        "true", "{\"multipleOf\":0.01}", "{\"properties\":{\"a\":true,\"b\":{\"items\":{\"not\":{\"const\":[1]}}}},\"required\":[\"b\"]}",
+        "true",
+        "{\"multipleOf\":0.01}",
+        "{\"properties\":{\"a\":true,\"b\":{\"items\":{\"not\":{\"const\":[1]}}}},\"required\":[\"b\"]}",
     };
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) starved(schemas[i]);
 }
@@ -145,15 +150,21 @@ static int compile_repeated(const char *first, const char *each, int n, const ch
 
 static void large_ones(void)
 {
-    CHECK_EQ(compile_repeated("{\"properties\":{", "\"p%d\":{\"type\":\"null\"},", 1000, "\"z\":true},\"additionalProperties\":false}"), OK);
+    CHECK_EQ(compile_repeated("{\"properties\":{", "\"p%d\":{\"type\":\"null\"},", 1000,
+                              "\"z\":true},\"additionalProperties\":false}"),
+             OK);
     CHECK(accepts("{\"p3\":null,\"p999\":null}"));
     CHECK(!accepts("{\"p3\":null,\"p1\":null}"));
     CHECK_EQ(compile_repeated("{\"enum\":[", "\"v%d\",", 3000, "1]}"), OK);
     CHECK(accepts("\"v2999\"") && !accepts("\"v3000\""));
     /* a chain of references through properties is as long as it is, one in a place is not */
-    CHECK_EQ(compile_repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{", "\"d%d\":{\"items\":{\"$ref\":\"#/$defs/d%d\"}},", 2000, "\"d2000\":false}}"), OK);
+    CHECK_EQ(compile_repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{", "\"d%d\":{\"items\":{\"$ref\":\"#/$defs/d%d\"}},",
+                              2000, "\"d2000\":false}}"),
+             OK);
     CHECK(accepts("[[[[]]]]") && !accepts("[[[[]],]]"));
-    CHECK_EQ(compile_repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{", "\"d%d\":{\"$ref\":\"#/$defs/d%d\"},", 2000, "\"d2000\":false}}"), ERR_SCHEMA);
+    CHECK_EQ(compile_repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{", "\"d%d\":{\"$ref\":\"#/$defs/d%d\"},", 2000,
+                              "\"d2000\":false}}"),
+             ERR_SCHEMA);
     CHECK(!strcmp(err.rule, "limit"));
     CHECK_EQ(compile_repeated("", "{\"items\":", 1000, "true"), ERR_SCHEMA);
     CHECK(!strcmp(err.rule, "json"));
@@ -179,7 +190,8 @@ static double taken(const char *head, const char *part, int n, const char *tail)
     return least;
 }
 
-/* Sixteen times as many names take about sixteen times as long; what compares them pair by pair takes up to 256 times as long. */
+/* Sixteen times as many names take about sixteen times as long; what compares them pair by pair takes up to 256 times
+ * as long. */
 static void grows_evenly(void)
 {
     static const char *const lists[][3] = {
@@ -189,7 +201,8 @@ static void grows_evenly(void)
         {"{\"$ref\":\"#/$defs/k0\",\"$defs\":{", "\"k%d\":{\"items\":{\"$ref\":\"#/$defs/k%d\"}},", "\"z\":true}}"},
     };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        double few = taken(lists[i][0], lists[i][1], 2500, lists[i][2]), many = taken(lists[i][0], lists[i][1], 40000, lists[i][2]);
+        double few = taken(lists[i][0], lists[i][1], 2500, lists[i][2]),
+               many = taken(lists[i][0], lists[i][1], 40000, lists[i][2]);
         if (many > 32 * few) printf("%s: %.4f and %.4f s\n", lists[i][0], few, many);
         CHECK(many <= 32 * few);
     }
@@ -246,8 +259,9 @@ static size_t walk(uint8_t *text, size_t most)
 /* Whatever a narrower schema lets through, a wider one accepts too. */
 static void walks(void)
 {
-    static const char narrow[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"maxItems\":2},\"b\":{\"minimum\":-2.5,"
-                                 "\"maximum\":7},\"c\":{\"format\":\"date\"}},\"required\":[\"b\",\"c\"],\"additionalProperties\":false}";
+    static const char narrow[] =
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"maxItems\":2},\"b\":{\"minimum\":-2.5,"
+        "\"maximum\":7},\"c\":{\"format\":\"date\"}},\"required\":[\"b\",\"c\"],\"additionalProperties\":false}";
     static uint8_t texts[40][4000];
     static size_t sizes[40];
     seed = 7;
@@ -256,14 +270,19 @@ static void walks(void)
     for (int i = 0; i < 40; i++) whole += (sizes[i] = walk(texts[i], sizeof texts[i])) > 0;
     CHECK(whole > 20);
     CHECK_EQ(compile(text_of("true"), (struct schema_options){0}), OK);
-    for (int i = 0; i < 40; i++) CHECK(grammar_accepts(grammar, grammar_step(grammar, grammar_start(grammar), (struct bytes){texts[i], sizes[i]})) || !sizes[i]);
+    for (int i = 0; i < 40; i++)
+        CHECK(grammar_accepts(grammar,
+                              grammar_step(grammar, grammar_start(grammar), (struct bytes){texts[i], sizes[i]})) ||
+              !sizes[i]);
     let_go();
 }
 
 /* The sentence says which keyword, where. */
 static void messages(void)
 {
-    CHECK_EQ(compile(text_of("{\"properties\":{\"a/b\":{\"items\":{\"multipleOf\":1.5}}}}"), (struct schema_options){0}), ERR_SCHEMA);
+    CHECK_EQ(
+        compile(text_of("{\"properties\":{\"a/b\":{\"items\":{\"multipleOf\":1.5}}}}"), (struct schema_options){0}),
+        ERR_SCHEMA);
     CHECK(strstr(err.message, "multipleOf at #/properties/a/b/items") != NULL);
     CHECK_EQ(compile(text_of("{\"allOf\":[{},{\"disallow\":\"null\"}]}"), (struct schema_options){0}), ERR_SCHEMA);
     CHECK(strstr(err.message, "disallow at #/allOf/1") != NULL);
@@ -280,34 +299,44 @@ static void messages(void)
 /* What says nothing is told once, and refused where that is asked for. */
 static void notes(void)
 {
-    static const char schema[] = "{\"title\":\"t\",\"x-a\":1,\"items\":{\"nullable\":true,\"format\":\"int64\"},\"not\":{\"maxlength\":2,\"type\":\"null\"},"
-                                 "\"contains\":{\"format\":\"int32\"},\"vendor\":{\"a\":1},\"$schema\":\"https://a.b/c\"}";
+    static const char schema[] =
+        "{\"title\":\"t\",\"x-a\":1,\"items\":{\"nullable\":true,\"format\":\"int64\"},\"not\":{\"maxlength\":2,\"type\":\"null\"},"
+        "\"contains\":{\"format\":\"int32\"},\"vendor\":{\"a\":1},\"$schema\":\"https://a.b/c\"}";
     CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
     const char *told = grammar_notes(grammar);
-    CHECK(strstr(told, "nullable nullable at #/items: ") && strstr(told, "format format at #/items: the format \"int64\"") && strstr(told, "\"int32\""));
-    CHECK(strstr(told, "maxlength maxlength at #/not: ") && strstr(told, "is maxLength meant?") && strstr(told, "vendor vendor at #: ") && strstr(told, "$schema $schema at #: "));
+    CHECK(strstr(told, "nullable nullable at #/items: ") &&
+          strstr(told, "format format at #/items: the format \"int64\"") && strstr(told, "\"int32\""));
+    CHECK(strstr(told, "maxlength maxlength at #/not: ") && strstr(told, "is maxLength meant?") &&
+          strstr(told, "vendor vendor at #: ") && strstr(told, "$schema $schema at #: "));
     CHECK(!strstr(told, "title") && !strstr(told, "x-a"));
     int lines = 0;
     for (const char *at = told; (at = strchr(at, '\n')) != NULL; at++) lines++;
     CHECK_EQ(lines, 6);
     CHECK_EQ(compile(text_of(schema), (struct schema_options){.strict = true}), ERR_SCHEMA);
-    CHECK_EQ(compile(text_of("{\"items\":{\"format\":\"int64\"}}"), (struct schema_options){.strict = true}), ERR_SCHEMA);
+    CHECK_EQ(compile(text_of("{\"items\":{\"format\":\"int64\"}}"), (struct schema_options){.strict = true}),
+             ERR_SCHEMA);
     CHECK(!strcmp(err.rule, "format") && strstr(err.message, "at #/items"));
-    CHECK_EQ(compile(text_of("{\"title\":\"t\",\"x-a\":1,\"format\":\"date\",\"discriminator\":{}}"), (struct schema_options){.strict = true}), OK);
+    CHECK_EQ(compile(text_of("{\"title\":\"t\",\"x-a\":1,\"format\":\"date\",\"discriminator\":{}}"),
+                     (struct schema_options){.strict = true}),
+             OK);
     CHECK(!grammar_notes(grammar)[0]);
     static char many[4096];
     size_t n = 0;
     for (int i = 0; i < 200; i++) n += (size_t)snprintf(many + n, sizeof many - n, "%c\"word%d\":1", i ? ',' : '{', i);
     many[n] = '}';
     CHECK_EQ(compile(text_of(many), (struct schema_options){0}), OK);
-    CHECK(strlen(grammar_notes(grammar)) < NOTES_MOST && strstr(grammar_notes(grammar), "word31 ") && !strstr(grammar_notes(grammar), "word32 "));
+    CHECK(strlen(grammar_notes(grammar)) < NOTES_MOST && strstr(grammar_notes(grammar), "word31 ") &&
+          !strstr(grammar_notes(grammar), "word32 "));
     let_go();
 }
 
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"table", table}, {"messages", messages}, {"notes", notes}, {"memory_runs_out", memory_runs_out}, {"large_ones", large_ones}, {"grows_evenly", grows_evenly}, {"stopped", stopped}, {"walks", walks},
+        {"table", table},           {"messages", messages},
+        {"notes", notes},           {"memory_runs_out", memory_runs_out},
+        {"large_ones", large_ones}, {"grows_evenly", grows_evenly},
+        {"stopped", stopped},       {"walks", walks},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversations: known prefixes, what happens to steps that are stopped or dropped, every error of the calls and the state
- * after it, sampling. Whatever has gone before, the next logits are the reference's, to the bit.
+ * Conversations: known prefixes, what happens to steps that are stopped or dropped, every error of the calls and the
+ * state after it, sampling. Whatever has gone before, the next logits are the reference's, to the bit.
  */
 #include "session.h"
 
@@ -42,7 +42,8 @@ static void regeneration(void)
     struct reference r = reference_new("nano.F32");
     int32_t other[GOLDEN_ROWS];
     for (int at = 30; at <= 66; at += 3) {
-        struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX), *fresh = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX);
+        struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX),
+                            *fresh = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX);
         struct quern_sequence *s = sequence_new(e), *t = sequence_new(fresh);
         for (int i = 0; i < 80; i++) other[i] = i < at ? r.ids[i] : (r.ids[i] + 1) % 256;
         CHECK_EQ(quern_sequence_set(s, r.ids, 80, QUERN_LAST), 0);
@@ -110,7 +111,8 @@ static void budget(void)
 enum leaving { SET, SET_ALIKE, FREED, PUSHED, SET_TWICE, SET_SHORT_OF_MEMORY, LEAVINGS };
 
 /* What happens to a sequence in the middle of a step. `other`: what it held. Returns whether it is still there. */
-static bool let_leave(struct quern_engine *e, struct quern_sequence *s, enum leaving how, const struct reference *r, const int32_t *other)
+static bool let_leave(struct quern_engine *e, struct quern_sequence *s, enum leaving how, const struct reference *r,
+                      const int32_t *other)
 {
     if (how == SET_SHORT_OF_MEMORY) e->mem.fail_at = e->mem.n_allocs + 1;
     if (how == FREED) quern_sequence_free(s);
@@ -122,10 +124,12 @@ static bool let_leave(struct quern_engine *e, struct quern_sequence *s, enum lea
     return how != FREED;
 }
 
-/* Three are in a step; after `layer` layers of it one leaves, or goes on. The others have their logits of before, and so has it later. */
+/* Three are in a step; after `layer` layers of it one leaves, or goes on. The others have their logits of before, and
+ * so has it later. */
 static void leave_at(const struct reference *r, enum leaving how, int layer)
 {
-    struct quern_engine *e = engine_load(&r->file, (struct quern_options){.chunk = 96, .threads = 2, .now = played_clock}, SIZE_MAX);
+    struct quern_engine *e =
+        engine_load(&r->file, (struct quern_options){.chunk = 96, .threads = 2, .now = played_clock}, SIZE_MAX);
     struct quern_sequence *a = sequence_new(e), *b = sequence_new(e), *c = sequence_new(e);
     int32_t other[20];
     int status = 1;
@@ -251,7 +255,8 @@ static void before_loading(void)
     CHECK_EQ(quern_step(e, 0), ERR_BUSY);
     CHECK_EQ(quern_tokenize(e, (struct bytes){(const uint8_t *)"a", 1}, QUERN_TEXT, 0, &id, 1), ERR_BUSY);
     CHECK_EQ(quern_vocab_size(e), 0);
-    CHECK(!strcmp(quern_info(e), "") && quern_file_size(e) == 0 && quern_token(e, 0).size == 0 && quern_chat_template(e).data == NULL);
+    CHECK(!strcmp(quern_info(e), "") && quern_file_size(e) == 0 && quern_token(e, 0).size == 0 &&
+          quern_chat_template(e).data == NULL);
     CHECK_EQ(quern_feed(e, "", 0), OK);
     CHECK_EQ(quern_finish(e), ERR_FORMAT);
     CHECK_EQ(quern_step(e, 0), ERR_BUSY);
@@ -284,8 +289,8 @@ static void context(void)
     reference_free(&r);
 }
 
-/* A context of 64 has pages for two conversations of 64 positions. A third one has its turn: who has nothing to do lends the pages, and reads again
- * when it goes on. */
+/* A context of 64 has pages for two conversations of 64 positions. A third one has its turn: who has nothing to do
+ * lends the pages, and reads again when it goes on. */
 static void pages_run_out(void)
 {
     struct reference r = reference_new("nano.Q4_0");
@@ -348,7 +353,11 @@ static void sample_text(struct quern_engine *e, uint64_t seed, const int32_t *pr
 {
     struct quern_sequence *s = sequence_new(e);
     CHECK(quern_sequence_set(s, prompt, 10, QUERN_LAST) >= 0);
-    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){.temperature = 0.9f, .top_k = 40, .top_p = 0.95f, .repeat_penalty = 1.1f, .seed = seed}), OK);
+    CHECK_EQ(
+        quern_sample_begin(s,
+                           &(struct sampler_params){
+                               .temperature = 0.9f, .top_k = 40, .top_p = 0.95f, .repeat_penalty = 1.1f, .seed = seed}),
+        OK);
     for (int i = 0; i < 60; i++) {
         logits_last(e, s);
         out[i] = quern_sample(s);
@@ -408,8 +417,8 @@ static void check_reply(struct quern_engine *e, const int32_t *prompt, int n_pro
     quern_sequence_free(s);
 }
 
-/* Greedy replies of llama.cpp, whole. Its 8-bit products round differently, so only items are taken in which no token wins by less than a
- * quarter of a logit (of the others all but three agree too). */
+/* Greedy replies of llama.cpp, whole. Its 8-bit products round differently, so only items are taken in which no token
+ * wins by less than a quarter of a logit (of the others all but three agree too). */
 static void demo_replies(void)
 {
     static const int chosen[] = {0, 14, 26, 29, 61};
@@ -472,15 +481,18 @@ static void end_tokens(void)
 }
 
 enum { SPOILT_ROWS = 40, GOOD_ROWS = 33, SPOILT_VOCAB = 288 };
-enum where { ALONE, BEFORE, BEHIND, AFTER }; /* of a conversation by one whose numbers are none: in the same steps, or in its pages */
+/* of a conversation by one whose numbers are none: in the same steps, or in its pages */
+enum where { ALONE, BEFORE, BEHIND, AFTER };
 
 /* 65 is the token whose embedding is NaN. */
 static void logits_at(enum where place, const struct file *f, float *out)
 {
     int32_t ids[SPOILT_ROWS];
-    struct quern_engine *e = engine_load(f, (struct quern_options){.context_size = place == AFTER ? 64 : 128}, SIZE_MAX);
+    struct quern_engine *e =
+        engine_load(f, (struct quern_options){.context_size = place == AFTER ? 64 : 128}, SIZE_MAX);
     CHECK_EQ(quern_vocab_size(e), SPOILT_VOCAB);
-    struct quern_sequence *first = sequence_new(e), *second = sequence_new(e), *good = place == BEHIND ? second : first, *spoilt = good == first ? second : first;
+    struct quern_sequence *first = sequence_new(e), *second = sequence_new(e), *good = place == BEHIND ? second : first,
+                          *spoilt = good == first ? second : first;
     for (int i = 0; i < SPOILT_ROWS; i++) ids[i] = i ? 100 + i : 65;
     if (place != ALONE) CHECK_EQ(quern_sequence_set(spoilt, ids, SPOILT_ROWS, QUERN_LAST), 0);
     if (place == AFTER) {
@@ -534,7 +546,8 @@ static void damaged_weights(void)
     uint64_t seed = 8;
     int words = 0;
     for (int i = 0; i < 40; i++) {
-        size_t at = r.file.size / 4 * 3 / 2 * 2 + 2 * (size_t)random_below(&seed, (int)(r.file.size / 8)); /* in the tensors, at an f16 */
+        /* in the tensors, at an f16 */
+        size_t at = r.file.size / 4 * 3 / 2 * 2 + 2 * (size_t)random_below(&seed, (int)(r.file.size / 8));
         uint8_t saved[2];
         memcpy(saved, r.file.data + at, 2);
         memcpy(r.file.data + at, "\xFF\x7F", 2);

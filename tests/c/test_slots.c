@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * States without a model: a slot holds a hash of all ids that were read, a page one for each position. Whatever is matched, kept, forgotten, copied or
- * dropped, a sequence must find in its slot and its pages the hashes of its own ids; slots that nobody holds, and what was reserved but not
- * committed, are poisoned.
+ * States without a model: a slot holds a hash of all ids that were read, a page one for each position. Whatever is
+ * matched, kept, forgotten, copied or dropped, a sequence must find in its slot and its pages the hashes of its own
+ * ids; slots that nobody holds, and what was reserved but not committed, are poisoned.
  */
 #include "engine/kvcache.h"
 #include "model_file.h"
@@ -78,7 +78,8 @@ static void check_alone(int32_t slot)
 {
     int users = 0;
     for (int k = 0; k < SEQUENCES; k++)
-        if (shadows[k].open) users += (shadows[k].seq.slot == slot) + (shadows[k].seq.next == slot) + (shadows[k].seq.mid == slot);
+        if (shadows[k].open)
+            users += (shadows[k].seq.slot == slot) + (shadows[k].seq.next == slot) + (shadows[k].seq.mid == slot);
     CHECK_EQ(users, 1);
 }
 
@@ -162,7 +163,8 @@ static void count_up(uint64_t *ids, int n, uint64_t from)
 
 /* --- what must hold in particular -------------------------------------------------------------------------------- */
 
-/* A conversation comes back as far as its last snapshot: of the mark, wherever that is in steps and pages, and of its end. */
+/* A conversation comes back as far as its last snapshot: of the mark, wherever that is in steps and pages, and of its
+ * end. */
 static void marks(void)
 {
     static const int places[] = {1, 31, 32, 33, 64, 70, 96, 99};
@@ -214,7 +216,8 @@ static void dropped_steps(void)
     end();
 }
 
-/* When a slot is needed the snapshot goes that was used longest ago, first of all what was only cleared; and none that somebody goes on from. */
+/* When a slot is needed the snapshot goes that was used longest ago, first of all what was only cleared; and none that
+ * somebody goes on from. */
 static void oldest_first(void)
 {
     uint64_t ids[4][40];
@@ -258,9 +261,18 @@ static int32_t taken_after(void (*change)(struct slots *s, int32_t a, int32_t b)
     return taken;
 }
 
-static void kept_again(struct slots *s, int32_t a, int32_t b) { (void)b, slots_keep(s, (struct snapshot){a, 1, 10}, false); }
-static void let_go_again(struct slots *s, int32_t a, int32_t b) { (void)b, slots_keep(s, (struct snapshot){a, 1, 10}, true); }
-static void kept_elsewhere(struct slots *s, int32_t a, int32_t b) { (void)b, slots_keep(s, (struct snapshot){a, 3, 10}, false); }
+static void kept_again(struct slots *s, int32_t a, int32_t b)
+{
+    (void)b, slots_keep(s, (struct snapshot){a, 1, 10}, false);
+}
+static void let_go_again(struct slots *s, int32_t a, int32_t b)
+{
+    (void)b, slots_keep(s, (struct snapshot){a, 1, 10}, true);
+}
+static void kept_elsewhere(struct slots *s, int32_t a, int32_t b)
+{
+    (void)b, slots_keep(s, (struct snapshot){a, 3, 10}, false);
+}
 static void copied(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_copy(s, 1, 4, 10); }
 static void copied_below(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_copy(s, 1, 4, 9); }
 static void aged(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_age(s, 2); }
@@ -276,7 +288,8 @@ static void order_of_slots(void)
     CHECK_EQ(taken_after(aged), 1);
 }
 
-/* Two go on from one state and never see each other; a mark is given up where there is no slot for it, a step is not. */
+/* Two go on from one state and never see each other; a mark is given up where there is no slot for it, a step is not.
+ */
 static void shared(void)
 {
     uint64_t ids[2][80];
@@ -327,7 +340,8 @@ static void given(void)
     memcpy(shadows[0].ids, ids, sizeof ids);
     for (int page = 0; page < 2; page++) {
         CHECK_EQ(kv_reserve_pages(&shadows[0].seq, KV_PAGE), OK);
-        for (int i = 0; i < KV_PAGE; i++) contents[shadows[0].seq.pages[page]][i] = hash_of(ids, page * KV_PAGE + i + 1);
+        for (int i = 0; i < KV_PAGE; i++)
+            contents[shadows[0].seq.pages[page]][i] = hash_of(ids, page * KV_PAGE + i + 1);
         kv_commit(&shadows[0].seq, ids + page * KV_PAGE, KV_PAGE);
         CHECK(kv_lacks_state(&shadows[0].seq));
         check_cache();
@@ -353,7 +367,7 @@ static void short_memory(void)
     }
 }
 
-/* --- anything in any order ------------------------------------------------------------------------------------------ */
+/* --- anything in any order ------------------------------------------------------------------------------------- */
 
 static void say(struct shadow *s, uint64_t talks[TALKS][LENGTH_MAX], uint64_t *seed)
 {
@@ -361,7 +375,8 @@ static void say(struct shadow *s, uint64_t talks[TALKS][LENGTH_MAX], uint64_t *s
     int n = 1 + random_below(seed, LENGTH_MAX), own = random_below(seed, 2) ? random_below(seed, n) : n;
     memcpy(ids, talks[random_below(seed, TALKS)], sizeof ids);
     for (int i = own; i < n; i++) ids[i] = (uint64_t)random_below(seed, 3);
-    run(s, ids, n, 1 + random_below(seed, 64), random_below(seed, 2) ? 1 + random_below(seed, n) : own / KV_PAGE * KV_PAGE);
+    run(s, ids, n, 1 + random_below(seed, 64),
+        random_below(seed, 2) ? 1 + random_below(seed, n) : own / KV_PAGE * KV_PAGE);
 }
 
 static void write_more(struct shadow *s, uint64_t *seed)
@@ -425,8 +440,15 @@ static void simulation(void)
 }
 
 static const struct check tests[] = {
-    {"marks", marks}, {"dropped_steps", dropped_steps}, {"oldest_first", oldest_first}, {"order_of_slots", order_of_slots}, {"shared", shared},
-    {"forgotten_pages", forgotten_pages}, {"given", given}, {"short_memory", short_memory}, {"simulation", simulation},
+    {"marks", marks},
+    {"dropped_steps", dropped_steps},
+    {"oldest_first", oldest_first},
+    {"order_of_slots", order_of_slots},
+    {"shared", shared},
+    {"forgotten_pages", forgotten_pages},
+    {"given", given},
+    {"short_memory", short_memory},
+    {"simulation", simulation},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Split models (G33): the same bits as the whole file, however the tensors are spread; parts that are missing, in another order or of
- * another model are refused, and alone a part says what it is.
+ * Split models (G33): the same bits as the whole file, however the tensors are spread; parts that are missing, in
+ * another order or of another model are refused, and alone a part says what it is.
  */
 #include "session.h"
 
@@ -38,7 +38,8 @@ static struct quern_options options_of(const struct parts *p)
 static int feed_all(struct quern_engine *e, const struct file *f, size_t chunk)
 {
     int status = OK;
-    for (size_t at = 0; !status && at < f->size; at += chunk) status = quern_feed(e, f->data + at, f->size - at < chunk ? f->size - at : chunk);
+    for (size_t at = 0; !status && at < f->size; at += chunk)
+        status = quern_feed(e, f->data + at, f->size - at < chunk ? f->size - at : chunk);
     return status;
 }
 
@@ -178,12 +179,14 @@ static void g33_refused(void)
     refuse("nano.Q8_0", 3, 1, second, 1, ERR_UNSUPPORTED, "file 2 of a model that is split into 3");
     refuse("nano.Q8_0", 3, 3, second, 1, ERR_UNSUPPORTED, "begin with the first");
     refuse("nano.Q8_0", 3, 2, in_order, 2, ERR_INCONSISTENT, "2 files were given, but the model consists of 3");
-    refuse("nano.Q8_0", 3, 3, swapped, 3, ERR_INCONSISTENT, "File 2 of 3 was expected; this one says it is file 3 of 3");
+    refuse("nano.Q8_0", 3, 3, swapped, 3, ERR_INCONSISTENT,
+           "File 2 of 3 was expected; this one says it is file 3 of 3");
     refuse("nano.Q8_0", 3, 3, twice, 3, ERR_INCONSISTENT, "File 3 of 3 was expected");
     refuse("nano.Q8_0", 3, 3, in_order, 2, ERR_INCONSISTENT, "The last 1 of the split model's files");
     refuse("nano.Q8_0.short", 2, 2, in_order, 2, ERR_FORMAT, "is missing");
     refuse("nano.Q8_0.miscounted", 2, 2, in_order, 2, ERR_INCONSISTENT, "tensors, but there should be");
-    refuse("moe.both", 2, 2, in_order, 2, ERR_INCONSISTENT, "Layer 2 has experts in one file of the split model and is dense in another");
+    refuse("moe.both", 2, 2, in_order, 2, ERR_INCONSISTENT,
+           "Layer 2 has experts in one file of the split model and is dense in another");
 }
 
 /* A part of another model: other counts, other shapes, or tensors that are there already. */
@@ -257,8 +260,12 @@ static void q04_allocations_fail(void)
 }
 
 static const struct check tests[] = {
-    {"same_bits_as_whole", same_bits_as_whole}, {"experts_cut_anywhere", experts_cut_anywhere}, {"planned_from_the_first", planned_from_the_first},
-    {"g33_refused", g33_refused},               {"g33_mixed", g33_mixed},                       {"ends_early", ends_early},
+    {"same_bits_as_whole", same_bits_as_whole},
+    {"experts_cut_anywhere", experts_cut_anywhere},
+    {"planned_from_the_first", planned_from_the_first},
+    {"g33_refused", g33_refused},
+    {"g33_mixed", g33_mixed},
+    {"ends_early", ends_early},
     {"q04_allocations_fail", q04_allocations_fail},
 };
 

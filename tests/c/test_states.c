@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * States under a whole engine: a played recurrent architecture (played_model.h), whose logits of a conversation are the same however it was cut into
- * steps, beside whom, from which snapshot it went on, after which step that was dropped at any layer, let go, or kept in a file.
+ * States under a whole engine: a played recurrent architecture (played_model.h), whose logits of a conversation are the
+ * same however it was cut into steps, beside whom, from which snapshot it went on, after which step that was dropped at
+ * any layer, let go, or kept in a file.
  */
 #include "engine/kept.h"
 #include "played_model.h"
@@ -63,11 +64,13 @@ static void check_logits(const struct quern_sequence *s, int talk)
 {
     int first, n;
     const float *logits = quern_logits(s, &first, &n);
-    for (int i = 0; i < n; i++) CHECK(same_bits(row_of(talk, first + i), logits + (size_t)i * GOLDEN_VOCAB, GOLDEN_VOCAB));
+    for (int i = 0; i < n; i++)
+        CHECK(same_bits(row_of(talk, first + i), logits + (size_t)i * GOLDEN_VOCAB, GOLDEN_VOCAB));
 }
 
 /* The first n of a talk, with marks; how much of it is known. Computes it. */
-static int read_talk(struct quern_engine *e, struct quern_sequence *s, int talk, int n, const int32_t *marks, int n_marks)
+static int read_talk(struct quern_engine *e, struct quern_sequence *s, int talk, int n, const int32_t *marks,
+                     int n_marks)
 {
     int known = quern_sequence_set(s, talks[talk], n, QUERN_LAST);
     CHECK(known >= 0);
@@ -78,13 +81,14 @@ static int read_talk(struct quern_engine *e, struct quern_sequence *s, int talk,
     return known;
 }
 
-/* --- cut, resumed ----------------------------------------------------------------------------------------------------- */
+/* --- cut, resumed ---------------------------------------------------------------------------------------------- */
 
 /* The state matters, or nothing here would show anything. */
 static void states_matter(void)
 {
     begin();
-    struct quern_engine *plain = engine_load(&model, (struct quern_options){.context_size = CONTEXT}, SIZE_MAX), *e = load((struct quern_options){0});
+    struct quern_engine *plain = engine_load(&model, (struct quern_options){.context_size = CONTEXT}, SIZE_MAX),
+                        *e = load((struct quern_options){0});
     struct quern_sequence *s = sequence_new(plain);
     quern_sequence_set(s, talks[0], 40, QUERN_LAST);
     CHECK(!same_bits(logits_last(plain, s), row_of(0, 39), GOLDEN_VOCAB));
@@ -104,7 +108,8 @@ static void cuts(void)
     static const int32_t marks[] = {1, 2, 40, 64, 65, 96, 140, 149};
     begin();
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
-        struct quern_engine *e = load((struct quern_options){.chunk = chunks[i], .threads = 1 + (int)i % 3, .snapshots = 20});
+        struct quern_engine *e =
+            load((struct quern_options){.chunk = chunks[i], .threads = 1 + (int)i % 3, .snapshots = 20});
         struct quern_sequence *s = sequence_new(e);
         CHECK_EQ(read_talk(e, s, 0, TALK, marks, 8), 0);
         quern_sequence_free(s);
@@ -175,7 +180,7 @@ static void followers(void)
     end();
 }
 
-/* --- dropped ---------------------------------------------------------------------------------------------------------- */
+/* --- dropped --------------------------------------------------------------------------------------------------- */
 
 /* Some layers of the next step. Whether it stopped within it. */
 static bool some_layers(struct quern_engine *e, int layers)
@@ -225,7 +230,7 @@ static void aborts(void)
     end();
 }
 
-/* --- anything in any order ------------------------------------------------------------------------------------------------ */
+/* --- anything in any order ------------------------------------------------------------------------------------- */
 
 struct user {
     struct quern_sequence *s;
@@ -271,8 +276,11 @@ static void act(struct quern_engine *e, struct user users[USERS], uint64_t *seed
 
 static void simulation(void)
 {
-    static const struct quern_options ways[] = {{.snapshots = -1}, {.parallel = 2, .kv_positions = 2 * CONTEXT, .chunk = 9},
-                                                {.parallel = 4, .kv_positions = 3 * CONTEXT, .snapshots = 6, .threads = 2}, {.snapshots = 1, .chunk = 40}};
+    static const struct quern_options ways[] = {
+        {.snapshots = -1},
+        {.parallel = 2, .kv_positions = 2 * CONTEXT, .chunk = 9},
+        {.parallel = 4, .kv_positions = 3 * CONTEXT, .snapshots = 6, .threads = 2},
+        {.snapshots = 1, .chunk = 40}};
     struct sched_facts sum = {0};
     begin();
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -288,7 +296,7 @@ static void simulation(void)
     end();
 }
 
-/* --- kept ---------------------------------------------------------------------------------------------------------------- */
+/* --- kept ------------------------------------------------------------------------------------------------------ */
 
 static const struct bytes name = {(const uint8_t *)"a", 1};
 
@@ -308,7 +316,8 @@ static struct quern_sequence *hold(struct quern_engine *e, int n, uint8_t *heade
     return s;
 }
 
-/* Adds to a file what is known of the conversation of n tokens, behind the records that agree with it. Returns how many do. */
+/* Adds to a file what is known of the conversation of n tokens, behind the records that agree with it. Returns how many
+ * do. */
 static int keep(struct quern_engine *e, int n, struct kept_file *f)
 {
     struct quern_sequence *s = hold(e, n, f->header);
@@ -407,7 +416,8 @@ static void kept_on(void)
     s = hold(e, TALK, header);
     reply(e, s, stayed);
     quern_free(e);
-    for (int known = 40; known <= 133; known += 93) { /* given to who knows a part of it, that does not end with a page */
+    /* given to who knows a part of it, that does not end with a page */
+    for (int known = 40; known <= 133; known += 93) {
         e = having_read(known, (struct quern_options){0});
         s = hold(e, TALK, header);
         CHECK_EQ(quern_sequence_length(s), known);
@@ -495,7 +505,7 @@ static void kept_let_go(void)
     end();
 }
 
-/* --- the plan ---------------------------------------------------------------------------------------------------------------- */
+/* --- the plan -------------------------------------------------------------------------------------------------- */
 
 /* Two slots for each whole conversation and one for each snapshot; fewer of those before the context shrinks. */
 static void plan(void)
@@ -529,8 +539,17 @@ static void plan(void)
 }
 
 static const struct check tests[] = {
-    {"states_matter", states_matter}, {"cuts", cuts}, {"second_turn", second_turn}, {"followers", followers}, {"aborts", aborts},
-    {"simulation", simulation}, {"kept", kept}, {"kept_on", kept_on}, {"kept_badly", kept_badly}, {"kept_let_go", kept_let_go}, {"plan", plan},
+    {"states_matter", states_matter},
+    {"cuts", cuts},
+    {"second_turn", second_turn},
+    {"followers", followers},
+    {"aborts", aborts},
+    {"simulation", simulation},
+    {"kept", kept},
+    {"kept_on", kept_on},
+    {"kept_badly", kept_badly},
+    {"kept_let_go", kept_let_go},
+    {"plan", plan},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

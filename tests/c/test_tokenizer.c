@@ -15,7 +15,10 @@ enum { SENTINEL = 0xE000, CAP = 1 << 20 };
 #define S "\xEE\x80\x80" /* the sentinel's UTF-8 */
 static int32_t ids[CAP];
 
-static int64_t encode(const char *text, enum tok_mode mode) { return tok_encode(qwen, view(text), mode, SENTINEL, ids, CAP); }
+static int64_t encode(const char *text, enum tok_mode mode)
+{
+    return tok_encode(qwen, view(text), mode, SENTINEL, ids, CAP);
+}
 
 static void load_qwen(void)
 {
@@ -26,7 +29,8 @@ static void load_qwen(void)
     int status = tok_new(&mem, &source, &qwen, &err);
     double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC;
     builder_free(&b);
-    printf("# load: %.0f ms, %.2f MiB, peak %.2f MiB %s\n", ms, (double)mem.used / 0x1p20, (double)mem.peak / 0x1p20, err.message);
+    printf("# load: %.0f ms, %.2f MiB, peak %.2f MiB %s\n", ms, (double)mem.used / 0x1p20, (double)mem.peak / 0x1p20,
+           err.message);
     CHECK_EQ(status, OK);
     CHECK_EQ(tok_count(qwen), QWEN_TOKENS);
     CHECK(mem.used < 5 << 20);
@@ -94,7 +98,8 @@ static void random_bytes(void)
         size_t n = next_random(&state) % sizeof text;
         uint32_t kind = next_random(&state) % 3, mask = kind == 0 ? 0xFF : kind == 1 ? 0x7F : 0x3F;
         for (size_t i = 0; i < n; i++) text[i] = (uint8_t)((next_random(&state) & mask) | (kind == 2 ? 0x80 : 0));
-        for (int mode = TOK_PLAIN; mode <= TOK_CHAT; mode++) check_round_trip((struct bytes){text, n}, (enum tok_mode)mode);
+        for (int mode = TOK_PLAIN; mode <= TOK_CHAT; mode++)
+            check_round_trip((struct bytes){text, n}, (enum tok_mode)mode);
     }
 }
 
@@ -188,8 +193,9 @@ static void sentinel_removal(void)
     CHECK(tok_encode(qwen, view("a <" S "b"), TOK_CHAT, 0, ids, CAP) > 3);
 }
 
-/* Programs list what pads texts among the special tokens, even a byte or what a merge makes: such a token is a part of pieces as before, is found
- * wherever it stands, as Hugging Face's tokenizers have it, and is no control token, which would not be shown. */
+/* Programs list what pads texts among the special tokens, even a byte or what a merge makes: such a token is a part of
+ * pieces as before, is found wherever it stands, as Hugging Face's tokenizers have it, and is no control token, which
+ * would not be shown. */
 static void ordinary_for_padding(void)
 {
     enum { BANG = '!', TH = 256, THE, MARK, CONTROL = 3, USER = 4 };
@@ -206,7 +212,8 @@ static void ordinary_for_padding(void)
     memcpy(b.types.data + TH * sizeof control, &control, sizeof control);
     struct tok_source source = source_of(&b);
     CHECK_EQ(tok_new(&own, &source, &t, &err), OK);
-    CHECK(tok_type(t, BANG) == USER && tok_type(t, TH) == USER && tok_type(t, THE) == 1 && tok_type(t, MARK) == CONTROL);
+    CHECK(tok_type(t, BANG) == USER && tok_type(t, TH) == USER && tok_type(t, THE) == 1 &&
+          tok_type(t, MARK) == CONTROL);
     CHECK_EQ(tok_encode(t, view("the!"), TOK_PLAIN, 0, got, 8), 2);
     CHECK(got[0] == THE && got[1] == BANG);
     CHECK_EQ(tok_encode(t, view("the!"), TOK_TEXT, 0, got, 8), 3);
@@ -238,7 +245,10 @@ static void fill_from(uint8_t *p, size_t n, const char *set)
 
 static void shape_random(uint8_t *p, size_t n) { fill_from(p, n, "abcdefghijklmnopqrstuvwxyz"); }
 static void shape_punctuation(uint8_t *p, size_t n) { fill_from(p, n, "!#$%&()*+,-./:;<=>?@[]^_{|}~"); }
-static void shape_base64(uint8_t *p, size_t n) { fill_from(p, n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"); }
+static void shape_base64(uint8_t *p, size_t n)
+{
+    fill_from(p, n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+}
 
 static void shape_chinese(uint8_t *p, size_t n)
 {
@@ -271,9 +281,10 @@ static void long_words(void)
     static const struct {
         const char *name;
         void (*fill)(uint8_t *, size_t);
-    } shapes[] = {{"one letter", shape_letter}, {"alternating", shape_alternating}, {"letters", shape_random}, {"chinese", shape_chinese},
-                  {"spaces", shape_spaces}, {"newlines", shape_newlines}, {"punctuation", shape_punctuation}, {"base64", shape_base64},
-                  {"underscores", shape_underscores}};
+    } shapes[] = {
+        {"one letter", shape_letter},       {"alternating", shape_alternating}, {"letters", shape_random},
+        {"chinese", shape_chinese},         {"spaces", shape_spaces},           {"newlines", shape_newlines},
+        {"punctuation", shape_punctuation}, {"base64", shape_base64},           {"underscores", shape_underscores}};
     static uint8_t text[1 << 20];
     const struct bytes word = {text, (size_t)check_length(1 << 18, sizeof text)};
     uint64_t used = mem.used;
@@ -293,8 +304,33 @@ enum { MIXED = 60000 };
 static size_t fill_mixed(uint8_t *out, uint64_t *state, size_t size, size_t longest)
 {
     static const char *const parts[] = {
-        "word", " and", "  ", "\n", "\r\n", " \n \n", "'s", "'LL", "'\xC5\xBF", "'", "12", "\xC3\xA9", "\xE4\xBD\xA0\xE5\xA5\xBD", "\xF0\x9F\x98\x80",
-        "\xE2\x80\x83", "<|im_end|>", "<|im_", "<" S "|im_end|>", "'" S "s", "<think>", "!?", "\xE4\xBD", "\t", "<" S, "</think", S S, "x" S "y",
+        "word",
+        " and",
+        "  ",
+        "\n",
+        "\r\n",
+        " \n \n",
+        "'s",
+        "'LL",
+        "'\xC5\xBF",
+        "'",
+        "12",
+        "\xC3\xA9",
+        "\xE4\xBD\xA0\xE5\xA5\xBD",
+        "\xF0\x9F\x98\x80",
+        "\xE2\x80\x83",
+        "<|im_end|>",
+        "<|im_",
+        "<" S "|im_end|>",
+        "'" S "s",
+        "<think>",
+        "!?",
+        "\xE4\xBD",
+        "\t",
+        "<" S,
+        "</think",
+        S S,
+        "x" S "y",
     };
     size_t n = 0;
     while (n + longest + 32 < size) {
@@ -350,8 +386,8 @@ static void slices(void)
     static const struct {
         const char *name;
         void (*fill)(uint8_t *, size_t);
-    } shapes[] = {{"one letter", shape_letter}, {"letters", shape_random}, {"chinese", shape_chinese}, {"spaces", shape_spaces},
-                  {"punctuation", shape_punctuation}, {"base64", shape_base64}};
+    } shapes[] = {{"one letter", shape_letter}, {"letters", shape_random},          {"chinese", shape_chinese},
+                  {"spaces", shape_spaces},     {"punctuation", shape_punctuation}, {"base64", shape_base64}};
     enum { BUDGET = 100000 };
     static uint8_t text[1 << 20];
     static int32_t some[16384];
@@ -437,8 +473,9 @@ static void streaming_invalid(void)
     static const struct {
         const char *bytes;
         int held;
-    } cases[] = {{"\xC3", 1}, {"\xE2\x82", 2}, {"\xF0\x9F\xA6", 3}, {"\xC0", 0}, {"\xF5", 0}, {"\xE0\x80", 0}, {"\xED\xA0", 0},
-                 {"\xF4\x90", 0}, {"\xF0\x80", 0}, {"\x80\x80", 0}, {"a\x80", 0}, {"\xE2\x82\xAC", 0}, {"\xC3\xC3", 1}, {"\xFF", 0}};
+    } cases[] = {{"\xC3", 1},     {"\xE2\x82", 2},     {"\xF0\x9F\xA6", 3}, {"\xC0", 0},     {"\xF5", 0},
+                 {"\xE0\x80", 0}, {"\xED\xA0", 0},     {"\xF4\x90", 0},     {"\xF0\x80", 0}, {"\x80\x80", 0},
+                 {"a\x80", 0},    {"\xE2\x82\xAC", 0}, {"\xC3\xC3", 1},     {"\xFF", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tok_stream stream = {0};
         uint8_t out[16];
@@ -477,12 +514,25 @@ static void unload(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"load_qwen", load_qwen}, {"llama_cases", llama_cases}, {"hugging_face_cases", hugging_face_cases},
-        {"byte_pairs", byte_pairs}, {"random_bytes", random_bytes}, {"every_code_point", every_code_point},
-        {"small_inputs", small_inputs}, {"token_table", token_table}, {"special_modes", special_modes},
-        {"typed_specials", typed_specials}, {"sentinel_removal", sentinel_removal}, {"ordinary_for_padding", ordinary_for_padding},
-        {"long_words", long_words}, {"resumed", resumed}, {"slices", slices},
-        {"streaming", streaming}, {"streaming_invalid", streaming_invalid}, {"short_memory", short_memory}, {"unload", unload},
+        {"load_qwen", load_qwen},
+        {"llama_cases", llama_cases},
+        {"hugging_face_cases", hugging_face_cases},
+        {"byte_pairs", byte_pairs},
+        {"random_bytes", random_bytes},
+        {"every_code_point", every_code_point},
+        {"small_inputs", small_inputs},
+        {"token_table", token_table},
+        {"special_modes", special_modes},
+        {"typed_specials", typed_specials},
+        {"sentinel_removal", sentinel_removal},
+        {"ordinary_for_padding", ordinary_for_padding},
+        {"long_words", long_words},
+        {"resumed", resumed},
+        {"slices", slices},
+        {"streaming", streaming},
+        {"streaming_invalid", streaming_invalid},
+        {"short_memory", short_memory},
+        {"unload", unload},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The encoder of images against what transformers makes of small models (tests/fixtures/vision/models): from the pixels of the golden images
- * to rows, for a projector, a folder and a quantised pair; the same bits in every build of the kernels, with any threads; and projectors that are
- * broken.
+ * The encoder of images against what transformers makes of small models (tests/fixtures/vision/models): from the pixels
+ * of the golden images to rows, for a projector, a folder and a quantised pair; the same bits in every build of the
+ * kernels, with any threads; and projectors that are broken.
  */
 #include "projector.h"
 #include "image/image.h"
@@ -43,7 +43,8 @@ static uint8_t *frame_read(const char *name, int *width, int *height)
     file_free(&list);
     snprintf(line, sizeof line, "%s.raw", name);
     struct file f = file_read(built_fixtures("/vision"), line);
-    uint8_t *out = malloc((size_t)*width * (size_t)*height * 3), *scratch = malloc(image_resize_cost(w, h, *width, *height));
+    uint8_t *out = malloc((size_t)*width * (size_t)*height * 3),
+            *scratch = malloc(image_resize_cost(w, h, *width, *height));
     CHECK(out && scratch);
     if (channels == 4) image_opaque(f.data, (uint64_t)w * (uint64_t)h, f.data);
     image_resize(f.data, w, h, out, *width, *height, scratch);
@@ -89,7 +90,8 @@ static float *media_encode(struct projector *e, const struct media *m)
 static const struct {
     const char *name;
     int frames;
-} all_media[] = {{"alpha", 0}, {"exact", 0}, {"grey16", 0}, {"odd", 0}, {"palette", 0}, {"tall", 0}, {"tiny", 0}, {"wide", 0}, {"clip", 4}, {"five", 5}};
+} all_media[] = {{"alpha", 0}, {"exact", 0}, {"grey16", 0}, {"odd", 0},  {"palette", 0},
+                 {"tall", 0},  {"tiny", 0},  {"wide", 0},   {"clip", 4}, {"five", 5}};
 enum { MEDIA = sizeof all_media / sizeof *all_media };
 
 /* --- comparing ------------------------------------------------------------------------------------------------ */
@@ -114,17 +116,21 @@ static struct file golden_read(const char *folder, const char *name, const char 
     return file_read(vision_path(""), path);
 }
 
-/* The rows (level 0) or an addition (1, 2 ...) of all tokens, beside what is expected: rows [tokens, D], additions [k, tokens, D]. */
-static struct distance compare(const struct projector *e, const struct media *m, const float *out, int level, const char *folder)
+/* The rows (level 0) or an addition (1, 2 ...) of all tokens, beside what is expected: rows [tokens, D], additions [k,
+ * tokens, D]. */
+static struct distance compare(const struct projector *e, const struct media *m, const float *out, int level,
+                               const char *folder)
 {
     const struct vision_config *c = vision_config(e->v);
     struct file f = golden_read(folder, m->name, level ? "deepstack" : "merged");
-    size_t tokens = (size_t)pairs_of(m) * (size_t)(m->rows * m->cols / 4), dim = (size_t)c->out_dim, levels = (size_t)c->n_added;
+    size_t tokens = (size_t)pairs_of(m) * (size_t)(m->rows * m->cols / 4), dim = (size_t)c->out_dim,
+           levels = (size_t)c->n_added;
     const float *expected = (const float *)(void *)f.data + (level ? (size_t)(level - 1) * tokens * dim : 0);
     struct distance d = {0};
     CHECK_EQ(f.size, (level ? levels : 1) * tokens * dim * sizeof *out);
     for (size_t t = 0; t < tokens; t++)
-        for (size_t i = 0; i < dim; i++) distance_add(&d, out[(t * (1 + levels) + (size_t)level) * dim + i], expected[t * dim + i]);
+        for (size_t i = 0; i < dim; i++)
+            distance_add(&d, out[(t * (1 + levels) + (size_t)level) * dim + i], expected[t * dim + i]);
     file_free(&f);
     return d;
 }
@@ -239,7 +245,8 @@ static void inside(void)
     projector_close(&moe);
 }
 
-/* The bar for weights in 8 bits: the relative rms, mean over the images, is at most 1.2 times that of llama.cpp's int8 path. */
+/* The bar for weights in 8 bits: the relative rms, mean over the images, is at most 1.2 times that of llama.cpp's int8
+ * path. */
 static void quantised(void)
 {
     struct projector e;
@@ -329,14 +336,16 @@ static void large(void)
     float *out[2];
     for (int i = 0; i < 2; i++) {
         struct projector e;
-        open_projector(&e, "dense/f16/mmproj.gguf", &(struct projector_options){.scalar = i, .threads = 3, .max_patches = rows * cols + 5 * i});
+        open_projector(&e, "dense/f16/mmproj.gguf",
+                       &(struct projector_options){.scalar = i, .threads = 3, .max_patches = rows * cols + 5 * i});
         out[i] = malloc(vision_size(e.v, rows, cols) * sizeof(float));
         projector_look(&e, (const uint8_t *const[]){frame, frame}, rows, cols, out[i]);
         if (i) CHECK_EQ(memcmp(out[0], out[1], vision_size(e.v, rows, cols) * sizeof(float)), 0);
         projector_close(&e);
         CHECK(isfinite(out[i][0]));
     }
-    uint64_t hash = name_hash((struct bytes){(const uint8_t *)out[0], (size_t)rows * (size_t)cols / 4 * 3 * 64 * sizeof(float)});
+    uint64_t hash =
+        name_hash((struct bytes){(const uint8_t *)out[0], (size_t)rows * (size_t)cols / 4 * 3 * 64 * sizeof(float)});
     printf("# bits: %016llx\n", (unsigned long long)hash);
     CHECK_EQ(hash, LARGE_BITS);
     free(out[0]);
@@ -472,7 +481,8 @@ static void refused(void)
         else set_value(&f, broken[i].from, broken[i].value, (size_t)broken[i].size);
         int status = projector_open(&e, &f, 1, &(struct projector_options){0});
         if (status != broken[i].code || (status && strcmp(e.err.rule, broken[i].rule)))
-            printf("# %s, %u: %s %s: %s\n", broken[i].from, broken[i].value, status_name(status), e.err.rule, e.err.message);
+            printf("# %s, %u: %s %s: %s\n", broken[i].from, broken[i].value, status_name(status), e.err.rule,
+                   e.err.message);
         CHECK_EQ(status, broken[i].code);
         CHECK(!status || (!strcmp(e.err.rule, broken[i].rule) && strlen(e.err.message) > 20));
         projector_close(&e);
@@ -501,7 +511,8 @@ static void mistaken(void)
     projector_close(&e);
 }
 
-/* The header cut at every byte, and every byte of it changed, or some of them: an error or a model, and nothing left behind. */
+/* The header cut at every byte, and every byte of it changed, or some of them: an error or a model, and nothing left
+ * behind. */
 static void damaged(void)
 {
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
@@ -542,10 +553,13 @@ static void damaged_at_random(void)
         memcpy(f.data, good.data, good.size);
         for (uint64_t n = 1 + random_next(&seed) % 4; n > 0; n--) {
             uint64_t at = random_next(&seed) % (random_next(&seed) % 8 ? header : good.size);
-            f.data[at] = (uint8_t)(random_next(&seed) % 3 ? random_next(&seed) >> 56 : f.data[at] ^ 1u << random_next(&seed) % 8);
+            f.data[at] = (uint8_t)(random_next(&seed) % 3 ? random_next(&seed) >> 56
+                                                          : f.data[at] ^ 1u << random_next(&seed) % 8);
         }
         struct file some = {f.data, random_next(&seed) % 4 ? f.size : (size_t)(1 + random_next(&seed) % f.size)};
-        int status = projector_open(&e, &some, 1, &(struct projector_options){.limit = 64 << 20, .max_patches = 16, .chunk = 1 + random_next(&seed) % 65536});
+        int status = projector_open(
+            &e, &some, 1,
+            &(struct projector_options){.limit = 64 << 20, .max_patches = 16, .chunk = 1 + random_next(&seed) % 65536});
         CHECK(status == OK || e.err.message[0] || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
         projector_close(&e);
         file_free(&f);
@@ -557,9 +571,19 @@ static void damaged_at_random(void)
 }
 
 static const struct check tests[] = {
-    {"projector", projector}, {"folder", folder}, {"odd_sizes", odd_sizes}, {"inside", inside}, {"quantised", quantised}, {"same_bits", same_bits},
-    {"large", large}, {"costs", costs}, {"short_memory", short_memory},
-    {"refused", refused}, {"mistaken", mistaken}, {"damaged", damaged}, {"damaged_at_random", damaged_at_random},
+    {"projector", projector},
+    {"folder", folder},
+    {"odd_sizes", odd_sizes},
+    {"inside", inside},
+    {"quantised", quantised},
+    {"same_bits", same_bits},
+    {"large", large},
+    {"costs", costs},
+    {"short_memory", short_memory},
+    {"refused", refused},
+    {"mistaken", mistaken},
+    {"damaged", damaged},
+    {"damaged_at_random", damaged_at_random},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

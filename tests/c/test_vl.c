@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The language models of Qwen3-VL, against transformers: text, and rows of images and videos as the golden encoder makes them, in chunks that
- * cut images anywhere. The same tensors under the name of a model that does not see give the same bits for text, and so do folder and GGUF file.
+ * The language models of Qwen3-VL, against transformers: text, and rows of images and videos as the golden encoder
+ * makes them, in chunks that cut images anywhere. The same tensors under the name of a model that does not see give the
+ * same bits for text, and so do folder and GGUF file.
  */
 #include "model_set.h"
 #include "session.h"
@@ -52,18 +53,21 @@ static float *take_floats(const char *model, const char *sub, const char *name, 
     return (float *)(void *)f.data;
 }
 
-/* A medium's tokens, each with what is added to it: [tokens, 1 + levels, dim]. The golden files have [tokens, dim] and [levels, tokens, dim]. */
+/* A medium's tokens, each with what is added to it: [tokens, 1 + levels, dim]. The golden files have [tokens, dim] and
+ * [levels, tokens, dim]. */
 static void take_medium(struct story *s, const char *model, const char *sub, const struct shown *m, int dim, float *out)
 {
     size_t n, all;
     char stem[32];
     snprintf(stem, sizeof stem, "%.*s", (int)strcspn(m->name, "."), m->name);
-    float *merged = take_floats(model, sub, stem, ".merged.f32", &n), *added = take_floats(model, sub, stem, ".deepstack.f32", &all);
+    float *merged = take_floats(model, sub, stem, ".merged.f32", &n),
+          *added = take_floats(model, sub, stem, ".deepstack.f32", &all);
     CHECK_EQ(n, m->tokens * dim);
     CHECK_EQ(all, n * (size_t)s->levels);
     for (int t = 0; t < m->tokens; t++)
         for (int k = 0; k <= s->levels; k++)
-            memcpy(out + (t * (1 + s->levels) + k) * dim, k ? added + (size_t)(k - 1) * n + t * dim : merged + t * dim, (size_t)dim * sizeof *out);
+            memcpy(out + (t * (1 + s->levels) + k) * dim, k ? added + (size_t)(k - 1) * n + t * dim : merged + t * dim,
+                   (size_t)dim * sizeof *out);
     free(merged);
     free(added);
 }
@@ -78,7 +82,8 @@ static void place_media(struct story *s, const struct quern_engine *e, const cha
     for (int i = 0; i < s->n_media; i++) tokens += s->media[i].tokens;
     size_t wide = (size_t)(1 + s->levels) * (size_t)dim;
     s->visual = malloc(((size_t)tokens * wide + 1) * sizeof *s->visual);
-    for (int i = 0, t = 0; i < s->n_media; t += s->media[i++].tokens) take_medium(s, model, sub, &s->media[i], dim, s->visual + (size_t)t * wide);
+    for (int i = 0, t = 0; i < s->n_media; t += s->media[i++].tokens)
+        take_medium(s, model, sub, &s->media[i], dim, s->visual + (size_t)t * wide);
     for (int i = 0; i < s->n; i++) s->features[i] = is_pad(e, s->ids[i]) ? s->visual + (size_t)next++ * wide : NULL;
     CHECK_EQ(next, tokens);
 }
@@ -88,7 +93,9 @@ static bool story_next(struct story *s, char **at)
 {
     int used;
     *s = (struct story){0};
-    if (sscanf(*at, " %31s %d %d %d %lf %lf %d%n", s->name, &s->n, &s->n_rows, &s->n_media, &s->scale, &s->margin, &s->delta, &used) != 7) return false;
+    if (sscanf(*at, " %31s %d %d %d %lf %lf %d%n", s->name, &s->n, &s->n_rows, &s->n_media, &s->scale, &s->margin,
+               &s->delta, &used) != 7)
+        return false;
     CHECK(s->n <= IDS_MOST && s->n_media <= MEDIA_MOST);
     *at += used;
     for (int i = 0; i < s->n; i++) s->ids[i] = take_number(at);
@@ -118,8 +125,15 @@ static void run_rows(struct quern_engine *e, struct story *s, int first, int n, 
     struct kv_row kv[IDS_MOST];
     int32_t out[IDS_MOST];
     for (int i = 0; i < n; i++) kv[i] = (struct kv_row){pages, first + i}, out[i] = i;
-    struct batch b = {.n = n, .tokens = s->ids + first, .features = s->features + first, .n_added = s->levels, .kv = kv, .pos = s->pos + first,
-                      .n_out = n, .n_logits = n, .out = out};
+    struct batch b = {.n = n,
+                      .tokens = s->ids + first,
+                      .features = s->features + first,
+                      .n_added = s->levels,
+                      .kv = kv,
+                      .pos = s->pos + first,
+                      .n_out = n,
+                      .n_logits = n,
+                      .out = out};
     model_begin(e->model, &b);
     for (int l = 0; l < e->model->config.n_layers; l++) model_layer(e->model, &b, l);
     for (int i = 0; i < model_parts(e->model, &b); i++) model_head(e->model, &b, i);
@@ -227,7 +241,8 @@ static struct set golden_folder_of(const char *model, bool parts)
 static struct quern_engine *load_folder(const char *model)
 {
     struct set set = golden_folder_of(model, false);
-    struct quern_engine *e = load_set(&set, (struct quern_options){.context_size = (PAGES - 1) * 32, .chunk = 64, .kv = QUERN_KV_F32}, 4093);
+    struct quern_engine *e =
+        load_set(&set, (struct quern_options){.context_size = (PAGES - 1) * 32, .chunk = 64, .kv = QUERN_KV_F32}, 4093);
     set_free(&set);
     return e;
 }
@@ -240,7 +255,8 @@ static void check_model(const char *model)
     char *text = text_of(built_fixtures("/vision"), name), *at = text;
     struct quern_engine *e = load_golden(model, "f16", (struct quern_options){.kv = QUERN_KV_F32, .threads = 2});
     struct quern_engine *scalar = load_golden(model, "f16", (struct quern_options){.kv = QUERN_KV_F32, .scalar = true});
-    struct quern_engine *halves = load_golden(model, "f16", (struct quern_options){.kv = QUERN_KV_F16}), *folder = load_folder(model);
+    struct quern_engine *halves = load_golden(model, "f16", (struct quern_options){.kv = QUERN_KV_F16}),
+                        *folder = load_folder(model);
     struct story s;
     int n = 0;
     for (; story_next(&s, &at); n++) {
@@ -256,7 +272,8 @@ static void check_model(const char *model)
             free(again);
         }
         struct distance d = measure(e, &s, all), f16 = measure(halves, &s, half);
-        printf("# %s %s: %.1e of the scale, KL %.1e; f16 %.1e, KL %.1e\n", model, s.name, d.worst, d.kl, f16.worst, f16.kl);
+        printf("# %s %s: %.1e of the scale, KL %.1e; f16 %.1e, KL %.1e\n", model, s.name, d.worst, d.kl, f16.worst,
+               f16.kl);
         CHECK(d.worst <= 2e-4 && d.kl <= 1e-9);
         CHECK(f16.kl <= 1e-5);
         CHECK_EQ(run_greedy(e, &s, all), GREEDY);
@@ -276,7 +293,8 @@ static void check_model(const char *model)
 static void dense(void) { check_model("dense"); }
 static void experts(void) { check_model("moe"); }
 
-/* Against llama.cpp's own 8-bit arithmetic, whose distances stand in int8act.json: 0.00438 for text, 0.00626 on average over the cases that it has. */
+/* Against llama.cpp's own 8-bit arithmetic, whose distances stand in int8act.json: 0.00438 for text, 0.00626 on average
+ * over the cases that it has. */
 static void quantised(void)
 {
     static const char *const judged[] = {"text", "image", "exact", "two", "alpha", "kinds", "later"};
@@ -318,7 +336,8 @@ static void blind(void)
         for (enum quern_kv kv = 0; kv <= QUERN_KV_Q8; kv++)
             for (int i = 0; i < 3; i++) {
                 struct quern_options options = {.kv = kv, .chunk = (const int[]){1, 7, 64}[i], .threads = 1 + i};
-                struct quern_engine *e = load_golden(models[m], "f16", options), *plain = engine_load(&twin, options, SIZE_MAX);
+                struct quern_engine *e = load_golden(models[m], "f16", options),
+                                    *plain = engine_load(&twin, options, SIZE_MAX);
                 float *ours = logits_new(96, VOCAB), *theirs = logits_new(96, VOCAB);
                 CHECK(!plain->model->config.sees && !strstr(plain->model->architecture->name, "vl"));
                 logits_all(e, sequence_new(e), ids, 96, ours);
@@ -333,7 +352,8 @@ static void blind(void)
     }
 }
 
-/* Experts whose matrices lie in different files, in chunks that hold none of them whole, some, and all; what loading takes has been planned. */
+/* Experts whose matrices lie in different files, in chunks that hold none of them whole, some, and all; what loading
+ * takes has been planned. */
 static void by_columns(void)
 {
     int32_t ids[96];
@@ -344,7 +364,8 @@ static void by_columns(void)
     quern_free(e);
     for (int i = 0; i < 8; i++) {
         struct set set = golden_folder_of("moe", i % 2);
-        e = load_set(&set, (struct quern_options){.chunk = 64, .context_size = 128}, (const size_t[]){61, 10240, 15361, SIZE_MAX}[i / 2]);
+        e = load_set(&set, (struct quern_options){.chunk = 64, .context_size = 128},
+                     (const size_t[]){61, 10240, 15361, SIZE_MAX}[i / 2]);
         logits_all(e, sequence_new(e), ids, 96, logits);
         CHECK(same_bits(expected, logits, 96 * VOCAB));
         uint64_t used, peak;
@@ -402,7 +423,8 @@ static void allocations(void)
 }
 
 static const struct check tests[] = {
-    {"dense", dense}, {"experts", experts}, {"quantised", quantised}, {"blind", blind}, {"by_columns", by_columns}, {"no_pads", no_pads}, {"allocations", allocations},
+    {"dense", dense},           {"experts", experts}, {"quantised", quantised},     {"blind", blind},
+    {"by_columns", by_columns}, {"no_pads", no_pads}, {"allocations", allocations},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small vocabularies that lie (rows V01 to V14 of the catalogue of bad inputs), special tokens that overlap, and memory that
- * runs out while loading.
+ * Small vocabularies that lie (rows V01 to V14 of the catalogue of bad inputs), special tokens that overlap, and memory
+ * that runs out while loading.
  */
 #include "tok_fixture.h"
 
@@ -169,9 +169,11 @@ static void strange_tokens(void)
     static const struct {
         const char *bytes;
         size_t size;
-    } strange[] = {{"\0", 1}, {" ", 1}, {"a b", 3}, {"\xFF\xFE", 2}, {"\xC4", 1}, {"\xE4\xB8\xAD", 3}, {"<0x-1>", 6}, {"\xC5\x84", 2}};
+    } strange[] = {{"\0", 1},           {" ", 1},      {"a b", 3},     {"\xFF\xFE", 2}, {"\xC4", 1},
+                   {"\xE4\xB8\xAD", 3}, {"<0x-1>", 6}, {"\xC5\x84", 2}};
     struct builder b = small();
-    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) add_string(&b, strange[i].bytes, strange[i].size, i % 2 ? 1 : 6);
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++)
+        add_string(&b, strange[i].bytes, strange[i].size, i % 2 ? 1 : 6);
     struct tokenizer *t = accept(&b);
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
         struct bytes token = tok_bytes(t, 259 + (int)i);
@@ -283,7 +285,8 @@ static void merge_order(void)
     tok_free(t);
 }
 
-/* The quick path for short pieces and the heap for long ones agree: a piece of n and one of n + padding that cannot merge. */
+/* The quick path for short pieces and the heap for long ones agree: a piece of n and one of n + padding that cannot
+ * merge. */
 static void short_and_long_pieces(void)
 {
     struct builder b = small();
@@ -477,12 +480,15 @@ static void classes(void)
     static const struct {
         uint32_t code_point;
         enum unicode_class class;
-    } cases[] = {{0, 0}, {'A', 1}, {'z', 1}, {'@', 0}, {'[', 0}, {'0', 2}, {'9', 2}, {'/', 0}, {':', 0}, {' ', 3}, {'\t', 3}, {0x0B, 3},
-                 {0x0C, 3}, {'\r', 3}, {0x0E, 0}, {0x1C, 0}, {0x7F, 0}, {0x85, 3}, {0xA0, 3}, {0xAA, 1}, {0xB2, 2}, {0xB7, 0}, {0x17F, 1},
-                 {0x301, 0}, {0x345, 0}, {0x660, 2}, {0x1680, 3}, {0x180E, 0}, {0x2000, 3}, {0x200A, 3}, {0x200B, 0}, {0x2028, 3},
-                 {0x2029, 3}, {0x202F, 3}, {0x205F, 3}, {0x2167, 2}, {0x3000, 3}, {0x3007, 2}, {0x4E00, 1}, {0x9FFF, 1}, {0xAC00, 1},
-                 {0xD800, 0}, {0xFEFF, 0}, {0x10400, 1}, {0x1F600, 0}, {0x20000, 1}, {0x10FFFF, 0}, {UTF8_INVALID, 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK_EQ(unicode_class(cases[i].code_point), cases[i].class);
+    } cases[] = {{0, 0},      {'A', 1},     {'z', 1},     {'@', 0},     {'[', 0},      {'0', 2},         {'9', 2},
+                 {'/', 0},    {':', 0},     {' ', 3},     {'\t', 3},    {0x0B, 3},     {0x0C, 3},        {'\r', 3},
+                 {0x0E, 0},   {0x1C, 0},    {0x7F, 0},    {0x85, 3},    {0xA0, 3},     {0xAA, 1},        {0xB2, 2},
+                 {0xB7, 0},   {0x17F, 1},   {0x301, 0},   {0x345, 0},   {0x660, 2},    {0x1680, 3},      {0x180E, 0},
+                 {0x2000, 3}, {0x200A, 3},  {0x200B, 0},  {0x2028, 3},  {0x2029, 3},   {0x202F, 3},      {0x205F, 3},
+                 {0x2167, 2}, {0x3000, 3},  {0x3007, 2},  {0x4E00, 1},  {0x9FFF, 1},   {0xAC00, 1},      {0xD800, 0},
+                 {0xFEFF, 0}, {0x10400, 1}, {0x1F600, 0}, {0x20000, 1}, {0x10FFFF, 0}, {UTF8_INVALID, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_EQ(unicode_class(cases[i].code_point), cases[i].class);
     int count[4] = {0};
     for (uint32_t c = 0; c < 0x110000; c++) count[unicode_class(c)]++;
     CHECK_EQ(count[UNICODE_SPACE], 25); /* the whole property White_Space */
@@ -491,13 +497,28 @@ static void classes(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"no_tokens", no_tokens}, {"truncated_tokens", truncated_tokens}, {"token_types", token_types},
-        {"duplicate_tokens", duplicate_tokens}, {"empty_and_long_tokens", empty_and_long_tokens}, {"strange_tokens", strange_tokens},
-        {"missing_byte", missing_byte}, {"malformed_merges", malformed_merges}, {"unknown_merge_parts", unknown_merge_parts},
-        {"duplicate_merges", duplicate_merges}, {"merge_order", merge_order}, {"short_and_long_pieces", short_and_long_pieces},
-        {"merge_chain", merge_chain}, {"overlapping_specials", overlapping_specials}, {"duplicate_specials", duplicate_specials},
-        {"many_specials", many_specials}, {"one_token", one_token}, {"million_tokens", million_tokens},
-        {"colliding_tokens", colliding_tokens}, {"short_memory", short_memory}, {"utf8", utf8}, {"classes", classes},
+        {"no_tokens", no_tokens},
+        {"truncated_tokens", truncated_tokens},
+        {"token_types", token_types},
+        {"duplicate_tokens", duplicate_tokens},
+        {"empty_and_long_tokens", empty_and_long_tokens},
+        {"strange_tokens", strange_tokens},
+        {"missing_byte", missing_byte},
+        {"malformed_merges", malformed_merges},
+        {"unknown_merge_parts", unknown_merge_parts},
+        {"duplicate_merges", duplicate_merges},
+        {"merge_order", merge_order},
+        {"short_and_long_pieces", short_and_long_pieces},
+        {"merge_chain", merge_chain},
+        {"overlapping_specials", overlapping_specials},
+        {"duplicate_specials", duplicate_specials},
+        {"many_specials", many_specials},
+        {"one_token", one_token},
+        {"million_tokens", million_tokens},
+        {"colliding_tokens", colliding_tokens},
+        {"short_memory", short_memory},
+        {"utf8", utf8},
+        {"classes", classes},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -49,7 +49,10 @@ static inline void add_string(struct builder *b, const void *data, size_t n, int
     b->n_tokens++;
 }
 
-static inline void add_literal(struct builder *b, const char *text, int32_t type) { add_string(b, text, strlen(text), type); }
+static inline void add_literal(struct builder *b, const char *text, int32_t type)
+{
+    add_string(b, text, strlen(text), type);
+}
 
 /* GPT-2's alphabet by its definition: the bytes without a printable form take U+0100 and on, in order. */
 static inline void spell(struct buffer *out, const uint8_t *data, size_t n)
@@ -183,7 +186,8 @@ static inline struct ranks *read_ranks(void)
     const uint8_t *line = file.data, *end = file.data + file.size;
     for (uint32_t rank = 0; r && rank < QWEN_RANKS; rank++) {
         uint8_t token[QWEN_LONGEST + 4];
-        const uint8_t *space = memchr(line, ' ', (size_t)(end - line)), *next = memchr(line, '\n', (size_t)(end - line));
+        const uint8_t *space = memchr(line, ' ', (size_t)(end - line)),
+                      *next = memchr(line, '\n', (size_t)(end - line));
         uint32_t n = decode_base64(line, (size_t)(space - line), token);
         buffer_add(&r->text, token, n);
         r->starts[rank + 1] = r->starts[rank] + n;
@@ -225,11 +229,32 @@ static const struct {
     const char *text;
     int32_t type;
 } qwen_specials[] = {
-    {"<|endoftext|>", 3}, {"<|im_start|>", 3}, {"<|im_end|>", 3}, {"<|object_ref_start|>", 3}, {"<|object_ref_end|>", 3},
-    {"<|box_start|>", 3}, {"<|box_end|>", 3}, {"<|quad_start|>", 3}, {"<|quad_end|>", 3}, {"<|vision_start|>", 3},
-    {"<|vision_end|>", 3}, {"<|vision_pad|>", 3}, {"<|image_pad|>", 3}, {"<|video_pad|>", 3}, {"<tool_call>", 4},
-    {"</tool_call>", 4}, {"<|fim_prefix|>", 4}, {"<|fim_middle|>", 4}, {"<|fim_suffix|>", 4}, {"<|fim_pad|>", 4},
-    {"<|repo_name|>", 4}, {"<|file_sep|>", 4}, {"<tool_response>", 4}, {"</tool_response>", 4}, {"<think>", 4}, {"</think>", 4},
+    {"<|endoftext|>", 3},
+    {"<|im_start|>", 3},
+    {"<|im_end|>", 3},
+    {"<|object_ref_start|>", 3},
+    {"<|object_ref_end|>", 3},
+    {"<|box_start|>", 3},
+    {"<|box_end|>", 3},
+    {"<|quad_start|>", 3},
+    {"<|quad_end|>", 3},
+    {"<|vision_start|>", 3},
+    {"<|vision_end|>", 3},
+    {"<|vision_pad|>", 3},
+    {"<|image_pad|>", 3},
+    {"<|video_pad|>", 3},
+    {"<tool_call>", 4},
+    {"</tool_call>", 4},
+    {"<|fim_prefix|>", 4},
+    {"<|fim_middle|>", 4},
+    {"<|fim_suffix|>", 4},
+    {"<|fim_pad|>", 4},
+    {"<|repo_name|>", 4},
+    {"<|file_sep|>", 4},
+    {"<tool_response>", 4},
+    {"</tool_response>", 4},
+    {"<think>", 4},
+    {"</think>", 4},
 };
 
 static inline struct builder build_qwen(void)
@@ -246,7 +271,8 @@ static inline struct builder build_qwen(void)
     }
     free(r->text.data);
     free(r);
-    for (size_t i = 0; i < sizeof qwen_specials / sizeof *qwen_specials; i++) add_literal(&b, qwen_specials[i].text, qwen_specials[i].type);
+    for (size_t i = 0; i < sizeof qwen_specials / sizeof *qwen_specials; i++)
+        add_literal(&b, qwen_specials[i].text, qwen_specials[i].type);
     while (b.n_tokens < QWEN_TOKENS) {
         char pad[32];
         snprintf(pad, sizeof pad, "[PAD%d]", (int)b.n_tokens);

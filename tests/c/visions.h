@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The small models with vision: how they are loaded, and the conversations that transformers has computed (tests/fixtures/vision).
+ * The small models with vision: how they are loaded, and the conversations that transformers has computed
+ * (tests/fixtures/vision).
  */
 #ifndef QUERN_VISIONS_H
 #define QUERN_VISIONS_H
@@ -37,7 +38,8 @@ static inline void read_ints(FILE *f, int32_t *out, int n)
 
 static inline void read_source(FILE *f, struct source *s)
 {
-    CHECK(fscanf(f, "%23s %d %d %d %d %d %d %d", s->name, &s->video, &s->height, &s->width, &s->to_height, &s->to_width, &s->pairs, &s->frames) == 8);
+    CHECK(fscanf(f, "%23s %d %d %d %d %d %d %d", s->name, &s->video, &s->height, &s->width, &s->to_height, &s->to_width,
+                 &s->pairs, &s->frames) == 8);
 }
 
 static inline void read_case(FILE *f, struct vision_case *c)
@@ -71,7 +73,9 @@ static inline struct vision_set *vision_set(const char *model)
     v->model = model;
     CHECK(fscanf(f, "%lf %lf %lf %lf", &v->low, &v->high, &v->video_low, &v->video_high) == 4);
     for (struct vision_case *c = v->cases; v->n < CASES_MOST; c++, v->n++) {
-        if (fscanf(f, "%15s %d %d %d %d %lf %lf", c->name, &c->n, &c->n_rows, &c->n_media, &c->delta, &c->scale, &c->margin) != 7) break;
+        if (fscanf(f, "%15s %d %d %d %d %lf %lf", c->name, &c->n, &c->n_rows, &c->n_media, &c->delta, &c->scale,
+                   &c->margin) != 7)
+            break;
         read_case(f, c);
     }
     fclose(f);
@@ -107,7 +111,8 @@ static inline int feed_all(struct quern_engine *e, const struct file *f, size_t 
 }
 
 /* Both files of a pair; the status of the first call that failed. */
-static inline int pair_feed(struct quern_engine *e, const struct file *model, const struct file *projector, size_t chunk)
+static inline int pair_feed(struct quern_engine *e, const struct file *model, const struct file *projector,
+                            size_t chunk)
 {
     int status = feed_all(e, model, chunk);
     if (!status) status = quern_vision_next(e, projector->size);
@@ -142,8 +147,10 @@ static inline struct quern_engine *pair_load(const char *model, const char *kind
 
 static inline struct quern_engine *folder_load(const char *model, struct quern_options options)
 {
-    static const char *const names[] = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "preprocessor_config.json",
-                                        "video_preprocessor_config.json", "model.safetensors"};
+    static const char *const names[] = {
+        "config.json",           "generation_config.json",   "tokenizer.json",
+        "tokenizer_config.json", "preprocessor_config.json", "video_preprocessor_config.json",
+        "model.safetensors"};
     int n = sizeof names / sizeof *names, status = OK;
     options.files = n;
     struct quern_engine *e = quern_new(&options);
@@ -173,7 +180,8 @@ static inline struct pixels pixels_read(const char *name)
     int channels, found = 0;
     struct pixels p = {0};
     FILE *list = open_vision("images.txt");
-    while (!found && fscanf(list, "%23s %d %d %d %*d %*d %*s", line, &channels, &p.width, &p.height) == 4) found = !strcmp(line, name);
+    while (!found && fscanf(list, "%23s %d %d %d %*d %*d %*s", line, &channels, &p.width, &p.height) == 4)
+        found = !strcmp(line, name);
     fclose(list);
     CHECK(found);
     snprintf(file, sizeof file, "%.23s.raw", name);
@@ -220,13 +228,15 @@ static inline uint64_t source_add(struct quern_engine *e, const struct source *s
 }
 
 /* Adds the media of a case, videos from their last pair on where `backwards`; media [PAIRS_MOST]. Returns how many. */
-static inline int media_add(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c, bool backwards, uint64_t *media)
+static inline int media_add(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c,
+                            bool backwards, uint64_t *media)
 {
     int n = 0;
     for (const struct source *s = c->media; s < c->media + c->n_media; s++) {
         struct image_grid g;
-        CHECK_EQ(quern_media_plan(e, s->video ? QUERN_VIDEO : QUERN_IMAGE, s->width, s->height, s->frames, s->video ? v->video_low : v->low,
-                                  s->video ? v->video_high : v->high, &g), OK);
+        CHECK_EQ(quern_media_plan(e, s->video ? QUERN_VIDEO : QUERN_IMAGE, s->width, s->height, s->frames,
+                                  s->video ? v->video_low : v->low, s->video ? v->video_high : v->high, &g),
+                 OK);
         CHECK_EQ(g.height, s->to_height);
         CHECK_EQ(g.width, s->to_width);
         CHECK_EQ(g.frames, s->video ? 2 * s->pairs : 1);
@@ -246,8 +256,8 @@ static inline void media_release(struct quern_engine *e, const uint64_t *media, 
 }
 
 /* Sets the case in a sequence, with media that only it holds. */
-static inline int case_set(struct quern_engine *e, struct quern_sequence *s, const struct vision_set *v, const struct vision_case *c,
-                           enum quern_outputs outputs)
+static inline int case_set(struct quern_engine *e, struct quern_sequence *s, const struct vision_set *v,
+                           const struct vision_case *c, enum quern_outputs outputs)
 {
     uint64_t media[PAIRS_MOST];
     int n = media_add(e, v, c, false, media);
@@ -258,7 +268,8 @@ static inline int case_set(struct quern_engine *e, struct quern_sequence *s, con
 }
 
 /* Logits of every row of a case, [n, vocab]; the caller frees them. */
-static inline float *case_logits(struct quern_engine *e, struct quern_sequence *s, const struct vision_set *v, const struct vision_case *c)
+static inline float *case_logits(struct quern_engine *e, struct quern_sequence *s, const struct vision_set *v,
+                                 const struct vision_case *c)
 {
     int vocab = quern_vocab_size(e), rows = 0;
     float *all = logits_new(c->n, vocab);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a pattern, a GBNF grammar or a list of choices, and bytes. It compiles or is refused by a rule with a sentence; then the masks of
- * the states on the way agree with every token, and all memory comes back.
+ * The input is a pattern, a GBNF grammar or a list of choices, and bytes. It compiles or is refused by a rule with a
+ * sentence; then the masks of the states on the way agree with every token, and all memory comes back.
  *
- * Layout: what it is (modulo 3) and flags (bits 2 to 4), the text up to a zero byte, then bytes: each as it is, or, where it is not allowed, the
- * next one that is.
+ * Layout: what it is (modulo 3) and flags (bits 2 to 4), the text up to a zero byte, then bytes: each as it is, or,
+ * where it is not allowed, the next one that is.
  *
  *   build/fuzz/fuzz/fuzz_grammar -max_len=1024 -timeout=10 NEW_CORPUS tests/fuzz/corpus/grammar
  */

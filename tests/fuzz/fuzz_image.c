@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is an image's file. Whatever it says of itself is within the limits or refused, and so is what a part of it says.
- * Its bytes as pixels are then resized, in memory of exactly the size that is asked for.
+ * The input is an image's file. Whatever it says of itself is within the limits or refused, and so is what a part of it
+ * says. Its bytes as pixels are then resized, in memory of exactly the size that is asked for.
  *
  *   build/fuzz/fuzz/fuzz_image -max_len=4096 -timeout=5 NEW_CORPUS tests/fuzz/corpus/image
  */
@@ -15,7 +15,8 @@ static int read_header(const uint8_t *data, size_t size, struct image_header *h)
     int status = image_header(data, size, h);
     require(status == OK || status == ERR_DECODE || status == ERR_SIZE);
     if (status) return status;
-    require(h->width >= 1 && h->width <= 16384 && h->height >= 1 && h->height <= 16384 && (uint64_t)h->width * h->height <= 100000000);
+    require(h->width >= 1 && h->width <= 16384 && h->height >= 1 && h->height <= 16384 &&
+            (uint64_t)h->width * h->height <= 100000000);
     require(h->orientation >= 1 && h->orientation <= 8);
     return status;
 }
@@ -33,7 +34,8 @@ static void check_header(const uint8_t *data, size_t size, uint64_t *random)
     struct image_grid g;
     const struct image_limits limits = {.patch = 16, .low = 65536, .high = 262144};
     if (status || image_size((int)h.height, (int)h.width, &limits, &g)) return;
-    require(g.height == g.rows * 32 && g.width == g.cols * 32 && g.height > 0 && g.width > 0 && g.height * g.width <= 2 * 262144);
+    require(g.height == g.rows * 32 && g.width == g.cols * 32 && g.height > 0 && g.width > 0 &&
+            g.height * g.width <= 2 * 262144);
 }
 
 /* Pixels are the input, over and over. */

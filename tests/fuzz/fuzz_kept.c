@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is what happened to the file of a kept conversation: edits of the header and of records, some of them hashed anew, so that what is
- * behind the hashes is reached. Nothing from the first edited record on counts, but what was hashed anew; and the conversation goes on.
+ * The input is what happened to the file of a kept conversation: edits of the header and of records, some of them
+ * hashed anew, so that what is behind the hashes is reached. Nothing from the first edited record on counts, but what
+ * was hashed anew; and the conversation goes on.
  *
- * Layout: edits of 5 bytes: record (the last number: the header), u16 place, what it is xored with, whether its hash is made anew.
+ * Layout: edits of 5 bytes: record (the last number: the header), u16 place, what it is xored with, whether its hash is
+ * made anew.
  *
  *   build/fuzz/fuzz/fuzz_kept -max_len=40 -timeout=5 NEW_CORPUS tests/fuzz/corpus/kept
  */
@@ -87,13 +89,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (; size >= EDIT; data += EDIT, size -= EDIT) {
         int i = data[0] % (RECORDS + 1);
         uint8_t *record = own + (uint64_t)i * record_size;
-        if (i == RECORDS) edited[load_u16(data + 1) % KEPT_HEADER] ^= data[3], changed = memcmp(edited, header, sizeof header) != 0;
+        if (i == RECORDS)
+            edited[load_u16(data + 1) % KEPT_HEADER] ^= data[3], changed = memcmp(edited, header, sizeof header) != 0;
         else record[load_u16(data + 1) % record_size] ^= data[3], anew[i] = data[4] & 1;
     }
     for (int i = 0; i < RECORDS; i++) {
         uint8_t *record = own + (uint64_t)i * record_size;
         touched[i] = memcmp(record, records + (uint64_t)i * record_size, record_size) != 0;
-        astray[i] = memcmp(record, records + (uint64_t)i * record_size, AT_HASH) != 0; /* ids, number, the hash before */
+        /* ids, number, the hash before */
+        astray[i] = memcmp(record, records + (uint64_t)i * record_size, AT_HASH) != 0;
         if (!touched[i] || !anew[i]) continue;
         memset(record + AT_HASH, 0, HASH_BYTES);
         hash128(record, record_size, hash);
@@ -108,7 +112,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         status = kept_give(s, own + (uint64_t)given * record_size, record_size);
         require(quern_sequence_length(s) == (given + !status) * KV_PAGE);
         require(status == OK || status == ERR_FORMAT || status == ERR_EMPTY);
-        require(status ? touched[given] || (given && touched[given - 1]) : !astray[given] && (!touched[given] || anew[given]));
+        require(status ? touched[given] || (given && touched[given - 1])
+                       : !astray[given] && (!touched[given] || anew[given]));
     }
     go_on(s);
     quern_sequence_free(s);

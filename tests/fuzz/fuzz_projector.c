@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a projector's file; gguf_mutator.c changes one of its fields at a time. What is taken for an encoder encodes an image of two tokens.
+ * The input is a projector's file; gguf_mutator.c changes one of its fields at a time. What is taken for an encoder
+ * encodes an image of two tokens.
  *
- *   build/fuzz/fuzz/fuzz_projector -max_len=16384 -timeout=5 -malloc_limit_mb=64 -dict=tests/fuzz/gguf.dict NEW_CORPUS tests/fuzz/corpus/projector
+ *   build/fuzz/fuzz/fuzz_projector -max_len=16384 -timeout=5 -malloc_limit_mb=64 -dict=tests/fuzz/gguf.dict NEW_CORPUS
+ * tests/fuzz/corpus/projector
  */
 #include "engine/intake.h"
 #include "load.h"
@@ -36,8 +38,11 @@ static void look(struct projector *p)
 /* Whether there is room for an image: the backend's and the encoder's own. */
 static bool reserve(struct projector *p)
 {
-    const struct reserve r = {.kv = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32},
-                              .max_rows = vision_max_rows(p->v), .max_cols = vision_max_cols(p->v), .values = vision_values(p->v, ROWS * COLS)};
+    const struct reserve r = {
+        .kv = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32},
+        .max_rows = vision_max_rows(p->v),
+        .max_cols = vision_max_cols(p->v),
+        .values = vision_values(p->v, ROWS * COLS)};
     return p->be->ops->reserve(p->be, &r) == OK && vision_reserve(p->v, ROWS * COLS, (struct handle){0}) == OK;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a schema and bytes to feed to its grammar. A schema compiles or is refused by a rule with a sentence; whatever bytes come then, each
- * step is a state or the end, a text that is accepted is JSON (unless its members stand between tags), and from any state that is not dead a text can
- * be finished.
+ * The input is a schema and bytes to feed to its grammar. A schema compiles or is refused by a rule with a sentence;
+ * whatever bytes come then, each step is a state or the end, a text that is accepted is JSON (unless its members stand
+ * between tags), and from any state that is not dead a text can be finished.
  *
- * Layout: options (bit 0: white space, bits 1 and 2: draft, bit 3: between tags), the schema up to a zero byte, then bytes: each as it is, or, where it is not
- * allowed, the next one that is.
+ * Layout: options (bit 0: white space, bits 1 and 2: draft, bit 3: between tags), the schema up to a zero byte, then
+ * bytes: each as it is, or, where it is not allowed, the next one that is.
  *
- *   build/fuzz/fuzz/fuzz_schema -max_len=2048 -timeout=10 -dict=tests/fuzz/schema.dict NEW_CORPUS tests/fuzz/corpus/schema
+ *   build/fuzz/fuzz/fuzz_schema -max_len=2048 -timeout=10 -dict=tests/fuzz/schema.dict NEW_CORPUS
+ * tests/fuzz/corpus/schema
  */
 #include "base/json_reader.h"
 #include "grammar/schema/schema.h"
@@ -62,7 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err = {0};
     gr_expr start = 0;
     if (size < 2) return 0;
-    struct schema_options options = {.flexible = data[0] & 1, .draft = drafts[data[0] >> 1 & 3], .closed = data[0] & 16};
+    struct schema_options options = {
+        .flexible = data[0] & 1, .draft = drafts[data[0] >> 1 & 3], .closed = data[0] & 16};
     const struct schema_options spaced = {.spaced = true, .closed = options.closed};
     const uint8_t *end = memchr(data + 1, 0, size - 1), *schema = data + 1;
     size_t n = end ? (size_t)(end - schema) : size - 1;
@@ -72,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool tagged = (data[0] & 8) != 0;
     int status = tagged ? schema_tagged(g, &mem, (struct bytes){schema, n}, &spaced, &start, &err)
                         : schema_compile(g, &mem, (struct bytes){schema, n}, &options, &start, &err);
-    require(status == err.code && (status == OK) == (start != 0) && (status == OK) == (err.message[0] == 0) && (status == OK) == (err.rule[0] == 0));
+    require(status == err.code && (status == OK) == (start != 0) && (status == OK) == (err.message[0] == 0) &&
+            (status == OK) == (err.rule[0] == 0));
     require(status == OK || status == ERR_SCHEMA || status == ERR_MEM_LOAD);
     if (status == OK) status = grammar_ready(g, start, &err);
     if (status == OK && end) walk(g, end + 1, size - n - 2, tagged);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a vocabulary and a text. Of any vocabulary that loads, encoding and decoding must give the text back, in every
- * mode and through the stream, with ids inside the vocabulary.
+ * The input is a vocabulary and a text. Of any vocabulary that loads, encoding and decoding must give the text back, in
+ * every mode and through the stream, with ids inside the vocabulary.
  *
- * Layout: u16 n_tokens, n_merges, sizes of tokens, types and merges; those three; the rest is text. n_merges 65535: scores in their place.
+ * Layout: u16 n_tokens, n_merges, sizes of tokens, types and merges; those three; the rest is text. n_merges 65535:
+ * scores in their place.
  *
  *   build/fuzz/fuzz/fuzz_tokenizer -max_len=8192 -timeout=5 -malloc_limit_mb=64 NEW_CORPUS tests/fuzz/corpus/tokenizer
  */
@@ -79,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int status = tok_new(&mem, &source, &t, &err);
     require(status == err.code && (status == OK) == (t != NULL) && (status == OK) == (err.rule[0] == 0));
     if (status == OK) check_sentinel(t, (struct bytes){data, size});
-    for (int mode = TOK_PLAIN; status == OK && mode <= TOK_CHAT; mode++) check_encoding(t, (struct bytes){data, size}, (enum tok_mode)mode);
+    for (int mode = TOK_PLAIN; status == OK && mode <= TOK_CHAT; mode++)
+        check_encoding(t, (struct bytes){data, size}, (enum tok_mode)mode);
     tok_free(t);
     require(mem.used == 0);
     return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mutates GGUF files by their structure: reads one into a list of keys and a list of tensors, changes one thing (a type, a count, a length, a
- * name, a dimension, an offset, the order, ...) and writes a file that is consistent but for that: counts, lengths, places and padding
- * follow from the lists. What cannot be read, and one file in eight, goes to libFuzzer's own mutations.
+ * Mutates GGUF files by their structure: reads one into a list of keys and a list of tensors, changes one thing (a
+ * type, a count, a length, a name, a dimension, an offset, the order, ...) and writes a file that is consistent but for
+ * that: counts, lengths, places and padding follow from the lists. What cannot be read, and one file in eight, goes to
+ * libFuzzer's own mutations.
  */
 #include "load.h"
 
@@ -50,7 +51,9 @@ static bool take_text(struct cursor *c, struct bytes *out)
 static bool take_array(struct cursor *c, struct pair *p)
 {
     struct bytes text;
-    if (!take_u32(c, &p->element) || p->element >= VALUE_TYPES || p->element == ARRAY || !take_u64(c, &p->count) || p->count > ROOM) return false;
+    if (!take_u32(c, &p->element) || p->element >= VALUE_TYPES || p->element == ARRAY || !take_u64(c, &p->count) ||
+        p->count > ROOM)
+        return false;
     if (p->element != STRING) return take_bytes(c, p->count * widths[p->element], &p->value);
     size_t begin = c->pos;
     for (uint64_t i = 0; i < p->count; i++)
@@ -75,7 +78,8 @@ static uint64_t tensor_bytes(const struct entry *t)
     if (!type || t->dims[0] % type->block) return 0;
     for (uint32_t i = 1; i < t->n_dims; i++)
         if (!mul64(rows, t->dims[i % 4], &rows)) return 0;
-    return mul64(t->dims[0] / type->block, rows, &bytes) && mul64(bytes, type->bytes, &bytes) && bytes < ROOM ? bytes : 0;
+    return mul64(t->dims[0] / type->block, rows, &bytes) && mul64(bytes, type->bytes, &bytes) && bytes < ROOM ? bytes
+                                                                                                              : 0;
 }
 
 static bool take_entry(struct cursor *c, struct entry *t)
@@ -91,7 +95,9 @@ static uint64_t alignment(void)
 {
     for (size_t i = 0; i < file.n_keys; i++) {
         const struct pair *p = &file.keys[i];
-        uint32_t value = p->type == U32 && p->value.size == 4 && bytes_equal(p->key, "general.alignment") ? load_u32(p->value.data) : 0;
+        uint32_t value = p->type == U32 && p->value.size == 4 && bytes_equal(p->key, "general.alignment")
+                             ? load_u32(p->value.data)
+                             : 0;
         if (value && value <= 4096 && !(value & (value - 1))) return value;
     }
     return 32;
@@ -104,7 +110,8 @@ static void place(const struct cursor *c)
     pad64(begin, alignment(), &begin);
     for (size_t i = 0; i < file.n_tensors; i++) {
         struct entry *t = &file.tensors[i];
-        uint64_t bytes = tensor_bytes(t), at = t->lie < ROOM ? begin + t->lie : ROOM, left = at < c->size ? c->size - at : 0;
+        uint64_t bytes = tensor_bytes(t), at = t->lie < ROOM ? begin + t->lie : ROOM,
+                 left = at < c->size ? c->size - at : 0;
         if (left) t->data = (struct bytes){c->data + at, (size_t)(bytes < left ? bytes : left)};
         t->lie = 0;
     }
@@ -114,7 +121,9 @@ static bool read_file(size_t size)
 {
     struct cursor c = {input, size, 4};
     uint64_t n_tensors, n_keys;
-    if (size < 4 || memcmp(input, "GGUF", 4) || !take_u32(&c, &file.version) || !take_u64(&c, &n_tensors) || !take_u64(&c, &n_keys)) return false;
+    if (size < 4 || memcmp(input, "GGUF", 4) || !take_u32(&c, &file.version) || !take_u64(&c, &n_tensors) ||
+        !take_u64(&c, &n_keys))
+        return false;
     if (n_tensors > TENSORS || n_keys > KEYS) return false;
     for (file.n_keys = 0; file.n_keys < n_keys; file.n_keys++)
         if (!take_pair(&c, &file.keys[file.n_keys])) return false;
@@ -231,13 +240,18 @@ static struct bytes changed(struct bytes b, size_t more)
 
 static uint64_t number(uint64_t old)
 {
-    static const uint64_t values[] = {0, 1, 2, 3, 8, 31, 32, 33, 64, 255, 256, 65535, 65536, 1 << 24, INT32_MAX, 1ull << 31, UINT32_MAX, 1ull << 32, INT64_MAX, 1ull << 63, UINT64_MAX - 31, UINT64_MAX};
+    static const uint64_t values[] = {
+        0,         1,          2,          3,          8,         31,         32,
+        33,        64,         255,        256,        65535,     65536,      1 << 24,
+        INT32_MAX, 1ull << 31, UINT32_MAX, 1ull << 32, INT64_MAX, 1ull << 63, UINT64_MAX - 31,
+        UINT64_MAX};
     const uint64_t near[] = {old + 1, old - 1, 2 * old, old / 2};
     size_t i = pick(2 * sizeof values / sizeof *values);
     return i < sizeof values / sizeof *values ? values[i] : near[i % 4];
 }
 
-/* The array at `items` with item `from` once more at `to`, without item `from` (to < 0), or with both in each other's place. */
+/* The array at `items` with item `from` once more at `to`, without item `from` (to < 0), or with both in each other's
+ * place. */
 static void move_item(void *items, size_t width, size_t *n, size_t most, size_t from, int what, size_t to)
 {
     uint8_t *base = items, item[sizeof(struct pair) + sizeof(struct entry)];
@@ -255,8 +269,11 @@ static void move_item(void *items, size_t width, size_t *n, size_t most, size_t 
 
 static void change_order(struct pair *p, struct entry *t)
 {
-    if (p && pick(2)) move_item(file.keys, sizeof *p, &file.n_keys, KEYS, (size_t)(p - file.keys), (int)pick(3), pick(file.n_keys));
-    else if (t) move_item(file.tensors, sizeof *t, &file.n_tensors, TENSORS, (size_t)(t - file.tensors), (int)pick(3), pick(file.n_tensors));
+    if (p && pick(2))
+        move_item(file.keys, sizeof *p, &file.n_keys, KEYS, (size_t)(p - file.keys), (int)pick(3), pick(file.n_keys));
+    else if (t)
+        move_item(file.tensors, sizeof *t, &file.n_tensors, TENSORS, (size_t)(t - file.tensors), (int)pick(3),
+                  pick(file.n_tensors));
 }
 
 static void change_counts(void)
@@ -318,7 +335,9 @@ static void change_value(struct pair *p)
 static void change_type(struct pair *p)
 {
     uint32_t type = (uint32_t)pick(VALUE_TYPES);
-    if (p->type >= VALUE_TYPES || p->type == STRING || type == STRING || type == ARRAY || (p->type == ARRAY && p->element == STRING)) return;
+    if (p->type >= VALUE_TYPES || p->type == STRING || type == STRING || type == ARRAY ||
+        (p->type == ARRAY && p->element == STRING))
+        return;
     if (p->type == ARRAY) {
         p->element = type;
         p->count = p->value.size / widths[type];

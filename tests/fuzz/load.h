@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the targets that load models share: files go into an engine in chunks whose sizes the input decides, a refusal must be a proper
- * one, what loads must generate and give every text back, and all memory must come back. Limits are far below libFuzzer's own, so that
- * what is sized by a lie in a file shows as a finding.
+ * What the targets that load models share: files go into an engine in chunks whose sizes the input decides, a refusal
+ * must be a proper one, what loads must generate and give every text back, and all memory must come back. Limits are
+ * far below libFuzzer's own, so that what is sized by a lie in a file shows as a finding.
  */
 #ifndef QUERN_FUZZ_LOAD_H
 #define QUERN_FUZZ_LOAD_H
@@ -135,7 +135,8 @@ static inline void check_text(struct quern_engine *e, struct bytes text, enum qu
     require(n >= 0 && n <= LOAD_TEXT && text.size <= LOAD_TEXT);
     for (int64_t i = 0; i < n; i++) {
         struct bytes token = quern_token(e, ids[i]);
-        require(quern_token_type(e, ids[i]) > 0 && token.size <= text.size - at && memcmp(text.data + at, token.data, token.size) == 0);
+        require(quern_token_type(e, ids[i]) > 0 && token.size <= text.size - at &&
+                memcmp(text.data + at, token.data, token.size) == 0);
         at += token.size;
     }
     require(at == text.size);
@@ -149,7 +150,10 @@ static inline void check_loaded(struct quern_engine *e, const struct load *l)
     struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     require(s != NULL && quern_error(e)->message[0] == 0 && quern_info(e)[0] == '{');
     check_reply(e, s, &(struct sampler_params){0});
-    check_reply(e, s, &(struct sampler_params){.temperature = 0.8f, .top_k = 20, .top_p = 0.95f, .min_p = 0.01f, .repeat_penalty = 1.1f, .seed = 1});
+    check_reply(
+        e, s,
+        &(struct sampler_params){
+            .temperature = 0.8f, .top_k = 20, .top_p = 0.95f, .min_p = 0.01f, .repeat_penalty = 1.1f, .seed = 1});
     for (int mode = QUERN_PLAIN; mode <= QUERN_CHAT; mode++) {
         check_text(e, (struct bytes){chat, sizeof chat}, (enum quern_text)mode);
         check_text(e, tail, (enum quern_text)mode);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a fuzz target without libFuzzer: over every file of its corpus, and over a few mutations of each that are always the same.
- * What fuzzing has found once is so looked at on each commit, with any compiler.
+ * Runs a fuzz target without libFuzzer: over every file of its corpus, and over a few mutations of each that are always
+ * the same. What fuzzing has found once is so looked at on each commit, with any compiler.
  *
  *   build/sanitize/replay/gguf tests/fuzz/corpus/gguf
  */
@@ -52,7 +52,8 @@ static void replay(const char *folder, const char *name)
     fclose(f);
     run(data, size);
     for (unsigned seed = 1; seed <= MUTATIONS; seed++) { /* each of what the one before has made */
-        size = (LLVMFuzzerCustomMutator ? LLVMFuzzerCustomMutator(data, size, sizeof data, seed) : LLVMFuzzerMutate(data, size, sizeof data));
+        size = (LLVMFuzzerCustomMutator ? LLVMFuzzerCustomMutator(data, size, sizeof data, seed)
+                                        : LLVMFuzzerMutate(data, size, sizeof data));
         run(data, size);
     }
 }

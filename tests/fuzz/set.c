@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads inputs of several files, and mutates one file of them: JSON (also the header of a safetensors file) by its values, the rest by bytes,
- * with the sizes kept right. One input in sixteen goes to libFuzzer's own mutations as a whole.
+ * Loads inputs of several files, and mutates one file of them: JSON (also the header of a safetensors file) by its
+ * values, the rest by bytes, with the sizes kept right. One input in sixteen goes to libFuzzer's own mutations as a
+ * whole.
  */
 #include "set.h"
 
@@ -64,7 +65,11 @@ struct json {
     size_t n;
 };
 
-static bool is_word(uint8_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' || c == '.'; }
+static bool is_word(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' ||
+           c == '.';
+}
 
 static size_t token_end(const struct json *j, size_t at)
 {
@@ -117,9 +122,49 @@ static size_t behind(const struct json *j, size_t token) { return token ? j->tok
 static void put_literal(struct json *j, size_t token, size_t end)
 {
     static const char *const literals[] = {
-        "0", "1", "2", "-1", "3", "32", "127", "128", "256", "65536", "2147483647", "2147483648", "4294967296", "9007199254740993", "9223372036854775807", "9223372036854775808",
-        "18446744073709551615", "18446744073709551616", "1e2", "1.0", "0.5", "1e-6", "1e308", "1e999", "007", "true", "false", "null", "\"\"", "\"4\"", "\"\\u0000\"", "\"\\ud800\"",
-        "[]", "{}", "[[", "[0]", "[0,0]", "\"F16\"", "\"F32\"", "\"BF16\"", "\"F8_E4M3\"", "\"F4\"", "\"I8\"",
+        "0",
+        "1",
+        "2",
+        "-1",
+        "3",
+        "32",
+        "127",
+        "128",
+        "256",
+        "65536",
+        "2147483647",
+        "2147483648",
+        "4294967296",
+        "9007199254740993",
+        "9223372036854775807",
+        "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+        "1e2",
+        "1.0",
+        "0.5",
+        "1e-6",
+        "1e308",
+        "1e999",
+        "007",
+        "true",
+        "false",
+        "null",
+        "\"\"",
+        "\"4\"",
+        "\"\\u0000\"",
+        "\"\\ud800\"",
+        "[]",
+        "{}",
+        "[[",
+        "[0]",
+        "[0,0]",
+        "\"F16\"",
+        "\"F32\"",
+        "\"BF16\"",
+        "\"F8_E4M3\"",
+        "\"F4\"",
+        "\"I8\"",
     };
     const char *text = literals[pick(sizeof literals / sizeof *literals)];
     replace(j, from(j, token), behind(j, end), text, strlen(text));
@@ -183,7 +228,8 @@ static size_t data_end(const uint8_t *text, size_t size)
     return end;
 }
 
-/* The header of a safetensors file; its length (or a lie for it), the padding of spaces and mostly the size of the data follow. */
+/* The header of a safetensors file; its length (or a lie for it), the padding of spaces and mostly the size of the data
+ * follow. */
 static size_t change_header(uint8_t *file, size_t size, size_t room)
 {
     static uint8_t header[ROOM];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What js/*.d.ts declare, read by TypeScript's own parser: names, signatures as they stand in the file, and their comments.
-// Nothing of it is written down a second time for the documentation.
+// What js/*.d.ts declare, read by TypeScript's own parser: names, signatures as they stand in the file, and their
+// comments. Nothing of it is written down a second time for the documentation.
 
 import { readFileSync } from 'node:fs';
 import { SyntaxKind } from 'typescript/unstable/ast';
@@ -8,8 +8,11 @@ import { createVirtualFileSystem } from 'typescript/unstable/fs';
 import { API } from 'typescript/unstable/sync';
 
 const KINDS = new Map([
-  [SyntaxKind.InterfaceDeclaration, 'interface'], [SyntaxKind.TypeAliasDeclaration, 'type'], [SyntaxKind.FunctionDeclaration, 'function'],
-  [SyntaxKind.ClassDeclaration, 'class'], [SyntaxKind.VariableStatement, 'const'],
+  [SyntaxKind.InterfaceDeclaration, 'interface'],
+  [SyntaxKind.TypeAliasDeclaration, 'type'],
+  [SyntaxKind.FunctionDeclaration, 'function'],
+  [SyntaxKind.ClassDeclaration, 'class'],
+  [SyntaxKind.VariableStatement, 'const'],
 ]);
 
 const COMMENT = /\/\*\*[\s\S]*?\*\//g;
@@ -26,9 +29,17 @@ function docOf(node, file) {
   return comments.length ? wordsOf(comments.at(-1)) : '';
 }
 
-const bare = (text) => text.replace(COMMENT, '').replace(/\s+/g, ' ').replace(/[;{ ]+$/, '').replace(/^(?:export |declare )+/, '').trim();
+const bare = (text) =>
+  text
+    .replace(COMMENT, '')
+    .replace(/\s+/g, ' ')
+    .replace(/[;{ ]+$/, '')
+    .replace(/^(?:export |declare )+/, '')
+    .trim();
 
-/** The first object type within a node that has comments of its own: its members are told apart, not shown as one line. */
+/**
+ * The first object type within a node that has comments of its own: its members are told apart, not shown as one line.
+ */
 function documentedLiteral(node, file) {
   if (node.kind === SyntaxKind.TypeLiteral && node.getText(file).includes('/**')) return node;
   return node.forEachChild((child) => documentedLiteral(child, file)) ?? null;
@@ -43,8 +54,12 @@ function membersOf(node, file, path) {
     const [before, after] = literal ? text.split(literal.getText(file)) : [text, ''];
     const signature = literal ? `${bare(before)} { … }${bare(after)}` : bare(text);
     return {
-      name, path: `${path}.${name.replace(/[[\]]/g, '')}`, doc: docOf(member, file), isReadonly: /^readonly /.test(signature),
-      signature: signature.replace(/\breadonly (?=[\w$]+\??:)/g, ''), members: literal ? membersOf(literal, file, `${path}.${name}`) : [],
+      name,
+      path: `${path}.${name.replace(/[[\]]/g, '')}`,
+      doc: docOf(member, file),
+      isReadonly: /^readonly /.test(signature),
+      signature: signature.replace(/\breadonly (?=[\w$]+\??:)/g, ''),
+      members: literal ? membersOf(literal, file, `${path}.${name}`) : [],
     };
   });
 }
@@ -53,7 +68,13 @@ function declarationOf(node, file) {
   const name = node.name?.getText(file) ?? node.declarationList.declarations[0].name.getText(file);
   const text = node.getText(file);
   const members = node.members ? membersOf(node, file, name) : [];
-  return { name, kind: KINDS.get(node.kind), doc: docOf(node, file), signature: bare(node.members ? text.slice(0, text.indexOf('{')) : text), members };
+  return {
+    name,
+    kind: KINDS.get(node.kind),
+    doc: docOf(node, file),
+    signature: bare(node.members ? text.slice(0, text.indexOf('{')) : text),
+    members,
+  };
 }
 
 /** What a file says of itself: the comment before everything else. */
@@ -65,7 +86,10 @@ export function readDeclarations(path) {
   const config = JSON.stringify({ compilerOptions: { noLib: true, types: [] }, files: ['index.d.ts'] });
   const api = new API({ cwd: '/', fs: createVirtualFileSystem({ '/tsconfig.json': config, '/index.d.ts': text }) });
   try {
-    const file = api.updateSnapshot({ openProject: '/tsconfig.json' }).getProjects()[0].program.getSourceFile('/index.d.ts');
+    const file = api
+      .updateSnapshot({ openProject: '/tsconfig.json' })
+      .getProjects()[0]
+      .program.getSourceFile('/index.d.ts');
     return file.statements.filter(({ kind }) => KINDS.has(kind)).map((node) => declarationOf(node, file));
   } finally {
     api.close();

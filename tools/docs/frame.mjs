@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What stands around every page: its head with a policy that lets nothing in but the site's own files, the bar, the list of all
-// pages, and the page's own headings. Every address is relative, so the site may lie under any path.
+// What stands around every page: its head with a policy that lets nothing in but the site's own files, the bar, the
+// list of all pages, and the page's own headings. Every address is relative, so the site may lie under any path.
 
 import { escape } from './html.mjs';
 import { addressFrom } from './names.mjs';
 
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-  + "require-trusted-types-for 'script'; trusted-types 'none'";
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
+  "require-trusted-types-for 'script'; trusted-types 'none'";
 
 const ICONS = {
   mark: '<circle cx="12" cy="12" r="10"/><circle cx="12" cy="12" r="2.2"/><path d="M16.1 12Q18.1 12.8 18.3 16.9M14.9 14.9Q15.8 16.9 13 19.9M12 16.1Q11.2 18.1 7.1 18.3M9.1 14.9Q7.1 15.8 4.1 13M7.9 12Q5.9 11.2 5.7 7.1M9.1 9.1Q8.3 7.1 11 4.1M12 7.9Q12.8 5.9 16.9 5.7M14.9 9.1Q16.9 8.3 19.9 11"/><circle class="peg" cx="19" cy="5" r="2.3"/>',
@@ -18,17 +19,23 @@ const ICONS = {
   alert: '<circle cx="12" cy="12" r="8.8"/><path d="M12 7.5v5.5M12 16.4v.1"/>',
 };
 
-const sprite = Object.entries(ICONS).map(([name, shapes]) => `<symbol id="i-${name}" viewBox="0 0 24 24">${shapes}</symbol>`).join('\n  ');
+const sprite = Object.entries(ICONS)
+  .map(([name, shapes]) => `<symbol id="i-${name}" viewBox="0 0 24 24">${shapes}</symbol>`)
+  .join('\n  ');
 const icon = (name, extra = '') => `<svg class="icon${extra}" aria-hidden="true"><use href="#i-${name}"/></svg>`;
 
 function listOfPages(page, groups) {
-  const item = ({ path, title }) => `<li><a href="${addressFrom(page.path, path)}"${path === page.path ? ' aria-current="page"' : ''}>${escape(title)}</a></li>`;
-  return groups.map(({ title, pages }) => `<h2>${escape(title)}</h2>\n<ul>${pages.map(item).join('\n')}</ul>`).join('\n');
+  const item = ({ path, title }) =>
+    `<li><a href="${addressFrom(page.path, path)}"${path === page.path ? ' aria-current="page"' : ''}>${escape(title)}</a></li>`;
+  return groups
+    .map(({ title, pages }) => `<h2>${escape(title)}</h2>\n<ul>${pages.map(item).join('\n')}</ul>`)
+    .join('\n');
 }
 
 function listOfHeadings({ headings }) {
   if (headings.length < 2) return '';
-  const item = ({ id, text, isCode }) => `<li><a href="#${id}">${isCode ? `<code>${escape(text)}</code>` : escape(text)}</a></li>`;
+  const item = ({ id, text, isCode }) =>
+    `<li><a href="#${id}">${isCode ? `<code>${escape(text)}</code>` : escape(text)}</a></li>`;
   return `<nav class="here" aria-labelledby="here"><h2 id="here">On this page</h2>\n<ul>${headings.map(item).join('\n')}</ul></nav>`;
 }
 

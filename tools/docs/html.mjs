@@ -6,16 +6,27 @@ const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 export const escape = (text) => text.replace(/[&<>"]/g, (letter) => ENTITIES[letter]);
 
 /** The text of a piece of markup of our own. */
-export const plain = (html) => html.replace(/<[^>]*>/g, '').replace(/&(amp|lt|gt|quot|#39);/g, (_, name) => ({ amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" })[name]).replace(/\s+/g, ' ').trim();
+export const plain = (html) =>
+  html
+    .replace(/<[^>]*>/g, '')
+    .replace(/&(amp|lt|gt|quot|#39);/g, (_, name) => ({ amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" })[name])
+    .replace(/\s+/g, ' ')
+    .trim();
 
 /** `use/context` and `Result.usage` stay what they are: slashes and dots may stand in a fragment. */
-export const slug = (text) => text.toLowerCase().replace(/[`'’]/g, '').replace(/[^a-z0-9/.]+/g, '-').replace(/^-|[-.]$/g, '');
+export const slug = (text) =>
+  text
+    .toLowerCase()
+    .replace(/[`'’]/g, '')
+    .replace(/[^a-z0-9/.]+/g, '-')
+    .replace(/^-|[-.]$/g, '');
 
 const STRING = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/;
 const SCRIPT = {
   comment: /\/\/.*|\/\*[\s\S]*?\*\//,
   string: STRING,
-  keyword: /\b(?:as|async|await|break|case|catch|class|const|continue|default|delete|else|export|extends|finally|for|from|function|if|import|in|instanceof|interface|let|new|null|of|return|static|switch|this|throw|true|false|try|type|typeof|undefined|using|while|yield)\b/,
+  keyword:
+    /\b(?:as|async|await|break|case|catch|class|const|continue|default|delete|else|export|extends|finally|for|from|function|if|import|in|instanceof|interface|let|new|null|of|return|static|switch|this|throw|true|false|try|type|typeof|undefined|using|while|yield)\b/,
   value: /\b\d[\d_.]*\b/,
 };
 const MARKUP = { comment: /<!--[\s\S]*?-->/, string: /"[^"\n]*"/, keyword: /<\/?[a-z][\w-]*|\/?>/i };
@@ -23,8 +34,18 @@ const SHELL = { comment: /(?<=^|\s)#.*/, string: STRING };
 
 /** How the parts of each language look; one that is not here is shown without colours. */
 const LANGUAGES = {
-  js: SCRIPT, mjs: SCRIPT, ts: SCRIPT, jsx: SCRIPT, tsx: SCRIPT, json: { string: STRING, keyword: /\b(?:true|false|null)\b/, value: SCRIPT.value },
-  html: MARKUP, vue: MARKUP, svelte: MARKUP, sh: SHELL, nginx: SHELL, text: {},
+  js: SCRIPT,
+  mjs: SCRIPT,
+  ts: SCRIPT,
+  jsx: SCRIPT,
+  tsx: SCRIPT,
+  json: { string: STRING, keyword: /\b(?:true|false|null)\b/, value: SCRIPT.value },
+  html: MARKUP,
+  vue: MARKUP,
+  svelte: MARKUP,
+  sh: SHELL,
+  nginx: SHELL,
+  text: {},
 };
 
 const EMBEDDED = /(<script[^>]*>)([\s\S]*?)(<\/script>)/;
@@ -34,7 +55,11 @@ export function highlight(code, language) {
   const rules = LANGUAGES[language] ?? {};
   if (rules === MARKUP && EMBEDDED.test(code)) {
     const [before, open, script, close, ...after] = code.split(EMBEDDED);
-    return [before, open].map((part) => highlight(part, language)).join('') + highlight(script, 'ts') + highlight(close + after.join(''), language);
+    return (
+      [before, open].map((part) => highlight(part, language)).join('') +
+      highlight(script, 'ts') +
+      highlight(close + after.join(''), language)
+    );
   }
   const names = Object.keys(rules);
   if (!names.length) return escape(code);

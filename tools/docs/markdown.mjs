@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Markdown of docs/ as the inside of a page: headings that can be linked to, code in colours with its file's name, tables that
-// scroll on their own. Code that is a name of the package links to where it is described, so the sources need no addresses.
+// Markdown of docs/ as the inside of a page: headings that can be linked to, code in colours with its file's name,
+// tables that scroll on their own. Code that is a name of the package links to where it is described, so the sources
+// need no addresses.
 
 import { Marked } from 'marked';
 import { escape, highlight, plain, slug } from './html.mjs';
@@ -16,7 +17,8 @@ function codeBlock({ text, lang = '' }) {
 const unlinked = (html) => html.replace(/<\/?a\b[^>]*>/g, '');
 
 /** A heading and the link to itself. */
-export const heading = (level, id, html) => `<h${level} id="${id}">${html}${level > 1 ? ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>` : ''}</h${level}>\n`;
+export const heading = (level, id, html) =>
+  `<h${level} id="${id}">${html}${level > 1 ? ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>` : ''}</h${level}>\n`;
 
 /**
  * @param {string} text
@@ -44,7 +46,8 @@ export function renderMarkdown(text, links) {
       return `<a href="${escape(links.page(href))}">${unlinked(this.parser.parseInline(tokens))}</a>`;
     },
     table(token) {
-      const cell = ({ tokens, align }, tag) => `<${tag}${align === 'right' ? ' class="number"' : ''}>${this.parser.parseInline(tokens)}</${tag}>`;
+      const cell = ({ tokens, align }, tag) =>
+        `<${tag}${align === 'right' ? ' class="number"' : ''}>${this.parser.parseInline(tokens)}</${tag}>`;
       const row = (cells, tag) => `<tr>${cells.map((one) => cell(one, tag)).join('')}</tr>`;
       const body = token.rows.map((cells) => row(cells, 'td')).join('\n');
       return `<div class="wide"><table><thead>${row(token.header, 'th')}</thead><tbody>${body}</tbody></table></div>\n`;

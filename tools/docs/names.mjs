@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Where everything that has a name is described: declarations, their members, options, error codes. Inline code that names one
-// becomes a link to it: `LoadOptions.kv`, `kv: 'q8'`, `models.remove()`, `mem/plan`, `net/*`.
+// Where everything that has a name is described: declarations, their members, options, error codes. Inline code that
+// names one becomes a link to it: `LoadOptions.kv`, `kv: 'q8'`, `models.remove()`, `mem/plan`, `net/*`.
 
 import { dirname, relative } from 'node:path/posix';
 
 /** What variables of these names are wherever the documentation speaks of one. */
-const VARIABLES = { support: 'Support', model: 'Model', models: 'Models', reply: 'Reply', result: 'Result', error: 'QuernError', info: 'Info', store: 'Store' };
+const VARIABLES = {
+  support: 'Support',
+  model: 'Model',
+  models: 'Models',
+  reply: 'Reply',
+  result: 'Result',
+  error: 'QuernError',
+  info: 'Info',
+  store: 'Store',
+};
 
 /** Whose options may be named alone, where only one of them has such an option. */
 const OPTIONS = ['LoadOptions', 'CompleteOptions', 'ChatOptions'];

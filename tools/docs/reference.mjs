@@ -1,15 +1,66 @@
 // SPDX-License-Identifier: MIT
-// The reference: what js/index.d.ts declares, as pages. Which page a name stands on is said here and nowhere else; a name that
-// nobody has put on one stands on the last.
+// The reference: what js/index.d.ts declares, as pages. Which page a name stands on is said here and nowhere else; a
+// name that nobody has put on one stands on the last.
 
 import { escape } from './html.mjs';
 import { heading, renderMarkdown } from './markdown.mjs';
 
 const PAGES = [
-  { file: 'load', title: 'Loading', names: ['load', 'Source', 'Repository', 'LoadOptions', 'VisionOptions', 'Progress', 'Variant', 'Address', 'Quantize', 'support', 'Support'] },
-  { file: 'model', title: 'The model', names: ['Model', 'CallOptions', 'TextOptions', 'PromptOptions', 'EmbedOptions', 'Vectors', 'RankOptions', 'Rank', 'Look', 'Info', 'CacheChoice'] },
-  { file: 'reply', title: 'Replies', names: ['Message', 'Part', 'ImageSource', 'PixelSource', 'VideoSource', 'ChatOptions', 'CompleteOptions', 'Reply', 'ReplyEvent', 'Result'] },
-  { file: 'models', title: 'Stored models', names: ['models', 'Models', 'StoredModel', 'CacheOptions', 'DownloadOptions', 'Kept', 'Usage'] },
+  {
+    file: 'load',
+    title: 'Loading',
+    names: [
+      'load',
+      'Source',
+      'Repository',
+      'LoadOptions',
+      'VisionOptions',
+      'Progress',
+      'Variant',
+      'Address',
+      'Quantize',
+      'support',
+      'Support',
+    ],
+  },
+  {
+    file: 'model',
+    title: 'The model',
+    names: [
+      'Model',
+      'CallOptions',
+      'TextOptions',
+      'PromptOptions',
+      'EmbedOptions',
+      'Vectors',
+      'RankOptions',
+      'Rank',
+      'Look',
+      'Info',
+      'CacheChoice',
+    ],
+  },
+  {
+    file: 'reply',
+    title: 'Replies',
+    names: [
+      'Message',
+      'Part',
+      'ImageSource',
+      'PixelSource',
+      'VideoSource',
+      'ChatOptions',
+      'CompleteOptions',
+      'Reply',
+      'ReplyEvent',
+      'Result',
+    ],
+  },
+  {
+    file: 'models',
+    title: 'Stored models',
+    names: ['models', 'Models', 'StoredModel', 'CacheOptions', 'DownloadOptions', 'Kept', 'Usage'],
+  },
   { file: 'store', title: 'Stores', names: ['Store', 'StoreFile'] },
   { file: 'profile', title: 'Profiles', names: ['Profile', 'PhaseCost', 'Cost'] },
   { file: 'errors', title: 'Errors', names: ['QuernError', 'ErrorCode'] },
@@ -24,9 +75,11 @@ const SAME_AS = { DownloadOptions: 'LoadOptions' };
 export function referencePages(declarations) {
   const known = new Set(PAGES.flatMap(({ names }) => names));
   const rest = { ...REST, names: declarations.map(({ name }) => name).filter((name) => !known.has(name)) };
-  const pages = [...PAGES, rest].map(({ file, title, names }) => (
-    { path: `reference/${file}.html`, title, declarations: names.flatMap((name) => declarations.filter((one) => one.name === name)) }
-  ));
+  const pages = [...PAGES, rest].map(({ file, title, names }) => ({
+    path: `reference/${file}.html`,
+    title,
+    declarations: names.flatMap((name) => declarations.filter((one) => one.name === name)),
+  }));
   return pages.filter(({ declarations: found }) => found.length);
 }
 
@@ -81,7 +134,10 @@ class Writer {
     const { name, kind, doc, signature, members } = declaration;
     const owner = kind === 'function' ? undefined : name;
     const parts = [heading(2, name, `<code>${name}</code>`), this.#kind(declaration)];
-    if (!members.length) parts.push(`<pre class="line"><code>${signatureHtml(signature.replace(/^\w+ /, '').replace('= | ', '= '), name, this.#names.linker(this.#page, name))}</code></pre>\n`);
+    if (!members.length)
+      parts.push(
+        `<pre class="line"><code>${signatureHtml(signature.replace(/^\w+ /, '').replace('= | ', '= '), name, this.#names.linker(this.#page, name))}</code></pre>\n`,
+      );
     if (doc) parts.push(this.#doc(doc, owner));
     if (members.length) parts.push(this.#members(members, name, SAME_AS[name]));
     return `<section class="declaration">\n${parts.join('')}</section>\n`;

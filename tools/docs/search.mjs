@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The search index: an entry for each section of a page, each declaration, member and error code. docs/theme/find.js searches it.
+// The search index: an entry for each section of a page, each declaration, member and error code. docs/theme/find.js
+// searches it.
 
 import { plain } from './html.mjs';
 import { allMembers } from './reference.mjs';
@@ -7,7 +8,15 @@ import { allMembers } from './reference.mjs';
 /** A section's text is found by its words; this many letters of it are enough. */
 const LONGEST = 1500;
 
-const entry = (title, kind, href, text) => ({ title, kind, href, text: text.replace(/[`\s]+/g, ' ').trim().slice(0, LONGEST) });
+const entry = (title, kind, href, text) => ({
+  title,
+  kind,
+  href,
+  text: text
+    .replace(/[`\s]+/g, ' ')
+    .trim()
+    .slice(0, LONGEST),
+});
 
 const KINDS = { start: 'Guide', overview: 'Recipes', recipe: 'Recipe', reference: 'Error', entry: 'Module' };
 
@@ -18,7 +27,12 @@ function sectionsOf({ html, path, title, kind }) {
     const [id, text] = [parts[2 * i], parts[2 * i + 1]];
     const [name, ...rest] = text.split(/<a class="anchor"|<\/h[1-3]>/);
     const own = plain(name);
-    return entry(i === 0 || kind === 'reference' ? own : `${title}: ${own}`, KINDS[kind], i === 0 ? path : `${path}#${id}`, plain(rest.join(' ').replace(/^[^>]*>#<\/a>/, '')));
+    return entry(
+      i === 0 || kind === 'reference' ? own : `${title}: ${own}`,
+      KINDS[kind],
+      i === 0 ? path : `${path}#${id}`,
+      plain(rest.join(' ').replace(/^[^>]*>#<\/a>/, '')),
+    );
   });
 }
 
@@ -33,7 +47,14 @@ const DECLARED = { interface: 'Type', type: 'Type', function: 'Function', class:
 export function entriesOf(page) {
   const declared = (page.declarations ?? []).flatMap((declaration) => [
     entry(declaration.name, DECLARED[declaration.kind], `${page.path}#${declaration.name}`, declaration.doc),
-    ...allMembers(declaration).map((member) => entry(member.path, kindOf(member, declaration), `${page.path}#${member.path}`, `${member.doc} ${member.signature}`)),
+    ...allMembers(declaration).map((member) =>
+      entry(
+        member.path,
+        kindOf(member, declaration),
+        `${page.path}#${member.path}`,
+        `${member.doc} ${member.signature}`,
+      ),
+    ),
   ]);
   return [...sectionsOf(page), ...declared];
 }

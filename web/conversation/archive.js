@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The home of all conversations: reads and writes them, finds them, and tells every tab of this page what has changed. A reply is put here
-// again and again while it grows. While one tab writes in a conversation it holds the lock of its name, and no other does.
+// The home of all conversations: reads and writes them, finds them, and tells every tab of this page what has changed.
+// A reply is put here again and again while it grows. While one tab writes in a conversation it holds the lock of its
+// name, and no other does.
 import { models } from 'quern';
 import { codeOf } from '../shell/failure.js';
 import { checkEntry, checkMessage, checkText, folded, keptId, keptName, titleOf } from './record.js';
@@ -48,19 +49,27 @@ export class Archive {
   /** Whether anything outlives this page. */
   get isKept() { return this.#tables.isKept; }
 
-  /** @param {(id: string, elsewhere: boolean) => void} listener called after a conversation has changed, here or in another tab */
+  /**
+   * @param {(id: string, elsewhere: boolean) => void} listener called after a conversation has changed, here or in
+   * another tab
+   */
   watch(listener) { this.#listeners.add(listener); }
 
   /** @returns {Promise<object[]>} entries, pinned ones first, then the one in which something was asked last */
   async list() {
-    const entries = [...(await this.#entries.read()).values()].map(checkEntry).filter((entry) => entry && !entry.deleted);
+    const entries = [...(await this.#entries.read()).values()]
+      .map(checkEntry)
+      .filter((entry) => entry && !entry.deleted);
     return entries.sort((a, b) => b.pinned - a.pinned || b.changed - a.changed);
   }
 
   /** @returns {Promise<boolean>} whether a conversation was deleted; one that could never be stored was not */
   async isDeleted(id) { return checkEntry(await this.#tables.entry(id))?.deleted > 0; }
 
-  /** @returns {Promise<{entry: object, messages: object[], elsewhere: boolean} | null>} elsewhere: a tab that is not this one writes in it */
+  /**
+   * @returns {Promise<{entry: object, messages: object[], elsewhere: boolean} | null>} elsewhere: a tab that is not
+   * this one writes in it
+   */
   async read(id) {
     const entry = checkEntry(await this.#tables.entry(id));
     if (!entry || entry.deleted) return null;
@@ -72,20 +81,35 @@ export class Archive {
   async search(words) {
     const wanted = folded(words).split(/\s+/).filter(Boolean);
     const texts = await this.#texts.read();
-    return new Set([...texts].filter(([, text]) => wanted.every((word) => checkText(text)?.includes(word))).map(([id]) => id));
+    return new Set(
+      [...texts].filter(([, text]) => wanted.every((word) => checkText(text)?.includes(word))).map(([id]) => id),
+    );
   }
 
   /**
-   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found; what is deleted stays so.
+   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found; what is deleted
+   * stays so.
    * @returns {Promise<object>} the entry
    */
   put(id, messages, fields = {}) {
     return this.#change(id, (old, text) => {
       const now = Date.now();
-      const entry = checkEntry(old) ?? { ...checkEntry({ id }), created: now, changed: now, title: titleOf(messages[0]?.content ?? '') };
-      const said = messages.filter(({ writing }) => !writing).map(({ content }) => `\n${folded(content)}`).join('');
+      const entry = checkEntry(old) ?? {
+        ...checkEntry({ id }),
+        created: now,
+        changed: now,
+        title: titleOf(messages[0]?.content ?? ''),
+      };
+      const said = messages
+        .filter(({ writing }) => !writing)
+        .map(({ content }) => `\n${folded(content)}`)
+        .join('');
       const head = text || folded(entry.title);
-      return { entry: { ...entry, ...fields }, messages: messages.map(checkMessage), ...(said && { text: head + said }) };
+      return {
+        entry: { ...entry, ...fields },
+        messages: messages.map(checkMessage),
+        ...(said && { text: head + said }),
+      };
     });
   }
 
@@ -95,7 +119,10 @@ export class Archive {
       const entry = checkEntry(old);
       if (!entry) return null;
       const named = fields.title !== undefined && fields.title !== entry.title;
-      return { entry: { ...entry, ...fields, ...(named && { named }) }, ...(named && { text: `${folded(fields.title)}\n${text}` }) };
+      return {
+        entry: { ...entry, ...fields, ...(named && { named }) },
+        ...(named && { text: `${folded(fields.title)}\n${text}` }),
+      };
     });
   }
 
@@ -107,15 +134,23 @@ export class Archive {
 
   restore(id) { return this.patch(id, { deleted: 0 }); }
 
-  /** Images that were added to the next message of a conversation ('' is a new one), which are stored as a message of none. */
+  /**
+   * Images that were added to the next message of a conversation ('' is a new one), which are stored as a message of
+   * none.
+   */
   async unsent(id) {
     const found = (await this.#tables.messages(NONE)).find((one) => one.id === (id || NEW));
     return checkMessage(found)?.media ?? [];
   }
 
-  keepUnsent(id, media) { return this.#tables.change(NONE, () => ({ messages: [{ id: id || NEW, role: 'user', content: '', media }] })); }
+  keepUnsent(id, media) {
+    return this.#tables.change(NONE, () => ({ messages: [{ id: id || NEW, role: 'user', content: '', media }] }));
+  }
 
-  /** All there is, as JSON for a file: a text of each conversation, since one of all can be longer than a browser's texts. */
+  /**
+   * All there is, as JSON for a file: a text of each conversation, since one of all can be longer than a browser's
+   * texts.
+   */
   async export() {
     const texts = [];
     for (const { id } of await this.list()) {
@@ -129,22 +164,31 @@ export class Archive {
 
   /** Adds what a file has and is not here yet. @returns {Promise<number>} how many conversations */
   async import(data) {
-    if (data?.quern !== 1 || !Array.isArray(data.conversations)) throw new TypeError('This file holds no conversations of quern.');
+    if (data?.quern !== 1 || !Array.isArray(data.conversations))
+      throw new TypeError('This file holds no conversations of quern.');
     const known = await this.#entries.read();
     let added = 0;
     for (const value of data.conversations) {
       const entry = checkEntry(value);
-      const messages = (Array.isArray(value?.messages) ? value.messages : []).map(fromPortable).map(checkMessage).filter(Boolean);
+      const messages = (Array.isArray(value?.messages) ? value.messages : [])
+        .map(fromPortable)
+        .map(checkMessage)
+        .filter(Boolean);
       if (!entry || known.has(entry.id) || !messages.length) continue;
       const text = [entry.title, ...messages.map(({ content }) => content)].map(folded).join('\n');
-      await this.#change(entry.id, () => ({ entry: { ...entry, deleted: 0, leaf: entry.leaf || newestLeaf(messages) }, messages, text }));
+      await this.#change(entry.id, () => ({
+        entry: { ...entry, deleted: 0, leaf: entry.leaf || newestLeaf(messages) },
+        messages,
+        text,
+      }));
       added++;
     }
     return added;
   }
 
   /**
-   * Does something while no other tab writes in the conversation. Where there are no locks, or the browser refuses them, nobody can tell.
+   * Does something while no other tab writes in the conversation. Where there are no locks, or the browser refuses
+   * them, nobody can tell.
    * @returns {Promise<boolean>} false when another one does, and nothing was done
    */
   async alone(id, work) {
@@ -183,7 +227,9 @@ export class Archive {
   }
 
   async #sweep() {
-    const gone = [...(await this.#entries.read()).values()].map(checkEntry).filter((entry) => entry?.deleted && entry.deleted < Date.now() - UNDO_MS);
+    const gone = [...(await this.#entries.read()).values()]
+      .map(checkEntry)
+      .filter((entry) => entry?.deleted && entry.deleted < Date.now() - UNDO_MS);
     for (const { id } of gone) {
       if (!await this.#forgotten(keptName(id))) continue;
       const left = await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Asking and answering: one reply at a time in a conversation, in any number of them, streamed, stored as it grows, stopped, written again,
-// continued. The library is stateless, so every turn hands it what the model reads of the conversation; it finds the known beginning itself.
+// Asking and answering: one reply at a time in a conversation, in any number of them, streamed, stored as it grows,
+// stopped, written again, continued. The library is stateless, so every turn hands it what the model reads of the
+// conversation; it finds the known beginning itself.
 import { announce } from '../shell/dom.js';
 import { isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
@@ -24,7 +25,8 @@ export class Chat {
    * @param {import('../model/session.js').Session} session
    * @param {import('../shell/settings.js').Settings} settings
    * @param {object} events
-   * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter of the conversation that is shown
+   * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter of the conversation that is
+   *   shown
    * @param {(sentence: string) => void} events.onStatus what came of the one that is shown
    * @param {(message: object) => void} events.onEdit a message goes into the field
    * @param {(error: Error, model: object) => void} events.onFailure a reply of a model's has failed
@@ -84,7 +86,8 @@ export class Chat {
     const talk = this.#talks.current;
     if (!model || talk.run || talk.isEmpty) return;
     const messages = this.#messages(talk, model, { from: talk.first });
-    const count = async () => (this.#settings.tools ? (await withTools()).count(model, messages) : model.countTokens(messages));
+    const count = async () =>
+      this.#settings.tools ? (await withTools()).count(model, messages) : model.countTokens(messages);
     const used = await count().catch(() => 0);
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
   }
@@ -100,7 +103,8 @@ export class Chat {
   }
 
   /**
-   * Ends what is being written in the conversation that is shown and writes a reply there, or goes on with one, while no other tab does.
+   * Ends what is being written in the conversation that is shown and writes a reply there, or goes on with one, while
+   * no other tab does.
    * @param {(talk: import('./talk.js').Talk) => ?object} begin adds or finds the reply @returns {Promise<boolean>}
    */
   async #answer(begin) {
@@ -174,13 +178,15 @@ export class Chat {
       run.read(progress);
       this.#measure(talk);
     };
-    // What a model computes of a conversation is kept under its id, so that it goes on at once after a reload; the archive forgets it with it. The
-    // demo model, which stores nothing, reads as fast.
+    // What a model computes of a conversation is kept under its id, so that it goes on at once after a reload; the
+    // archive forgets it with it. The demo model, which stores nothing, reads as fast.
     const keep = this.#archive.isKept && this.#session.choice?.kind !== 'demo' ? keptName(talk.id) : null;
     const options = { ...this.#settings.sampling, overflow: 'drop', keep, signal: run.signal, onPrefill };
     const toolChoice = goesOn ? undefined : this.#settings.tools;
-    const tools = toolChoice && await withTools();
-    const reply = tools ? tools.ask(model, messages, { ...options, toolChoice }) : model.chat(messages, { ...options, continue: goesOn });
+    const tools = toolChoice && (await withTools());
+    const reply = tools
+      ? tools.ask(model, messages, { ...options, toolChoice })
+      : model.chat(messages, { ...options, continue: goesOn });
     run.ask(reply);
     for await (const event of reply.events) {
       if (run.phase === 'over') break;
@@ -216,7 +222,11 @@ export class Chat {
     this.#measure(talk);
     const stopped = result.finishReason === 'aborted';
     this.#say(talk, stopped ? 'Stopped' : 'Ready');
-    this.#announce(talk, stopped ? 'Stopped.' : `Reply: ${run.message.content.slice(0, 2000)}`, stopped ? '' : 'is written');
+    this.#announce(
+      talk,
+      stopped ? 'Stopped.' : `Reply: ${run.message.content.slice(0, 2000)}`,
+      stopped ? '' : 'is written',
+    );
     return stopped ? 'stopped' : 'done';
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share one place, and the
-// focus goes back to the field after either. What is not sent stays with its conversation; editing an earlier message puts it aside.
+// The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share one
+// place, and the focus goes back to the field after either. What is not sent stays with its conversation; editing an
+// earlier message puts it aside.
 import { mediumOf } from '../message/media.js';
 import { byId, isComposed } from '../shell/dom.js';
 import { readDraft, writeDraft } from './drafts.js';
@@ -33,7 +34,12 @@ export class Composer {
    */
   constructor(actions) {
     this.#actions = actions;
-    this.#images = new Images({ onChange: () => this.#update(), onPick: () => this.#keep(), costOf: actions.costOf, onRefuse: actions.onRefuse });
+    this.#images = new Images({
+      onChange: () => this.#update(),
+      onPick: () => this.#keep(),
+      costOf: actions.costOf,
+      onRefuse: actions.onRefuse,
+    });
     byId('attach').addEventListener('click', () => this.#pick('image/*,video/*'));
     byId('camera').addEventListener('click', () => this.#pick('image/*', { capture: 'environment' }));
     byId('composer').addEventListener('submit', (event) => {
@@ -53,7 +59,10 @@ export class Composer {
     byId('edit-cancel').addEventListener('click', () => this.#endEdit());
     addEventListener('keydown', (event) => {
       // Beside the page the list is open and not in the way; a search field with words in it takes Esc for itself.
-      const taken = isComposed(event) || document.querySelector('dialog:modal') || (event.target.type === 'search' && event.target.value);
+      const taken =
+        isComposed(event) ||
+        document.querySelector('dialog:modal') ||
+        (event.target.type === 'search' && event.target.value);
       if (event.key === 'Escape' && !taken) this.#escape();
     });
     this.#input.value = readDraft('');
@@ -130,7 +139,10 @@ export class Composer {
     }
   }
 
-  /** What could not be sent is where it was, or with its conversation where that is not shown any more; never in the place of something newer. */
+  /**
+   * What could not be sent is where it was, or with its conversation where that is not shown any more; never in the
+   * place of something newer.
+   */
   #giveBack(conversation, edited, { content, media }) {
     const isShown = conversation === this.#conversation;
     if (isShown && edited && !this.#edited) return this.edit(edited, { content, media });
@@ -191,12 +203,14 @@ export class Composer {
     const id = this.#conversation;
     if (!this.#archive || this.#unsent.has(id)) return;
     const media = await this.#archive.unsent(id).catch(() => []);
-    if (media.length && id === this.#conversation && !this.#edited && !this.#images.media.length) this.#images.set(media);
+    if (media.length && id === this.#conversation && !this.#edited && !this.#images.media.length)
+      this.#images.set(media);
   }
 
   #update() {
     this.#send.disabled = this.#isEmpty;
     this.#input.style.height = 'auto';
-    if (this.#input.value) this.#input.style.height = `${this.#input.scrollHeight}px`;    // asking makes the browser lay everything out
+    // asking makes the browser lay everything out
+    if (this.#input.value) this.#input.style.height = `${this.#input.scrollHeight}px`;
   }
 }

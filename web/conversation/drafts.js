@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was typed and not sent, for each conversation ('' is the new one). At once in localStorage: a page that is about to go away has no
-// time for anything else. What does not fit there, or may not lie there, lasts as long as the page.
+// What was typed and not sent, for each conversation ('' is the new one). At once in localStorage: a page that is about
+// to go away has no time for anything else. What does not fit there, or may not lie there, lasts as long as the page.
 import { read, write } from '../shell/storage.js';
 
 const KEY = 'quern:drafts';
@@ -12,7 +12,9 @@ const unstored = new Map();
 
 function all() {
   const stored = read(KEY);
-  return Array.isArray(stored) ? stored.filter((one) => typeof one?.id === 'string' && typeof one.text === 'string') : [];
+  return Array.isArray(stored)
+    ? stored.filter((one) => typeof one?.id === 'string' && typeof one.text === 'string')
+    : [];
 }
 
 /** Whether all that was typed outlives the page. */

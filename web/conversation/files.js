@@ -6,7 +6,9 @@ import { pathTo } from './tree.js';
 /** What was said before calls, and the calls. */
 function stepText({ content, calls }) {
   const indented = (text) => `    ${text.replaceAll('\n', '\n    ')}`;
-  const called = calls.map(({ name, arguments: given, result = '' }) => `*(called ${name})*\n\n${indented(given)}\n${indented(result)}`);
+  const called = calls.map(
+    ({ name, arguments: given, result = '' }) => `*(called ${name})*\n\n${indented(given)}\n${indented(result)}`,
+  );
   return [...(content.trim() ? [content.trim()] : []), ...called].join('\n\n');
 }
 
@@ -28,7 +30,8 @@ export function saveFile(name, content, type) {
 }
 
 /**
- * @param {string} accept kinds of files @param {object} [more] attributes of the field; with `capture` a phone opens its camera instead
+ * @param {string} accept kinds of files
+ * @param {object} [more] attributes of the field; with `capture` a phone opens its camera instead
  * @returns {Promise<File[]>} what somebody picks
  */
 export function pickFiles(accept, more = { multiple: true }) {

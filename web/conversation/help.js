@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What could help a reply that has failed, where trying again does not: after the engine itself has failed only a fresh one, after a message
-// that is too long another one.
+// What could help a reply that has failed, where trying again does not: after the engine itself has failed only a fresh
+// one, after a message that is too long another one.
 import { codeOf } from '../shell/failure.js';
 
 /** Whether a model is lost with an error: nothing else can be done with it. */
@@ -19,7 +19,8 @@ export const isLost = (error) => codeOf(error).startsWith('engine/');
  */
 export function helpFor(error, page) {
   if (codeOf(error) === 'use/context') return shorten(error, page);
-  if (codeOf(error).startsWith('image/')) return { label: 'Edit the message', run: () => page.edit(questionOf(page.talk)) };
+  if (codeOf(error).startsWith('image/'))
+    return { label: 'Edit the message', run: () => page.edit(questionOf(page.talk)) };
   return isLost(error) ? restart(page) : null;
 }
 
@@ -36,12 +37,15 @@ function restart({ session, load, regenerate }) {
   return { label: 'Restart the model', run };
 }
 
-/** What is too long: the system prompt, or else the message. Where the model itself ends, a larger context is no advice. */
+/**
+ * What is too long: the system prompt, or else the message. Where the model itself ends, a larger context is no advice.
+ */
 function shorten(error, { session, settings, talk, regenerate, edit }) {
   const { contextSize, contextLength } = session.model?.info ?? {};
   if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
-  const asked = questionOf(talk);   // a conversation out of a file may have none
-  if (settings.system.length <= (asked?.content.length ?? 0)) return asked ? { label: 'Edit the message', run: () => edit(asked) } : null;
+  const asked = questionOf(talk); // a conversation out of a file may have none
+  if (settings.system.length <= (asked?.content.length ?? 0))
+    return asked ? { label: 'Edit the message', run: () => edit(asked) } : null;
   const run = async () => {
     if (await settings.editSystem()) regenerate();
   };

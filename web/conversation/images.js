@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The images and videos that go with the next message: added by the button, by paste or by drop, shown small with what they cost, taken away again.
-// What is not sent stays with its conversation.
+// The images and videos that go with the next message: added by the button, by paste or by drop, shown small with what
+// they cost, taken away again. What is not sent stays with its conversation.
 import { announce, byId, element, iconButton } from '../shell/dom.js';
 import { count } from '../shell/format.js';
 import { thumb } from '../message/media.js';
@@ -16,7 +16,10 @@ export class Images {
   #media = [];
   #events;
 
-  /** @param {{onChange: () => void, onPick: () => void, costOf: (medium: Medium) => Promise<number>, onRefuse: (sentence: string) => void}} events */
+  /**
+   * @param {{onChange: () => void, onPick: () => void, costOf: (medium: Medium) => Promise<number>, onRefuse:
+   * (sentence: string) => void}} events
+   */
   constructor(events) {
     this.#events = events;
   }
@@ -49,10 +52,15 @@ export class Images {
 
   #row(medium) {
     const cost = element('span', { className: 'cost' });
-    this.#events.costOf(medium).then((tokens) => { cost.textContent = tokens ? `${count(tokens)} tokens` : ''; }, (error) => {
-      cost.textContent = 'cannot be read';
-      cost.title = error.message;
-    });
+    this.#events.costOf(medium).then(
+      (tokens) => {
+        cost.textContent = tokens ? `${count(tokens)} tokens` : '';
+      },
+      (error) => {
+        cost.textContent = 'cannot be read';
+        cost.title = error.message;
+      },
+    );
     const remove = iconButton('close', `Remove ${medium.name}`, () => {
       this.#pick(this.#media.filter((one) => one !== medium));
       byId('input').focus();

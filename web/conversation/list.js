@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The list of conversations: beside the page where it is wide, over it on a phone. Found by words, opened, named, pinned, deleted (and
-// brought back), saved as files. A row's buttons are made when somebody wants them: there may be a thousand rows.
+// The list of conversations: beside the page where it is wide, over it on a phone. Found by words, opened, named,
+// pinned, deleted (and brought back), saved as files. A row's buttons are made when somebody wants them: there may be a
+// thousand rows.
 import { announce, byId, button, element, iconButton, isComposed } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { when } from '../shell/format.js';
@@ -72,7 +73,10 @@ export class List {
     await this.#fill();
   }
 
-  /** Which conversation is shown, and how those do of which there is something to say. @param {Map<string, string>} states id -> one of STATES */
+  /**
+   * Which conversation is shown, and how those do of which there is something to say.
+   * @param {Map<string, string>} states id -> one of STATES
+   */
   mark(id, states) {
     this.#current = id;
     this.#states = states;
@@ -87,7 +91,9 @@ export class List {
     const running = states.length - ended;
     const node = byId('list-button');
     node.dataset.news = ended ? 'done' : (running && 'writing') || '';
-    const name = ['Conversations', running && `${running} being written`, ended && `${ended} to look at`].filter(Boolean).join(', ');
+    const name = ['Conversations', running && `${running} being written`, ended && `${ended} to look at`]
+      .filter(Boolean)
+      .join(', ');
     node.setAttribute('aria-label', name);
   }
 
@@ -127,7 +133,9 @@ export class List {
     this.#markRows();
   }
 
-  /** What somebody is about to press stays as it is where nothing has changed, and keeps the focus where something has. */
+  /**
+   * What somebody is about to press stays as it is where nothing has changed, and keeps the focus where something has.
+   */
   #show(rows) {
     const { children } = this.#rows;
     if (rows.length === children.length && rows.every((row, i) => row === children[i])) return;
@@ -160,12 +168,28 @@ export class List {
   }
 
   #row(entry) {
-    const open = button('', () => {
-      if (this.#dialog.matches(':modal')) this.toggle(false);
-      this.#events.onOpen(entry.id);
-    }, 'list-open');
-    open.append(element('span', { className: 'list-title', dir: 'auto' }, entry.pinned ? '★ ' : '', entry.title || 'Conversation'),
-      element('span', { className: 'list-note' }, element('span', { className: 'list-state' }), element('time', {}, noteOf(entry))));
+    const open = button(
+      '',
+      () => {
+        if (this.#dialog.matches(':modal')) this.toggle(false);
+        this.#events.onOpen(entry.id);
+      },
+      'list-open',
+    );
+    open.append(
+      element(
+        'span',
+        { className: 'list-title', dir: 'auto' },
+        entry.pinned ? '★ ' : '',
+        entry.title || 'Conversation',
+      ),
+      element(
+        'span',
+        { className: 'list-note' },
+        element('span', { className: 'list-state' }),
+        element('time', {}, noteOf(entry)),
+      ),
+    );
     const more = iconButton('more', `More about ${entry.title}`, () => this.#more(row, entry, more));
     more.setAttribute('aria-expanded', 'false');
     const row = element('li', {}, open, ...(entry.isUnstored ? [] : [more]));
@@ -179,7 +203,11 @@ export class List {
     if (shown) return shown.remove();
     const actions = element('div', { className: 'list-actions' },
       button('Rename', () => this.#rename(row, entry), 'link-button'),
-      button(entry.pinned ? 'Unpin' : 'Pin', () => this.#archive.patch(entry.id, { pinned: !entry.pinned }), 'link-button'),
+      button(
+        entry.pinned ? 'Unpin' : 'Pin',
+        () => this.#archive.patch(entry.id, { pinned: !entry.pinned }),
+        'link-button',
+      ),
       button('Save as text', () => this.#save(entry), 'link-button'),
       button('Delete', () => this.#remove(entry), 'link-button danger'));
     row.append(actions);

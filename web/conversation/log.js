@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The messages on the screen: one node for each of the way that is shown, kept as long as its message stays as it is. A reply that grows keeps
-// its node until it has ended; who writes it adds to that node, if there is one.
+// The messages on the screen: one node for each of the way that is shown, kept as long as its message stays as it is. A
+// reply that grows keeps its node until it has ended; who writes it adds to that node, if there is one.
 import { AssistantMessage } from '../message/assistant.js';
 import { UserMessage } from '../message/user.js';
 import { byId } from '../shell/dom.js';
@@ -23,8 +23,8 @@ export class Log {
   #isFilling = false;
 
   /**
-   * @param {object} actions what a message's buttons do: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the message; and helpFor, which
-   * says what could help one that has failed
+   * @param {object} actions what a message's buttons do: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the
+   *   message; and helpFor, which says what could help one that has failed
    */
   constructor(actions) {
     this.#actions = actions;
@@ -56,7 +56,8 @@ export class Log {
 
   #later() {
     if (this.#shown === 0 || this.#isFilling) return;
-    if (this.#talk.path.length - this.#shown >= ENOUGH && this.#scroller.scrollTop > 2 * this.#scroller.clientHeight) return;
+    if (this.#talk.path.length - this.#shown >= ENOUGH && this.#scroller.scrollTop > 2 * this.#scroller.clientHeight)
+      return;
     this.#isFilling = true;
     (globalThis.requestIdleCallback ?? setTimeout)(() => {
       this.#isFilling = false;
@@ -93,7 +94,10 @@ export class Log {
     this.#mark(start, end);
   }
 
-  /** Where the keyboard is: a button of a message, which may go. @returns {() => void} goes to what stands in its place then */
+  /**
+   * Where the keyboard is: a button of a message, which may go.
+   * @returns {() => void} goes to what stands in its place then
+   */
   #place() {
     const held = document.activeElement;
     const label = held?.getAttribute('aria-label');
@@ -139,8 +143,12 @@ export class Log {
   }
 }
 
-const same = (a, b) => ['content', 'note', 'writing', 'thinking', 'elsewhere'].every((name) => (a[name] || '') === (b[name] || ''));
+const same = (a, b) =>
+  ['content', 'note', 'writing', 'thinking', 'elsewhere'].every((name) => (a[name] || '') === (b[name] || ''));
 
 /** Whether another tab, which writes a reply, has only added to it. */
-const isMoreOf = (last, now) => last.elsewhere && now.elsewhere && ['content', 'thinking'].every((name) => now[name].startsWith(last[name]))
-  && JSON.stringify(now.steps) === JSON.stringify(last.steps);
+const isMoreOf = (last, now) =>
+  last.elsewhere &&
+  now.elsewhere &&
+  ['content', 'thinking'].every((name) => now[name].startsWith(last[name])) &&
+  JSON.stringify(now.steps) === JSON.stringify(last.steps);

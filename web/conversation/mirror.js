@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A table in memory: read whole once somebody asks, and from then on only what has changed. A thousand conversations are listed and
-// searched in the time of a frame so.
+// A table in memory: read whole once somebody asks, and from then on only what has changed. A thousand conversations
+// are listed and searched in the time of a frame so.
 
 export class Mirror {
   #readAll;
@@ -8,7 +8,10 @@ export class Mirror {
   #rows = null;         // a promise of a Map
   #stale = new Set();
 
-  /** @param {() => Promise<Map<string, any>>} readAll @param {(id: string) => Promise<any>} readOne undefined where there is none */
+  /**
+   * @param {() => Promise<Map<string, any>>} readAll
+   * @param {(id: string) => Promise<any>} readOne undefined where there is none
+   */
   constructor(readAll, readOne) {
     this.#readAll = readAll;
     this.#readOne = readOne;

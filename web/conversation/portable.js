@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Messages as text, in a file or where a browser stores no files: images and videos become Base64 beside their type, and come back from it.
+// Messages as text, in a file or where a browser stores no files: images and videos become Base64 beside their type,
+// and come back from it.
 
 const CHUNK = 0x8000;   // bytes that become arguments of one call
 
@@ -15,11 +16,19 @@ const toBlob = (data, type) => new Blob([Uint8Array.from(atob(data), (letter) =>
 /** @param {object} message @returns {Promise<object>} which JSON can say */
 export async function toPortable(message) {
   if (!message.media) return message;
-  const media = message.media.map(async ({ type, name, blob }) => ({ type, name, mime: blob.type, data: await toBase64(blob) }));
+  const media = message.media.map(async ({ type, name, blob }) => ({
+    type,
+    name,
+    mime: blob.type,
+    data: await toBase64(blob),
+  }));
   return { ...message, media: await Promise.all(media) };
 }
 
-/** What a file says of a message, not checked yet; an image that is there stays as it is, one that cannot be read is left out. */
+/**
+ * What a file says of a message, not checked yet; an image that is there stays as it is, one that cannot be read is
+ * left out.
+ */
 export function fromPortable(value) {
   if (!Array.isArray(value?.media)) return value;
   const media = value.media.map((medium) => {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the model is sent of a conversation: what its messages say and show. An unanswered or empty turn says nothing to it. What the context has no
-// room for the library leaves out, and says so.
+// What the model is sent of a conversation: what its messages say and show. An unanswered or empty turn says nothing to
+// it. What the context has no room for the library leaves out, and says so.
 
-/** Of a message with images or videos: those first, as the models were trained. One without vision reads only the words. */
+/**
+ * Of a message with images or videos: those first, as the models were trained. One without vision reads only the words.
+ */
 function contentOf({ content, media = [] }, sees) {
   if (!media.length) return content;
   if (!sees) return content || '(an image)';
@@ -33,8 +35,9 @@ function messagesOf(turn, sees) {
 
 /**
  * @param {Pick<import('./talk.js').Talk, 'path' | 'run'>} talk
- * @param {{system: string, sees: boolean, goesOn?: boolean, from?: string}} how the system prompt; whether the model has vision; whether the reply
- * that is being written goes on, and is read as far as it is there; id of the first turn, where it is not the conversation's
+ * @param {{system: string, sees: boolean, goesOn?: boolean, from?: string}} how the system prompt; whether the model
+ *   has vision; whether the reply that is being written goes on, and is read as far as it is there; id of the first
+ *   turn, where it is not the conversation's
  * @returns {import('quern').Message[]}
  */
 export function promptOf(talk, { system, sees, goesOn = false, from = '' }) {

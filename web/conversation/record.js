@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is stored of a conversation, checked field by field whenever it comes from outside: storage is shared with everything else on this
-// origin, and anybody may have written a file.
+// What is stored of a conversation, checked field by field whenever it comes from outside: storage is shared with
+// everything else on this origin, and anybody may have written a file.
 import { oneLine } from '../shell/format.js';
 
 const TITLE = 80;
@@ -23,10 +23,17 @@ function checkMedium(value) {
 /** What was said before calls, and the calls. */
 function checkStep(value) {
   const calls = (Array.isArray(value?.calls) ? value.calls : []).slice(0, 64).map((call) => ({
-    id: text(call?.id, 100), name: oneLine(text(call?.name), TITLE), arguments: text(call?.arguments), failed: call?.failed === true,
+    id: text(call?.id, 100),
+    name: oneLine(text(call?.name), TITLE),
+    arguments: text(call?.arguments),
+    failed: call?.failed === true,
     ...(typeof call?.result === 'string' && { result: text(call.result) }),
   }));
-  return { content: text(value?.content), thinking: text(value?.thinking), calls: calls.filter(({ id, name }) => id && name) };
+  return {
+    content: text(value?.content),
+    thinking: text(value?.thinking),
+    calls: calls.filter(({ id, name }) => id && name),
+  };
 }
 
 /** A message with exactly the known fields, or null. `writing`: it was not finished. */
@@ -40,18 +47,32 @@ export function checkMessage(value) {
   }
   const steps = Array.isArray(value.steps) ? { steps: value.steps.slice(0, 100).map(checkStep) } : {};
   return {
-    ...common, ...steps, thinking: text(value.thinking), thoughtMs: number(value.thoughtMs), note: text(value.note, 200),
-    model: oneLine(text(value.model), TITLE), speed: number(value.speed), writing: value.writing === true,
+    ...common,
+    ...steps,
+    thinking: text(value.thinking),
+    thoughtMs: number(value.thoughtMs),
+    note: text(value.note, 200),
+    model: oneLine(text(value.model), TITLE),
+    speed: number(value.speed),
+    writing: value.writing === true,
   };
 }
 
-/** What is known of a conversation without its messages, or null. `first`: the message from which on the model reads. */
+/**
+ * What is known of a conversation without its messages, or null. `first`: the message from which on the model reads.
+ */
 export function checkEntry(value) {
   if (!isId(value?.id)) return null;
   const { id } = value;
   return {
-    id, title: oneLine(text(value.title), TITLE), named: value.named === true, pinned: value.pinned === true, created: date(value.created),
-    changed: date(value.changed), leaf: isId(value.leaf) ? value.leaf : '', first: isId(value.first) ? value.first : '',
+    id,
+    title: oneLine(text(value.title), TITLE),
+    named: value.named === true,
+    pinned: value.pinned === true,
+    created: date(value.created),
+    changed: date(value.changed),
+    leaf: isId(value.leaf) ? value.leaf : '',
+    first: isId(value.first) ? value.first : '',
     deleted: date(value.deleted),
   };
 }
@@ -59,7 +80,10 @@ export function checkEntry(value) {
 /** A text as it is; undefined: it is none. */
 export const checkText = (value) => (typeof value === 'string' ? value : undefined);
 
-/** The name under which models keep what they have computed of a conversation; and of which one such a name is, '' if it is none of this page's. */
+/**
+ * The name under which models keep what they have computed of a conversation; and of which one such a name is, '' if it
+ * is none of this page's.
+ */
 export const keptName = (id) => KEPT + id;
 export const keptId = (name) => (name.startsWith(KEPT) ? name.slice(KEPT.length) : '');
 

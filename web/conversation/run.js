@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One reply under way, shown or not: what there is of it, how far it is, and how it is ended. The message grows in place; who shows it follows.
+// One reply under way, shown or not: what there is of it, how far it is, and how it is ended. The message grows in
+// place; who shows it follows.
 import { QuernError } from 'quern';
 import { count } from '../shell/format.js';
 
@@ -31,7 +32,10 @@ export class Run {
   #count = { prompt: 0, tokens: 0, start: 0 };
   #thoughtFrom = 0;
 
-  /** @param {object} message which grows @param {(isPhase: boolean) => void} onChange another phase, or only another thing to say */
+  /**
+   * @param {object} message which grows
+   * @param {(isPhase: boolean) => void} onChange another phase, or only another thing to say
+   */
   constructor(message, onChange) {
     Object.assign(message, { writing: true, note: '', error: undefined });
     this.message = message;
@@ -85,7 +89,11 @@ export class Run {
     this.#close();
     const speed = timings?.tokensPerSecond ?? 0;
     Object.assign(this.message, { writing: false, note: ENDINGS[finishReason] ?? '', speed, usage, timings });
-    if (usage) Object.assign(this.meter, { used: usage.promptTokens + usage.completionTokens, ...(speed && { tokensPerSecond: speed }) });
+    if (usage)
+      Object.assign(this.meter, {
+        used: usage.promptTokens + usage.completionTokens,
+        ...(speed && { tokensPerSecond: speed }),
+      });
   }
 
   /** What was written stays. */
@@ -98,7 +106,10 @@ export class Run {
   async stop() {
     if (this.phase === 'waiting') this.#abort.abort();
     this.#reply?.stop();
-    const timer = setTimeout(() => this.#giveUp(new QuernError('engine/lost', 'The engine no longer answers.')), STOP_MS);
+    const timer = setTimeout(
+      () => this.#giveUp(new QuernError('engine/lost', 'The engine no longer answers.')),
+      STOP_MS,
+    );
     await this.#ended;
     clearTimeout(timer);
   }

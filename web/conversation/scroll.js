@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Keeps the end of the conversation in view while it grows, until the visitor moves up from where the page has scrolled to; then
-// a button leads back, and so does scrolling to the end. Nothing is scrolled while a wheel or finger is at work.
+// Keeps the end of the conversation in view while it grows, until the visitor moves up from where the page has scrolled
+// to; then a button leads back, and so does scrolling to the end. Nothing is scrolled while a wheel or finger is at
+// work.
 import { byId } from '../shell/dom.js';
 
 /** Closer to the end than this, in CSS pixels, needs no button. */
@@ -19,7 +20,9 @@ export function followEnd() {
   let place = 0;      // where the page itself has scrolled to
   let known = 0;      // the end as the visitor saw it last: more may have come since
   let held = 0;
-  let jumped = -HOLD_MS;      // when it showed: what was under way then does not count yet, nor what was cut short and has grown back within a frame
+  // when it showed: what was under way then does not count yet, nor what was cut short and has grown back within a
+  // frame
+  let jumped = -HOLD_MS;
   const end = () => scroller.scrollHeight - scroller.clientHeight;
   const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
   const follow = () => {
@@ -47,7 +50,8 @@ export function followEnd() {
   const look = () => {
     const at = scroller.scrollTop;
     const last = end();
-    // What has become shorter has moved everybody up; a few lines may have come since, many are older messages that were put before.
+    // What has become shorter has moved everybody up; a few lines may have come since, many are older messages that
+    // were put before.
     if (at >= last - SLACK || (at >= known - SLACK && last - known < NEAR)) following = true;
     else if (at < Math.min(place, last) - SLACK) {
       if (performance.now() - jumped > HOLD_MS) following = false;

@@ -3,7 +3,12 @@
 import { byId, button, element } from '../shell/dom.js';
 
 /** What the demo model answers well (examples/demo-model). */
-const SUGGESTIONS = ['What is quern?', 'What is 27 + 45?', 'What is the capital of Kenya?', 'Tell me a story about an owl and a golden key.'];
+const SUGGESTIONS = [
+  'What is quern?',
+  'What is 27 + 45?',
+  'What is the capital of Kenya?',
+  'Tell me a story about an owl and a golden key.',
+];
 
 /** @param {(text: string) => void} onPick */
 export function suggest(onPick) {

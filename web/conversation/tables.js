@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Three tables: conversations (by id), their messages (by conversation and id) and the text in which they are found (by id). In
-// IndexedDB, or in memory where a browser has none for this page. A change of a conversation is one transaction in either.
+// Three tables: conversations (by id), their messages (by conversation and id) and the text in which they are found (by
+// id). In IndexedDB, or in memory where a browser has none for this page. A change of a conversation is one transaction
+// in either.
 import { openDB } from 'idb';
 import { fromPortable, toPortable } from './portable.js';
 
@@ -20,7 +21,9 @@ class StoredTables {
 
   entry(id) { return this.#db.get('conversations', id); }
 
-  async messages(id) { return (await this.#db.getAll('messages', IDBKeyRange.bound([id], [id, []]))).map(fromPortable); }
+  async messages(id) {
+    return (await this.#db.getAll('messages', IDBKeyRange.bound([id], [id, []]))).map(fromPortable);
+  }
 
   text(id) { return this.#db.get('texts', id); }
 
@@ -33,8 +36,8 @@ class StoredTables {
 
   /**
    * @param {string} id
-   * @param {(entry?: object, text: string) => ?{entry?: object | null, messages?: object[], text?: string}} change what is to be put; an entry that
-   * is null takes everything away, no answer changes nothing
+   * @param {(entry?: object, text: string) => ?{entry?: object | null, messages?: object[], text?: string}} change what
+   *   is to be put; an entry that is null takes everything away, no answer changes nothing
    */
   async change(id, change) {
     let wanted;

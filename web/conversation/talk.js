@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One conversation: its messages, which of them are on the way to the leaf, where the model begins to read, and the reply that this tab writes
-// in it. Everything changes here first and is stored behind; the log, the list and the field follow what this says.
+// One conversation: its messages, which of them are on the way to the leaf, where the model begins to read, and the
+// reply that this tab writes in it. Everything changes here first and is stored behind; the log, the list and the field
+// follow what this says.
 import { familiesOf, newId, newestBelow, newestLeaf, pathTo } from './tree.js';
 
 /** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
@@ -30,7 +31,8 @@ export class Talk {
 
   /**
    * @param {import('./archive.js').Archive} archive
-   * @param {{onChange: (talk: Talk) => void, onUnsaved: () => void}} events the second once, until the store takes all of it again
+   * @param {{onChange: (talk: Talk) => void, onUnsaved: () => void}} events the second once, until the store takes all
+   *   of it again
    * @param {?{entry: object, messages: object[]}} found as it is stored; null for a new one
    */
   constructor(archive, events, found = null) {
@@ -68,7 +70,17 @@ export class Talk {
 
   /** Adds the reply to a question. It is stored once there is something of it, and shown by who writes it. */
   reply(parent) {
-    return this.#add({ role: 'assistant', content: '', thinking: '', thoughtMs: 0, note: '', model: '', speed: 0, writing: true, parent });
+    return this.#add({
+      role: 'assistant',
+      content: '',
+      thinking: '',
+      thoughtMs: 0,
+      note: '',
+      model: '',
+      speed: 0,
+      writing: true,
+      parent,
+    });
   }
 
   /** Something is asked here: it comes to the top of the list, and stays there while others grow. */
@@ -83,7 +95,10 @@ export class Talk {
     this.#store([{ ...message }], { leaf: this.leaf });
   }
 
-  /** Something was added to a message: that is stored soon. Where timers sleep, in a hidden tab, what is added next sees to it. */
+  /**
+   * Something was added to a message: that is stored soon. Where timers sleep, in a hidden tab, what is added next sees
+   * to it.
+   */
   grown(message) {
     clearTimeout(this.#later);
     const due = this.#pending ? STORE_MS : this.#stored + STORE_MS - performance.now();
@@ -107,7 +122,9 @@ export class Talk {
     this.#events.onChange(this);
   }
 
-  /** A reply has failed. One of which nothing came is no part of the conversation; it is shown until something else is. */
+  /**
+   * A reply has failed. One of which nothing came is no part of the conversation; it is shown until something else is.
+   */
   fail(message) {
     if (!isNothing(message)) return this.put(message);
     clearTimeout(this.#later);
@@ -156,7 +173,8 @@ export class Talk {
     const all = [...this.#unstored.values()];
     const now = this.isUnsaved ? { leaf: this.leaf, first: this.first, ...fields } : fields;
     try {
-      this.entry = await (all.length ? this.#archive.put(this.id, all, now) : this.#archive.patch(this.id, now)) ?? this.entry;
+      this.entry =
+        (await (all.length ? this.#archive.put(this.id, all, now) : this.#archive.patch(this.id, now))) ?? this.entry;
       this.#unstored.clear();
       this.isUnsaved = false;
     } catch {

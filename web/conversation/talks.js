@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The conversations that this tab has at hand: the one that is shown, and those elsewhere that know more than the store does, because a reply
-// is being written in them or has failed, or the store has not taken it. What is asked goes on wherever the visitor is; all views follow what
-// stands here.
+// The conversations that this tab has at hand: the one that is shown, and those elsewhere that know more than the store
+// does, because a reply is being written in them or has failed, or the store has not taken it. What is asked goes on
+// wherever the visitor is; all views follow what stands here.
 import { read, write } from '../shell/storage.js';
 import { titleOf } from './record.js';
 import { Talk } from './talk.js';
@@ -45,7 +45,10 @@ export class Talks {
   /** Whether this tab knows more than the store does. */
   get isLive() { return this.current.isLive || this.#away.size > 0; }
 
-  /** How those conversations do of which there is something to say: id -> 'waiting' or 'writing' now, 'done' or 'failed' and not seen yet. */
+  /**
+   * How those conversations do of which there is something to say: id -> 'waiting' or 'writing' now, 'done' or 'failed'
+   * and not seen yet.
+   */
   get states() {
     const now = this.running.map(({ id, run }) => [id, run.phase === 'waiting' ? 'waiting' : 'writing']);
     return new Map([...this.#unseen, ...now]);
@@ -53,7 +56,8 @@ export class Talks {
 
   /** Shows what this tab has shown before, or else what changed last. */
   async resume() {
-    const id = read(OPEN, 'sessionStorage') ?? (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
+    const id =
+      read(OPEN, 'sessionStorage') ?? (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
     await this.open(id ?? '');
   }
 
@@ -93,7 +97,10 @@ export class Talks {
     onChange();
   }
 
-  /** A conversation has changed in the store: here or in another tab. One that is deleted takes its reply along, which is stored with it. */
+  /**
+   * A conversation has changed in the store: here or in another tab. One that is deleted takes its reply along, which
+   * is stored with it.
+   */
   async #follow(id, elsewhere) {
     const talk = this.#find(id);
     if (!talk && !this.#unseen.has(id)) return;

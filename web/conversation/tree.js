@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A conversation as a tree: each message follows its parent, an edited question and a reply written again stand beside the old
-// ones, and what is shown is the way from the beginning to one leaf. Ids sort by the time they were made. Nothing here is stored.
+// A conversation as a tree: each message follows its parent, an edited question and a reply written again stand beside
+// the old ones, and what is shown is the way from the beginning to one leaf. Ids sort by the time they were made.
+// Nothing here is stored.
 
 let last = 0;
 

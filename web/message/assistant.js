@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a reply looks while it grows and after; what there is of it stands in its message. While it grows its text is kept from screen readers,
-// which would read every few letters; the finished text is announced once.
+// How a reply looks while it grows and after; what there is of it stands in its message. While it grows its text is
+// kept from screen readers, which would read every few letters; the finished text is announced once.
 import { button, copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { count, duration, speed } from '../shell/format.js';
 import { setBranches } from './branches.js';
@@ -22,7 +22,10 @@ export class AssistantMessage {
   #goOn;
   #touched = false;  // the visitor opened or closed the thinking: leave it so
 
-  /** @param {object} message which this shows @param {object} actions onAgain, onContinue, onBranch, each with the message; helpFor a failed one */
+  /**
+   * @param {object} message which this shows
+   * @param {object} actions onAgain, onContinue, onBranch, each with the message; helpFor a failed one
+   */
   constructor(message, actions) {
     this.#actions = actions;
     this.#goOn = iconButton('go-on', 'Continue this reply', () => actions.onContinue(message));
@@ -36,7 +39,11 @@ export class AssistantMessage {
     this.#setBusy(true);
   }
 
-  /** A reply as far as it is. @param {boolean} grows whether there is more to come @param {boolean} elsewhere whether another tab writes it */
+  /**
+   * A reply as far as it is.
+   * @param {boolean} grows whether there is more to come
+   * @param {boolean} elsewhere whether another tab writes it
+   */
   static of(message, actions, grows, elsewhere) {
     const view = new AssistantMessage(message, actions);
     for (const { thinking, content } of message.steps ?? []) view.#said(thinking, content, message);
@@ -124,7 +131,8 @@ export class AssistantMessage {
     if (!this.#isThinking) return;
     this.#isThinking = false;
     if (!this.#touched) this.#details.open = false;
-    this.#part('summary').textContent = thoughtMs >= 100 ? `Thought for ${duration(thoughtMs)}` : 'Thought for a moment';
+    this.#part('summary').textContent =
+      thoughtMs >= 100 ? `Thought for ${duration(thoughtMs)}` : 'Thought for a moment';
   }
 
   #aside(text) {

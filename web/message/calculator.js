@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A calculator for what a model writes: numbers, + - * / % ^ and parentheses, read by descent. Nothing is evaluated as code.
+// A calculator for what a model writes: numbers, + - * / % ^ and parentheses, read by descent. Nothing is evaluated as
+// code.
 
 const TOKEN = /\s*(?:((?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)|([-+*/%^()]))/iy;
 
@@ -15,7 +16,10 @@ function tokensOf(text) {
   return tokens;
 }
 
-const LEVELS = [{ '+': (a, b) => a + b, '-': (a, b) => a - b }, { '*': (a, b) => a * b, '/': (a, b) => a / b, '%': (a, b) => a % b }];
+const LEVELS = [
+  { '+': (a, b) => a + b, '-': (a, b) => a - b },
+  { '*': (a, b) => a * b, '/': (a, b) => a / b, '%': (a, b) => a % b },
+];
 
 class Reader {
   #tokens;
@@ -31,7 +35,8 @@ class Reader {
   #sum(level) {
     if (level === LEVELS.length) return this.#signed();
     let value = this.#sum(level + 1);
-    while (Object.hasOwn(LEVELS[level], this.#tokens[0])) value = LEVELS[level][this.#tokens.shift()](value, this.#sum(level + 1));
+    while (Object.hasOwn(LEVELS[level], this.#tokens[0]))
+      value = LEVELS[level][this.#tokens.shift()](value, this.#sum(level + 1));
     return value;
   }
 

@@ -10,14 +10,20 @@ import { element, copyButton } from '../shell/dom.js';
 /** Nesting beyond this is shown as text: the lexer and the builder recurse once per level. */
 const MAX_DEPTH = 12;
 
-/** Longer runs of inline text, and those with more marks, are shown unformatted: emphasis takes the time of all marks squared, or worse. */
+/**
+ * Longer runs of inline text, and those with more marks, are shown unformatted: emphasis takes the time of all marks
+ * squared, or worse.
+ */
 const MAX_INLINE = 4096;
 const MAX_MARKS = 500;
 
 /** Longest heading that has its line below it, in characters. */
 const MAX_HEADING = 256;
 
-/** Longest block, in characters: a longer one is cut (stream.js), and what it holds not looked at before. Its lines may take quadratic time. */
+/**
+ * Longest block, in characters: a longer one is cut (stream.js), and what it holds not looked at before. Its lines may
+ * take quadratic time.
+ */
 export const MAX_BLOCK = 4096;
 
 const MAX_COLUMNS = 64;
@@ -118,9 +124,17 @@ function link(token) {
   const url = safeUrl(token.href);
   const label = inline(token.tokens);
   if (!url) return label;
-  const anchor = element('a', {
-    href: url.href, target: '_blank', rel: 'noopener noreferrer nofollow', referrerPolicy: 'no-referrer', title: url.href.slice(0, 300),
-  }, ...label);
+  const anchor = element(
+    'a',
+    {
+      href: url.href,
+      target: '_blank',
+      rel: 'noopener noreferrer nofollow',
+      referrerPolicy: 'no-referrer',
+      title: url.href.slice(0, 300),
+    },
+    ...label,
+  );
   const host = url.host || url.pathname;
   return anchor.textContent.includes(host) ? [anchor] : [anchor, element('span', { className: 'host' }, ` (${host})`)];
 }
@@ -157,7 +171,12 @@ function code(token) {
   const pre = element('pre', { tabIndex: 0 }, element('code', {}, text));
   pre.setAttribute('aria-label', 'Code');
   const copy = copyButton(() => text.data, 'Copy code');
-  const node = element('div', { className: 'code', dir: 'ltr' }, element('div', { className: 'code-head' }, language, copy), pre);
+  const node = element(
+    'div',
+    { className: 'code', dir: 'ltr' },
+    element('div', { className: 'code-head' }, language, copy),
+    pre,
+  );
   node.update = (next) => {
     const warning = BIDI_CONTROLS.test(next.text) ? ' · contains hidden direction marks' : '';
     language.textContent = (next.lang ?? '').slice(0, 40) + warning;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Images and videos as they are shown: small, each by its name. Their files stay as they were given; what the model gets of them is the library's.
+// Images and videos as they are shown: small, each by its name. Their files stay as they were given; what the model
+// gets of them is the library's.
 import { element, iconButton } from '../shell/dom.js';
 import { oneLine } from '../shell/format.js';
 
@@ -14,7 +15,9 @@ function kindOf({ type, name = '' }) {
 /** @param {Blob & {name?: string}} file @returns {Medium | null} */
 export function mediumOf(file) {
   const type = kindOf(file);
-  return type ? { type, name: oneLine(file.name ?? '', 80) || (type === 'image' ? 'Image' : 'Video'), blob: file } : null;
+  return type
+    ? { type, name: oneLine(file.name ?? '', 80) || (type === 'image' ? 'Image' : 'Video'), blob: file }
+    : null;
 }
 
 /** One address for each file, however often it is shown, for as long as anybody has the file. */
@@ -32,10 +35,13 @@ function urlOf(blob) {
 /** @param {Medium} medium @returns {Element} */
 export function thumb({ type, name, blob }) {
   const src = urlOf(blob);
-  if (type === 'video') return element('video', { className: 'thumb', src, muted: true, preload: 'metadata', 'aria-label': name });
+  if (type === 'video')
+    return element('video', { className: 'thumb', src, muted: true, preload: 'metadata', 'aria-label': name });
   const node = element('img', { className: 'thumb', src, alt: name, decoding: 'async' });
   // Such as HEIC where the browser does not know it.
-  node.addEventListener('error', () => (node.closest('button') ?? node).replaceWith(element('span', { className: 'thumb unseen' }, name)));
+  node.addEventListener('error', () =>
+    (node.closest('button') ?? node).replaceWith(element('span', { className: 'thumb unseen' }, name)),
+  );
   return node;
 }
 
@@ -47,13 +53,21 @@ export function thumbInMessage(medium) {
     return node;
   }
   const label = `Show ${medium.name} larger`;
-  return element('button', { type: 'button', className: 'enlarge', title: label, 'aria-label': label, onclick: () => enlarge(medium) }, node);
+  return element(
+    'button',
+    { type: 'button', className: 'enlarge', title: label, 'aria-label': label, onclick: () => enlarge(medium) },
+    node,
+  );
 }
 
 function enlarge({ name, blob }) {
   const close = () => dialog.close();
-  const dialog = element('dialog', { className: 'larger', 'aria-label': name, onclick: close, onclose: () => dialog.remove() },
-    element('img', { src: urlOf(blob), alt: name }), iconButton('close', 'Close', close));
+  const dialog = element(
+    'dialog',
+    { className: 'larger', 'aria-label': name, onclick: close, onclose: () => dialog.remove() },
+    element('img', { src: urlOf(blob), alt: name }),
+    iconButton('close', 'Close', close),
+  );
   document.body.append(dialog);
   dialog.showModal();
 }

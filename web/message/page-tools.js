@@ -1,26 +1,46 @@
 // SPDX-License-Identifier: MIT
-// Tools of the page: the date and time, and a calculator, carried out right here; how a reply goes on over them, and how calls look, folded like
-// thinking. What was said before calls, and the calls with their results, are the `steps` of a message.
+// Tools of the page: the date and time, and a calculator, carried out right here; how a reply goes on over them, and
+// how calls look, folded like thinking. What was said before calls, and the calls with their results, are the `steps`
+// of a message.
 import { run } from 'quern/run';
 import { element } from '../shell/dom.js';
 import { calculated } from './calculator.js';
 
 const NOW = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long' });
 
-const EXPRESSION = { type: 'string', description: 'Numbers with + - * / % ^ and parentheses', minLength: 1, maxLength: 200 };
+const EXPRESSION = {
+  type: 'string',
+  description: 'Numbers with + - * / % ^ and parentheses',
+  minLength: 1,
+  maxLength: 200,
+};
 
-const object = (properties) => ({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false });
+const object = (properties) => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
 
 const TOOLS = {
-  now: { description: 'The date and the time at the place of the user', parameters: object({}), execute: () => NOW.format() },
+  now: {
+    description: 'The date and the time at the place of the user',
+    parameters: object({}),
+    execute: () => NOW.format(),
+  },
   calculate: {
     description: 'The value of an arithmetic expression', parameters: object({ expression: EXPRESSION }),
     execute: ({ expression }) => calculated(expression),
   },
 };
 
-/** Asks a model that has the page's tools. @param {'auto' | 'required'} toolChoice @returns {import('quern/run').RunReply} */
-export const ask = (model, messages, { toolChoice, ...options }) => run(model, messages, { ...options, toolChoice, tools: TOOLS });
+/**
+ * Asks a model that has the page's tools.
+ * @param {'auto' | 'required'} toolChoice
+ * @returns {import('quern/run').RunReply}
+ */
+export const ask = (model, messages, { toolChoice, ...options }) =>
+  run(model, messages, { ...options, toolChoice, tools: TOOLS });
 
 const SAID = Object.entries(TOOLS).map(([name, { description, parameters }]) => ({ name, description, parameters }));
 
@@ -31,7 +51,11 @@ export const count = (model, messages) => model.countTokens(messages, { tools: S
 export function take(message, { type, id, name, arguments: given, content, isError }) {
   if (type === 'tool-call') {
     const { content: said, thinking } = message;
-    const isNext = said || thinking || !message.steps?.length || message.steps.at(-1).calls.every(({ result }) => result !== undefined);
+    const isNext =
+      said ||
+      thinking ||
+      !message.steps?.length ||
+      message.steps.at(-1).calls.every(({ result }) => result !== undefined);
     if (isNext) {
       message.steps = [...message.steps ?? [], { content: said, thinking, calls: [] }];
       Object.assign(message, { content: '', thinking: '' });
@@ -48,7 +72,10 @@ const part = (label, text) => [element('p', { className: 'hint' }, label), eleme
 function callView({ name, arguments: given, result, failed }) {
   const words = result === undefined ? `Calling ${name}…` : failed ? `${name} has failed` : `Called ${name}`;
   const more = result === undefined ? [] : part(failed ? 'Error' : 'Result', result);
-  return [element('summary', {}, words), element('div', { className: 'thought' }, ...part('Arguments', given), ...more)];
+  return [
+    element('summary', {}, words),
+    element('div', { className: 'thought' }, ...part('Arguments', given), ...more),
+  ];
 }
 
 /** Calls of a message as they are now; what is there already stays as open as it is. */

@@ -9,7 +9,10 @@ import { MAX_BLOCK, blocks, block } from './markdown.js';
 /** Longest block of code, in characters. It is cheap (its text node only grows), the rest is built again each frame. */
 const MAX_CODE = 32768;
 
-/** Characters looked at in one step, and then at a time of a block of code that goes on; must exceed the longest block of anything else. */
+/**
+ * Characters looked at in one step, and then at a time of a block of code that goes on; must exceed the longest block
+ * of anything else.
+ */
 const WINDOW = 2 * MAX_BLOCK;
 
 /** From this length on, blocks out of sight are not laid out (style-chat.css). */
@@ -110,7 +113,10 @@ export class MarkdownStream {
     return this.#offset < this.#text.length && (!last || Boolean(tokens.cut || this.#finished));
   }
 
-  /** The tail's first characters, and all of the code that begins there: a wider window for everything would take its time squared. */
+  /**
+   * The tail's first characters, and all of the code that begins there: a wider window for everything would take its
+   * time squared.
+   */
   #look(reach) {
     const window = this.#reopen + this.#text.slice(this.#offset, this.#offset + reach);
     const last = this.#offset + reach >= this.#text.length;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What has to do with tools comes with the first call, or with the first question for which there are some: a file of its own (page-tools.js).
+// What has to do with tools comes with the first call, or with the first question for which there are some: a file of
+// its own (page-tools.js).
 
 /** @returns {Promise<typeof import('./page-tools.js')>} */
 export const withTools = () => import('./page-tools.js');

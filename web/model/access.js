@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Access tokens for models that are not open to everybody. Each belongs to one server, is sent to no other, and is gone with the page.
+// Access tokens for models that are not open to everybody. Each belongs to one server, is sent to no other, and is gone
+// with the page.
 import { element } from '../shell/dom.js';
 
 const tokens = new Map();   // by origin
@@ -23,5 +24,10 @@ export function tokenForm(source, onGiven) {
     tokens.set(origin, token);
     return onGiven();
   };
-  return element('form', { className: 'token', onsubmit }, field, element('button', { type: 'submit', className: 'button' }, 'Use it'));
+  return element(
+    'form',
+    { className: 'token', onsubmit },
+    field,
+    element('button', { type: 'submit', className: 'button' }, 'Use it'),
+  );
 }

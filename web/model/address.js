@@ -2,8 +2,8 @@
 // What somebody may mean by an address of a model, and whether the page may fetch it (its Content-Security-Policy).
 import { oneLine } from '../shell/format.js';
 
-const isAllowed = ({ protocol, hostname, origin }) => protocol === 'https:' || ['localhost', '127.0.0.1'].includes(hostname)
-  || origin === location.origin;
+const isAllowed = ({ protocol, hostname, origin }) =>
+  protocol === 'https:' || ['localhost', '127.0.0.1'].includes(hostname) || origin === location.origin;
 
 /** @returns {{url: string, problem: string}} the whole address, or what is wrong with it */
 export function readAddress(text) {
@@ -12,9 +12,13 @@ export function readAddress(text) {
   const whole = withoutScheme ? `https://${typed}` : typed;
   const base = /^\.{0,2}\//.test(whole) ? document.baseURI : undefined;
   const url = URL.canParse(whole, base) ? new URL(whole, base) : null;
-  if (!url || !/^https?:$/.test(url.protocol)) return { url: '', problem: 'That is no address yet. It begins with https://' };
+  if (!url || !/^https?:$/.test(url.protocol))
+    return { url: '', problem: 'That is no address yet. It begins with https://' };
   if (!isAllowed(url)) {
-    return { url: '', problem: 'Only addresses with https:// can be fetched; http:// is for a server on this device (localhost).' };
+    return {
+      url: '',
+      problem: 'Only addresses with https:// can be fetched; http:// is for a server on this device (localhost).',
+    };
   }
   return { url: url.href, problem: '' };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it; what they keep of
-// conversations; how much room all takes and whether the browser promises to keep it. Deleting asks in the row itself.
+// The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it;
+// what they keep of conversations; how much room all takes and whether the browser promises to keep it. Deleting asks
+// in the row itself.
 import { models } from 'quern';
 import { announce, byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
@@ -11,11 +12,15 @@ const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
 
 const QUANT = /(?<=^|[-_.])(I?Q[1-8](?:_(?:\d|K(?:_[A-Z]{1,2})?|NL|[A-Z]{1,3}))?|BF16|F16|F32)(?=[-.]|$)/gi;
 
-/** The quantisation that a file's name tells, as Q4_K_M in Qwen3-4B-Q4_K_M.gguf, the last one where there are several; '' when none. */
+/**
+ * The quantisation that a file's name tells, as Q4_K_M in Qwen3-4B-Q4_K_M.gguf, the last one where there are several;
+ * '' when none.
+ */
 const quantOf = (name) => [...name.matchAll(QUANT)].at(-1)?.[1].toUpperCase() ?? '';
 
 /** A name without the quantisation at its end, which stands beside it. */
-const withoutQuant = (name, quant) => (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
+const withoutQuant = (name, quant) =>
+  (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
 
 const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
 
@@ -43,7 +48,10 @@ export class Kept {
   /** Shows what there is now. @param {string} [inUse] address of the model in use */
   async refresh(inUse = this.#inUse) {
     this.#inUse = place(inUse);
-    const [entries, usage, talks] = await Promise.all([models.list(), models.usage(), models.kept()]).catch((error) => [null, error]);
+    const [entries, usage, talks] = await Promise.all([models.list(), models.usage(), models.kept()]).catch((error) => [
+      null,
+      error,
+    ]);
     if (entries) this.#show(entries, usage, talks);
     else this.#showFailure(usage);
   }
@@ -51,7 +59,10 @@ export class Kept {
   #show(entries, usage, talks) {
     this.#entries = entries;
     this.#left = usage.quota ? Math.max(0, usage.quota - usage.used) : Infinity;
-    this.#list.replaceChildren(...entries.map((entry) => this.#row(entry)), ...(talks.length ? [this.#talksRow(talks)] : []));
+    this.#list.replaceChildren(
+      ...entries.map((entry) => this.#row(entry)),
+      ...(talks.length ? [this.#talksRow(talks)] : []),
+    );
     byId('kept-none').hidden = entries.length > 0;
     this.#showUsage(usage, entries.length > 0);
   }
@@ -108,8 +119,16 @@ export class Kept {
   #talksRow(talks) {
     const amount = talks.reduce((sum, talk) => sum + talk.bytes, 0);
     const name = 'What was read of conversations';
-    const row = element('li', { className: 'kept-row' }, element('div', { className: 'row-text' },
-      element('strong', {}, name), element('p', {}, `${bytes(amount)} of ${count(talks.length)}, so that they go on at once`)));
+    const row = element(
+      'li',
+      { className: 'kept-row' },
+      element(
+        'div',
+        { className: 'row-text' },
+        element('strong', {}, name),
+        element('p', {}, `${bytes(amount)} of ${count(talks.length)}, so that they go on at once`),
+      ),
+    );
     row.dataset.testid = 'kept-talks';
     row.append(this.#actions(row, { name, amount, remove: () => models.forget() }));
     return row;

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The models the page knows by name: pinned files of public repositories with their sizes and checksums as those list them
-// (Git LFS), and what can be said about one before a byte of it is fetched: whether it fits.
+// The models the page knows by name: pinned files of public repositories with their sizes and checksums as those list
+// them (Git LFS), and what can be said about one before a byte of it is fetched: whether it fits.
 import { bytes } from '../shell/format.js';
 
-export const DEMO = { source: new URL('./models/demo-q8_0.gguf', document.baseURI).href, label: 'Demo model (toy)', kind: 'demo' };
+export const DEMO = {
+  source: new URL('./models/demo-q8_0.gguf', document.baseURI).href,
+  label: 'Demo model (toy)',
+  kind: 'demo',
+};
 
 const file = (quant, size, repo, name, revision, sha256) => ({
   quant, size, revision, sha256, url: `https://huggingface.co/${repo}/resolve/${revision}/${name}-${quant}.gguf`,
 });
 
 /** A model with the file of its vision. */
-const pair = (model, vision) => ({ ...model, size: model.size + vision.size, sha256: [model.sha256, vision.sha256], vision: vision.url });
+const pair = (model, vision) => ({
+  ...model,
+  size: model.size + vision.size,
+  sha256: [model.sha256, vision.sha256],
+  vision: vision.url,
+});
 
 export const KNOWN = [
   {
@@ -41,13 +50,29 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3-VL-2B', note: 'Sees images and videos', layers: 28,
-    files: [pair(
-      file('Q4_K_M', 1_107_409_952, 'Qwen/Qwen3-VL-2B-Instruct-GGUF', 'Qwen3VL-2B-Instruct', '52d6c8ffea26cc873ac5ad116f8631268d7eb503',
-        '089d75c52f4b7ffc56ba998ffc50aae89fcafc755f9e7208aacca281dca6c2ae'),
-      file('Q8_0', 445_053_216, 'Qwen/Qwen3-VL-2B-Instruct-GGUF', 'mmproj-Qwen3VL-2B-Instruct', '52d6c8ffea26cc873ac5ad116f8631268d7eb503',
-        'f9a68fabba69c3b81e153367b2c7521030b0fa8bb0de400c9599c8e6725f9c82'),
-    )],
+    label: 'Qwen3-VL-2B',
+    note: 'Sees images and videos',
+    layers: 28,
+    files: [
+      pair(
+        file(
+          'Q4_K_M',
+          1_107_409_952,
+          'Qwen/Qwen3-VL-2B-Instruct-GGUF',
+          'Qwen3VL-2B-Instruct',
+          '52d6c8ffea26cc873ac5ad116f8631268d7eb503',
+          '089d75c52f4b7ffc56ba998ffc50aae89fcafc755f9e7208aacca281dca6c2ae',
+        ),
+        file(
+          'Q8_0',
+          445_053_216,
+          'Qwen/Qwen3-VL-2B-Instruct-GGUF',
+          'mmproj-Qwen3VL-2B-Instruct',
+          '52d6c8ffea26cc873ac5ad116f8631268d7eb503',
+          'f9a68fabba69c3b81e153367b2c7521030b0fa8bb0de400c9599c8e6725f9c82',
+        ),
+      ),
+    ],
   },
   {
     label: 'Qwen3-VL-4B', note: 'Sees more, for strong machines', layers: 36,
@@ -69,7 +94,10 @@ const contextBytes = (layers) => layers * 4096 * 2 * 8 * 128 * 2;
 /** Room for one step's work. */
 const SCRATCH = 64e6;
 
-/** Bytes of memory that a known file needs here; panels take up to 4 % more than the file. The library's own plan, made from the header, is exact. */
+/**
+ * Bytes of memory that a known file needs here; panels take up to 4 % more than the file. The library's own plan, made
+ * from the header, is exact.
+ */
 const memoryNeed = ({ size }, { layers }) => 1.04 * size + contextBytes(layers) + SCRATCH;
 
 /** @returns {{fits: boolean, text: string}} what becomes of a file on a machine that grants `maxMemory` bytes */

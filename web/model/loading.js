@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A load as a visitor sees it: its progress, a pause, what may help when it fails, and whether it may end a reply. The model in use
-// is remembered by its address: the next visit begins with it if all of it is on this device, and says so if not. So is a
-// download under way, which a reload ends: a card offers to go on with it.
+// A load as a visitor sees it: its progress, a pause, what may help when it fails, and whether it may end a reply. The
+// model in use is remembered by its address: the next visit begins with it if all of it is on this device, and says so
+// if not. So is a download under way, which a reload ends: a card offers to go on with it.
 import { button } from '../shell/dom.js';
 import { codeOf, isAbort, mayHelpAgain } from '../shell/failure.js';
 import { count, oneLine } from '../shell/format.js';
@@ -18,7 +18,10 @@ const KEY_COMING = 'quern:download';
 
 /** What is remembered of a choice; of a file only that it was one. */
 const essence = ({ source, vision, label, kind }) => ({
-  label, kind, source: kind === 'url' ? place(source) : '', ...(kind === 'url' && typeof vision === 'string' && { vision: place(vision) }),
+  label,
+  kind,
+  source: kind === 'url' ? place(source) : '',
+  ...(kind === 'url' && typeof vision === 'string' && { vision: place(vision) }),
 });
 
 /** @returns {Choice | null} a remembered choice */
@@ -28,7 +31,13 @@ function remembered(key) {
   const { url } = readAddress(source);
   if (kind === 'url' && !url) return null;
   const beside = typeof vision === 'string' ? readAddress(vision).url : '';
-  return { source: url, ...(beside && { vision: beside }), label: oneLine(label, 60), kind, sha256: findKnown(url)?.one.sha256 };
+  return {
+    source: url,
+    ...(beside && { vision: beside }),
+    label: oneLine(label, 60),
+    kind,
+    sha256: findKnown(url)?.one.sha256,
+  };
 }
 
 export class Loading {
@@ -78,11 +87,16 @@ export class Loading {
     const [copy, { times, heavy }] = await Promise.all([last.kind === 'url' ? findKept(last.source) : null, ending]);
     const ended = times > 0 && heavy;
     if (copy?.complete && !ended) return { ...last, source: copy.url };
-    const missing = last.kind === 'file' ? 'came from a file, which has to be chosen again' : `is not ${copy ? 'complete' : 'kept'} on this device`;
+    const missing =
+      last.kind === 'file'
+        ? 'came from a file, which has to be chosen again'
+        : `is not ${copy ? 'complete' : 'kept'} on this device`;
     const reason = copy?.complete ? 'was not loaded again by itself' : missing;
     const offer = copy?.complete ? button('Load it', () => this.load({ ...last, source: copy.url }))
       : button('Choose a model', this.#events.onChoose);
-    this.#tray.notice('last', `The built-in toy answers now: ${last.label} ${reason}.`, [offer], () => write(KEY_USED, null));
+    this.#tray.notice('last', `The built-in toy answers now: ${last.label} ${reason}.`, [offer], () =>
+      write(KEY_USED, null),
+    );
     return DEMO;
   }
 
@@ -105,7 +119,10 @@ export class Loading {
     const anyway = button('Load it now', () => this.#run(choice), 'button primary');
     const later = button('Not now', () => this.#tray.remove('load'));
     const what = running === 1 ? 'A reply is being written' : `${running} replies are being written`;
-    this.#tray.notice('load', `${what}; loading ${choice.label} ends ${running === 1 ? 'it' : 'them'}.`, [anyway, later]);
+    this.#tray.notice('load', `${what}; loading ${choice.label} ends ${running === 1 ? 'it' : 'them'}.`, [
+      anyway,
+      later,
+    ]);
   }
 
   /** @param {Choice | Promise<Choice>} coming */
@@ -142,7 +159,10 @@ export class Loading {
       write(KEY_COMING, essence(choice));
     }
     this.#events.onStart(choice);
-    this.#onProgress = this.#tray.progress('load', choice.label, { onCancel, onPause: isDownload ? onPause : undefined });
+    this.#onProgress = this.#tray.progress('load', choice.label, {
+      onCancel,
+      onPause: isDownload ? onPause : undefined,
+    });
   }
 
   #arrived(choice, isFirst) {
@@ -154,8 +174,14 @@ export class Loading {
 
   /** The demo model comes with the page, whose service worker keeps it. */
   #options({ kind, source, vision, sha256, contextSize }) {
-    return { ...this.#events.options(), ...accessFor(source), ...(contextSize && { contextSize }), ...(kind === 'demo' && { store: false }),
-      ...(vision && { vision }), ...(sha256 && { sha256 }) };
+    return {
+      ...this.#events.options(),
+      ...accessFor(source),
+      ...(contextSize && { contextSize }),
+      ...(kind === 'demo' && { store: false }),
+      ...(vision && { vision }),
+      ...(sha256 && { sha256 }),
+    };
   }
 
   async #showPaused(choice) {
@@ -168,7 +194,8 @@ export class Loading {
     const { status, contextSize } = error.detail ?? {};
     const again = button('Try again', () => this.load(choice));
     const another = button('Choose another', this.#events.onChoose);
-    if (codeOf(error) === 'net/http' && [401, 403].includes(status)) return [tokenForm(choice.source, () => this.load(choice))];
+    if (codeOf(error) === 'net/http' && [401, 403].includes(status))
+      return [tokenForm(choice.source, () => this.load(choice))];
     if (codeOf(error) === 'mem/plan' && contextSize > 0) {
       return [button(`Load with ${count(contextSize)} tokens`, () => this.load({ ...choice, contextSize })), another];
     }

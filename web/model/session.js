@@ -5,7 +5,10 @@
 import { load, models } from 'quern';
 import { codeOf } from '../shell/failure.js';
 
-/** @typedef {{source: string | File, vision?: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice vision: the file of its vision */
+/**
+ * @typedef {{source: string | File, vision?: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice
+ * vision: the file of its vision
+ */
 
 /** Rejects when the signal aborts, so that waiting for something else can be given up. */
 function aborted(signal) {
@@ -70,13 +73,18 @@ export class Session {
     return this.#model;
   }
 
-  /** Lets go of a model, the current one or one before: after its engine has failed nothing else can be done with it. */
+  /**
+   * Lets go of a model, the current one or one before: after its engine has failed nothing else can be done with it.
+   */
   async release(model) {
     if (this.#model === model) this.#model = null;
     await model?.dispose().catch(() => {});
   }
 
-  /** Forgets what models have kept of a conversation: through the current one, which may be about to keep it, and without: it may have no store. */
+  /**
+   * Forgets what models have kept of a conversation: through the current one, which may be about to keep it, and
+   * without: it may have no store.
+   */
   async forget(name) {
     await this.#model?.forget(name).catch(() => {});
     await models.forget(name);
@@ -99,7 +107,10 @@ export class Session {
     this.#choice = choice;
   }
 
-  /** Ends the old model, if there is one, and what it writes; a reply that is asked for from now on waits for the new one. */
+  /**
+   * Ends the old model, if there is one, and what it writes; a reply that is asked for from now on waits for the new
+   * one.
+   */
   async #retire() {
     const model = this.#model;
     if (!model) return;

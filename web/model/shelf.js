@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The model dialog: what runs now, the models on this device (kept.js), those the page knows by name (known.js), and the two
-// ways to any other (an address, a file). Choosing a known one only fills the address field and says whether it fits; a
-// download starts with the Load button alone.
+// The model dialog: what runs now, the models on this device (kept.js), those the page knows by name (known.js), and
+// the two ways to any other (an address, a file). Choosing a known one only fills the address field and says whether it
+// fits; a download starts with the Load button alone.
 import { support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
@@ -27,7 +27,10 @@ export class Shelf {
   #session;
   #onChoose;
 
-  /** @param {import('./session.js').Session} session @param {(choice: import('./session.js').Choice) => void} onChoose */
+  /**
+   * @param {import('./session.js').Session} session
+   * @param {(choice: import('./session.js').Choice) => void} onChoose
+   */
   constructor(session, onChoose) {
     this.#session = session;
     this.#onChoose = onChoose;
@@ -85,7 +88,8 @@ export class Shelf {
     const pick = button('', () => this.suggest(one), fits ? 'button pick' : 'button pick unfit');
     const size = fits ? bytes(one.size) : `${bytes(one.size)}, too large`;
     pick.append(element('span', {}, one.quant), ' ', element('span', { className: 'size' }, size));
-    pick.setAttribute('aria-label', `Choose ${known.label} ${pick.textContent}${fits ? '' : ' for this browser'}`);   // what is seen is said
+    // what is seen is said
+    pick.setAttribute('aria-label', `Choose ${known.label} ${pick.textContent}${fits ? '' : ' for this browser'}`);
     return pick;
   }
 
@@ -109,7 +113,9 @@ export class Shelf {
     const found = findKnown(url);
     const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory)
       : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
-    const checked = found?.one.sha256 ? 'Its checksum is known and will be compared.' : 'Unverified: no checksum of it is known here.';
+    const checked = found?.one.sha256
+      ? 'Its checksum is known and will be compared.'
+      : 'Unverified: no checksum of it is known here.';
     this.#say([this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' '), !fits);
   }
 
@@ -136,9 +142,20 @@ export class Shelf {
     const vision = files.find(isProjector);
     const [first, ...others] = files.filter((file) => file !== vision);
     const { choice, model } = this.#session;
-    if (!first) return vision && this.#choose(lacksVision(model) ? { ...choice, vision } : { source: vision, label: vision.name, kind: 'file' });
-    const label = others.length ? `${others.length + 1} files` : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || 'File';
-    return this.#choose({ source: others.length ? [first, ...others] : first, ...(vision && { vision }), label, kind: 'file' });
+    if (!first)
+      return (
+        vision &&
+        this.#choose(lacksVision(model) ? { ...choice, vision } : { source: vision, label: vision.name, kind: 'file' })
+      );
+    const label = others.length
+      ? `${others.length + 1} files`
+      : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || 'File';
+    return this.#choose({
+      source: others.length ? [first, ...others] : first,
+      ...(vision && { vision }),
+      label,
+      kind: 'file',
+    });
   }
 
   #edited() {
@@ -162,8 +179,12 @@ export class Shelf {
   }
 
   #row(label, note, ...actions) {
-    return element('li', {}, element('div', { className: 'row-text' }, element('strong', {}, label), element('p', {}, note)),
-      element('div', { className: 'row-actions' }, ...actions));
+    return element(
+      'li',
+      {},
+      element('div', { className: 'row-text' }, element('strong', {}, label), element('p', {}, note)),
+      element('div', { className: 'row-actions' }, ...actions),
+    );
   }
 
   #facts(info) {
@@ -171,9 +192,15 @@ export class Shelf {
     list.hidden = !info;
     if (!info) return list.replaceChildren();
     const facts = [
-      ['In use', info.name], ['Kind', info.architecture], ['Weights', info.parameters && parameters(info.parameters)],
-      ['Memory', info.memory && bytes(info.memory.used)], ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
-      ['Sees', info.vision && 'images and videos'], ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
+      ['In use', info.name],
+      ['Kind', info.architecture],
+      ['Weights', info.parameters && parameters(info.parameters)],
+      ['Memory', info.memory && bytes(info.memory.used)],
+      ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
+      ['Sees', info.vision && 'images and videos'],
+      ['Threads', info.threads],
+      ['Kernels', info.variant],
+      ['License', info.license],
     ];
     const rows = facts.filter(([, value]) => value).map(([name, value]) => element('div', {},
       element('dt', {}, name), element('dd', {}, element('bdi', {}, oneLine(value, 80)))));

@@ -20,9 +20,14 @@ export function maySee({ model }, tray, suggest) {
   if (model?.info.vision) return true;
   const [one] = SEEING.files;
   const [sentence, action] = lacksVision(model)
-    ? ['This model sees only with its projector, a second file (mmproj-….gguf).', button('Choose that file', () => byId('file-input').click())]
-    : [`The model in use reads text only. ${SEEING.label} sees images: ${bytes(one.size)} with its projector.`,
-      button(`Show ${SEEING.label}`, () => suggest(one))];
+    ? [
+        'This model sees only with its projector, a second file (mmproj-….gguf).',
+        button('Choose that file', () => byId('file-input').click()),
+      ]
+    : [
+        `The model in use reads text only. ${SEEING.label} sees images: ${bytes(one.size)} with its projector.`,
+        button(`Show ${SEEING.label}`, () => suggest(one)),
+      ];
   tray.notice('images', sentence, [action]);
   return false;
 }

@@ -38,7 +38,8 @@ function icon(name, className = 'icon small') {
 export const fromTemplate = (id) => byId(id).content.firstElementChild.cloneNode(true);
 
 /** A button with a word. */
-export const button = (text, onclick, className = 'button') => element('button', { type: 'button', className, onclick }, text);
+export const button = (text, onclick, className = 'button') =>
+  element('button', { type: 'button', className, onclick }, text);
 
 /** A quiet button with an image and a name for those who do not see it. */
 export function iconButton(name, label, onclick) {

@@ -8,7 +8,9 @@ export const codeOf = (error) => (error instanceof QuernError ? error.code : '')
 
 export const isAbort = (error) => error?.name === 'AbortError';
 
-/** Whether the same load may succeed when it is tried again; what another file, place or browser has to cure does not. */
+/**
+ * Whether the same load may succeed when it is tried again; what another file, place or browser has to cure does not.
+ */
 export function mayHelpAgain(error) {
   const code = codeOf(error);
   if (code === 'net/http') return error.retryable;
@@ -18,7 +20,10 @@ export function mayHelpAgain(error) {
 /** Where the library advises those who write programs. */
 function forPeople({ message, hint, code, detail }) {
   if (code === 'use/busy' && detail?.parallel) {
-    return { message: 'Too many replies are asked for at once.', hint: 'Try again when one of them has ended, or stop one.' };
+    return {
+      message: 'Too many replies are asked for at once.',
+      hint: 'Try again when one of them has ended, or stop one.',
+    };
   }
   const isClosed = code === 'net/http' && [401, 403].includes(detail.status);
   if (!isClosed) return { message, hint };

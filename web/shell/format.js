@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Numbers as people read them. Decimal units throughout, as on the pages where models are downloaded.
 
-/** 4096 -> "4,096". Not by Intl, whose first use costs a browser some 40 ms: as much as all else that this page starts with. */
+/**
+ * 4096 -> "4,096". Not by Intl, whose first use costs a browser some 40 ms: as much as all else that this page starts
+ * with.
+ */
 export const count = (n) => String(Math.round(n)).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** 2986464 -> "3.0 MB" */
@@ -46,7 +49,12 @@ export function oneLine(text, limit = 200) {
 const formats = {};
 
 /** Made when a date is shown: a browser takes some ten milliseconds for its first one. */
-const format = (name) => (formats[name] ??= new Intl.DateTimeFormat(undefined, name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' }));
+const format = (name) =>
+  (formats[name] ??= new Intl.DateTimeFormat(
+    undefined,
+    name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' },
+  ));
 
 /** The hour of today, the day of any other. */
-export const when = (time) => format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);
+export const when = (time) =>
+  format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the browser ended this page the last time, as it does to tabs that need much memory: a mark in the tab's own storage
-// goes when the page is left, and is still there when the page had no time to leave. A duplicated tab begins with a copy
-// of the mark, but the tab it was copied from still holds the lock of that name.
+// Whether the browser ended this page the last time, as it does to tabs that need much memory: a mark in the tab's own
+// storage goes when the page is left, and is still there when the page had no time to leave. A duplicated tab begins
+// with a copy of the mark, but the tab it was copied from still holds the lock of that name.
 
 import { forget, read, write } from './storage.js';
 
@@ -12,7 +12,9 @@ const nothing = () => {};
 /** The mark of a page that was ended, or null. */
 function readMark() {
   const { name, times, heavy } = read(KEY, 'sessionStorage') ?? {};
-  return typeof name === 'string' ? { name, times: Number.isSafeInteger(times) ? times : 0, heavy: heavy === true } : null;
+  return typeof name === 'string'
+    ? { name, times: Number.isSafeInteger(times) ? times : 0, heavy: heavy === true }
+    : null;
 }
 
 /** Asks for the lock and keeps it while the page lives. @returns {Promise<boolean>} whether it was free */
@@ -30,7 +32,8 @@ export class Life {
 
   /**
    * From now on a sudden end will be known.
-   * @returns {Promise<{times: number, heavy: boolean}>} how often in a row the browser has ended the page; whether its model was a large one
+   * @returns {Promise<{times: number, heavy: boolean}>} how often in a row the browser has ended the page; whether its
+   *   model was a large one
    */
   async begin() {
     const last = readMark();

@@ -11,7 +11,10 @@ const TRIED = 'quern:isolation-tried';
 /** How long the first visit waits for the worker, which fetches the whole shell; then the page starts on one thread. */
 const PATIENCE_MS = 20_000;
 
-/** The page's one string that becomes code, in the form that Trusted Types ask for. (The library has a policy of its own.) */
+/**
+ * The page's one string that becomes code, in the form that Trusted Types ask for. (The library has a policy of its
+ * own.)
+ */
 function scriptFor(variant) {
   const rules = { createScriptURL: () => `./sw.js?variant=${variant}` };
   return (globalThis.trustedTypes?.createPolicy('quern-page', rules) ?? rules).createScriptURL('');

@@ -26,7 +26,9 @@ export class Pace {
     this.#seen.length = 0;
   }
 
-  /** @returns {{speed: number, left: number, stalled: boolean} | null} bytes a second, ms until `total` (0: not known) */
+  /**
+   * @returns {{speed: number, left: number, stalled: boolean} | null} bytes a second, ms until `total` (0: not known)
+   */
   read(total) {
     if (this.#seen.length === 0) return null;
     const now = this.#now();
@@ -34,6 +36,10 @@ export class Pace {
     const [latest, loaded] = this.#seen.at(-1);
     if (now - start < LEAST_MS) return null;
     const speed = (1000 * (loaded - from)) / (now - start);
-    return { speed, left: total > loaded && speed > 0 ? (1000 * (total - loaded)) / speed : 0, stalled: now - latest >= STALLED_MS };
+    return {
+      speed,
+      left: total > loaded && speed > 0 ? (1000 * (total - loaded)) / speed : 0,
+      stalled: now - latest >= STALLED_MS,
+    };
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The settings and their drawer. An empty field means "as the library decides" and is not passed on at all, so
-// the model card's values hold until somebody changes one. Ranges stand in the markup (min, max, and step where only whole
+// The settings and their drawer. An empty field means "as the library decides" and is not passed on at all, so the
+// model card's values hold until somebody changes one. Ranges stand in the markup (min, max, and step where only whole
 // numbers count); what breaks them stays in its field, with a line that says what is wrong and what holds instead.
 import { byId, element } from './dom.js';
 import { count } from './format.js';
@@ -11,12 +11,14 @@ const KEY = 'quern:settings';
 const SAMPLING = ['temperature', 'topP', 'topK', 'maxTokens', 'seed'];
 const LOADING = ['threads', 'contextSize'];
 
-const pick = (values, names) => Object.fromEntries(names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]));
+const pick = (values, names) =>
+  Object.fromEntries(names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]));
 
 /** What is wrong with a field's content, or ''. Steps of fractions are a convenience, not a rule. */
 function problemOf({ validity, step, min, max }) {
   const isWhole = Number.isInteger(Number(step));
-  const isFine = validity.valid || (validity.stepMismatch && !isWhole && !validity.rangeUnderflow && !validity.rangeOverflow);
+  const isFine =
+    validity.valid || (validity.stepMismatch && !isWhole && !validity.rangeUnderflow && !validity.rangeOverflow);
   return isFine ? '' : `${isWhole ? 'A whole number' : 'A number'} from ${Number(min)} to ${Number(max)} is needed.`;
 }
 
@@ -38,7 +40,9 @@ export class Settings {
     this.#unsaved = onUnsaved;
     this.#restore(read(KEY));
     this.#form.addEventListener('change', (event) => this.#take(event.target));
-    this.#form.addEventListener('input', ({ target }) => { if (target.getAttribute('aria-invalid') && !problemOf(target)) this.#take(target); });
+    this.#form.addEventListener('input', ({ target }) => {
+      if (target.getAttribute('aria-invalid') && !problemOf(target)) this.#take(target);
+    });
     this.#form.addEventListener('submit', (event) => event.preventDefault());
     this.#switch.addEventListener('click', () => this.#setThinking(!this.#values.thinking));
   }
@@ -67,7 +71,10 @@ export class Settings {
     this.#dialog.showModal();
   }
 
-  /** Opens the drawer at the system prompt. @returns {Promise<boolean>} whether it is another one when the drawer is closed */
+  /**
+   * Opens the drawer at the system prompt.
+   * @returns {Promise<boolean>} whether it is another one when the drawer is closed
+   */
   async editSystem() {
     const before = this.system;
     const closed = new Promise((done) => { this.#dialog.addEventListener('close', done, { once: true }); });
@@ -80,7 +87,8 @@ export class Settings {
   /** Says what a load made of the wish for a context. @param {number} size in tokens */
   tookContext(size) {
     const { contextSize } = this.#values;
-    byId('context-took').textContent = contextSize && contextSize !== size ? `The model in use holds ${count(size)} tokens at most.` : '';
+    byId('context-took').textContent =
+      contextSize && contextSize !== size ? `The model in use holds ${count(size)} tokens at most.` : '';
   }
 
   reset() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the page keeps in localStorage, and a tab in sessionStorage. It is shared with everything else on this origin, so what is read
-// back is checked by who asked for it, and no failure here (blocked, full, damaged) is more than a notice.
+// What the page keeps in localStorage, and a tab in sessionStorage. It is shared with everything else on this origin,
+// so what is read back is checked by who asked for it, and no failure here (blocked, full, damaged) is more than a
+// notice.
 
 /** @returns {any} what was stored, null when there is nothing that can be read */
 export function read(key, storage = 'localStorage') {

@@ -126,7 +126,8 @@ export class Tray {
     resume.dataset.testid = 'resume-load';
     node.querySelector('.card-actions').append(resume, button('Cancel', onCancel));
     bar.value = kept?.size ? kept.loaded / kept.size : 0;
-    amount.textContent = kept ? `Paused. ${bytes(kept.loaded)}${kept.size ? ` of ${bytes(kept.size)}` : ''} are on this device.`
+    amount.textContent = kept
+      ? `Paused. ${bytes(kept.loaded)}${kept.size ? ` of ${bytes(kept.size)}` : ''} are on this device.`
       : 'Paused. Nothing of it could be kept, so it will begin again.';
     announce(amount.textContent);
     resume.focus();

@@ -72,24 +72,44 @@ INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, con
             memcpy(block + 4 * (4 * T + t), begin + 1, 4);
             memcpy(block + 4 * (5 * T + t), begin + 2, 4);
             for (size_t g = 0; g < 8; g++) {
-                if (form == FORM_FOURS) arrange_eight(block + ACT_HEAD * T + 16 * (g / 2 * T + t), code + 8 * (g / 2), g % 2);
+                if (form == FORM_FOURS)
+                    arrange_eight(block + ACT_HEAD * T + 16 * (g / 2 * T + t), code + 8 * (g / 2), g % 2);
                 else arrange_group(block + ACT_HEAD * T, code + 4 * g, g, t, T, form);
             }
         }
     }
 }
 
-static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U8, FORM_BYTES); }
-static void arrange_pairs(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U7, FORM_BYTES); }
-static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_WORDS); }
-static void arrange_apart(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_APART); }
-static void arrange_twos(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_TWOS); }
-static void arrange_fours(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_FOURS); }
+static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    arrange(a, row, n_rows, tile, DOTS_U8, FORM_BYTES);
+}
+static void arrange_pairs(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    arrange(a, row, n_rows, tile, DOTS_U7, FORM_BYTES);
+}
+static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    arrange(a, row, n_rows, tile, DOTS_I16, FORM_WORDS);
+}
+static void arrange_apart(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    arrange(a, row, n_rows, tile, DOTS_I16, FORM_APART);
+}
+static void arrange_twos(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    arrange(a, row, n_rows, tile, DOTS_I16, FORM_TWOS);
+}
+static void arrange_fours(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    arrange(a, row, n_rows, tile, DOTS_I16, FORM_FOURS);
+}
 
 void arrange_simd(struct kernels *k)
 {
     if (k->dots != DOTS_I16) k->arrange[FORM_BYTES] = k->dots == DOTS_U7 ? arrange_pairs : arrange_bytes;
     else k->arrange[FORM_TWOS] = arrange_twos, k->arrange[FORM_FOURS] = arrange_fours;
-    if (k->dots == DOTS_I16 || k->dots == DOTS_U7) k->arrange[FORM_WORDS] = arrange_words, k->arrange[FORM_APART] = arrange_apart;
+    if (k->dots == DOTS_I16 || k->dots == DOTS_U7)
+        k->arrange[FORM_WORDS] = arrange_words, k->arrange[FORM_APART] = arrange_apart;
     for (enum form f = 0; f < FORMS; f++) k->arranged[f] = k->arrange[f] ? act_bytes(f) : 0;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over one page: the same sums as kernels_scalar.c, positions in the lanes of scores and columns in those of values.
+ * Attention over one page: the same sums as kernels_scalar.c, positions in the lanes of scores and columns in those of
+ * values.
  *
- * Both add products of a row's lanes with one factor, 16 lanes of one query or of two that share what is loaded: eight sums at once hide
- * the latency of the additions. This is written once, for floats and for halves that are widened in registers.
+ * Both add products of a row's lanes with one factor, 16 lanes of one query or of two that share what is loaded: eight
+ * sums at once hide the latency of the additions. This is written once, for floats and for halves that are widened in
+ * registers.
  */
 #include "compute/cpu/simd.h"
 
@@ -20,7 +22,10 @@ INLINE void load8(enum source source, const uint8_t *x, vec mask, vec out[2])
 
 /* --- sums of products ------------------------------------------------------------------------------------ */
 
-INLINE size_t lanes_bytes(enum source source) { return KV_LANES * (source == FLOATS ? sizeof(float) : sizeof(uint16_t)); }
+INLINE size_t lanes_bytes(enum source source)
+{
+    return KV_LANES * (source == FLOATS ? sizeof(float) : sizeof(uint16_t));
+}
 
 /* to[t] [16] += w[t][i * next] * x[i] [16] for i < n in order, of one query or two. With `fresh` sums begin at 0. */
 struct sums_of {
@@ -63,15 +68,18 @@ INLINE void store_scores(float *p, const partial_sums sums, float scale)
     for (int i = 0; i < KV_LANES; i += 4) {
         vec s[8];
         for (int r = 0; r < 8; r++) s[r] = vec_load(sums[r] + i);
-        vec even = f32_add(f32_add(s[0], s[4]), f32_add(s[2], s[6])), odd = f32_add(f32_add(s[1], s[5]), f32_add(s[3], s[7]));
+        vec even = f32_add(f32_add(s[0], s[4]), f32_add(s[2], s[6])),
+            odd = f32_add(f32_add(s[1], s[5]), f32_add(s[3], s[7]));
         vec_store(p + i, f32_mul(f32_add(even, odd), f32_splat(scale)));
     }
 }
 
 INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->q : q->scaled; }
 
-/* Positions after the last one seen, up to a multiple of 16, are computed too: they are in the page, and no one looks at the result. */
-INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim, float scale)
+/* Positions after the last one seen, up to a multiple of 16, are computed too: they are in the page, and no one looks
+ * at the result. */
+INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim,
+                          float scale)
 {
     const struct query *last = q + queries - 1;
     const vec mask = i32_kept(F16_MASK);
@@ -79,15 +87,18 @@ INLINE void score_queries(enum source source, int queries, float *p, const struc
     for (int i = 0; i < max_int(q->seen, last->seen); i += KV_LANES) {
         for (int r = 0; r < 8; r++) {
             int n = (dim - r + 7) / 8;
-            add_products(source, queries, true,
-                         (struct sums_of){{sums[0][r], sums[1][r]}, {factor(source, q) + r, factor(source, last) + r}, 8, k, n}, mask);
+            add_products(
+                source, queries, true,
+                (struct sums_of){{sums[0][r], sums[1][r]}, {factor(source, q) + r, factor(source, last) + r}, 8, k, n},
+                mask);
             k += (size_t)n * lanes_bytes(source);
         }
         for (int t = 0; t < queries; t++) store_scores(p + t * KV_PAGE + i, sums[t], scale);
     }
 }
 
-INLINE void score_all(enum source source, float *p, const struct query *q, int n, const uint8_t *k, int dim, float scale)
+INLINE void score_all(enum source source, float *p, const struct query *q, int n, const uint8_t *k, int dim,
+                      float scale)
 {
     for (; n >= 2; n -= 2, q += 2, p += 2 * KV_PAGE) score_queries(source, 2, p, q, k, dim, scale);
     if (n) score_queries(source, 1, p, q, k, dim, scale);
@@ -107,7 +118,9 @@ static void scores_f16(float *p, const struct query *q, int n, const uint16_t *k
 INLINE vec sum4_codes(const int8_t *code, size_t step, const int8_t *q)
 {
     vec low = vec_load(q), high = vec_load(q + 16), s[4];
-    for (int j = 0; j < 4; j++) s[j] = i32_add(dot16(vec_load(code + (size_t)j * step), low), dot16(vec_load(code + (size_t)j * step + 16), high));
+    for (int j = 0; j < 4; j++)
+        s[j] =
+            i32_add(dot16(vec_load(code + (size_t)j * step), low), dot16(vec_load(code + (size_t)j * step + 16), high));
     vec a = i32_add(vec_low_pairs(s[0], s[1]), vec_high_pairs(s[0], s[1]));
     vec b = i32_add(vec_low_pairs(s[2], s[3]), vec_high_pairs(s[2], s[3]));
     return i32_add(vec_even(a, b), vec_odd(a, b));
@@ -122,7 +135,8 @@ static void scores_q8(float *p, const struct query *q, int n, const int8_t *code
             vec y = f32_splat(0);
             for (int b = 0; b < blocks; b++, e++) {
                 const float each[4] = {e[0], e[blocks], e[2 * blocks], e[3 * blocks]};
-                vec sum = sum4_codes(code + (size_t)i * (size_t)dim + (size_t)b * BLOCK, (size_t)dim, q[t].code + b * BLOCK);
+                vec sum =
+                    sum4_codes(code + (size_t)i * (size_t)dim + (size_t)b * BLOCK, (size_t)dim, q[t].code + b * BLOCK);
                 y = f32_add(y, f32_mul(f32_from_i32(sum), f32_mul(vec_load(each), f32_splat(q[t].scale[b]))));
             }
             vec_store(p + i, f32_mul(y, f32_splat(scale)));
@@ -179,7 +193,8 @@ INLINE void add_rows(enum source source, int queries, const float *p, const stru
 {
     const vec mask = i32_kept(F16_MASK);
     for (int d = 0; d + KV_LANES <= dim; d += KV_LANES, v += KV_PAGE * lanes_bytes(source))
-        add_products(source, queries, false, (struct sums_of){{q[0].acc + d, q[queries - 1].acc + d}, {p, p + KV_PAGE}, 1, v, q->seen}, mask);
+        add_products(source, queries, false,
+                     (struct sums_of){{q[0].acc + d, q[queries - 1].acc + d}, {p, p + KV_PAGE}, 1, v, q->seen}, mask);
 }
 
 INLINE void add_values(enum source source, const float *p, const struct query *q, int n, const uint8_t *v, int dim)

@@ -2,11 +2,12 @@
  *
  * The paged KV cache and attention over it.
  *
- * Positions are cut into spans of 512, the rows of a span into tiles of up to 32: those of one sequence, and of others that began alike and so have
- * the same pages. Work is cut into (tile, kv head), so that threads are busy with one row of few heads too, and shared by cost. Keys and values of a
- * page serve all rows of the tile and all query heads of the group. Every span leaves a softmax of its own for each query; these are merged in order
- * afterwards, so neither the tile nor the thread nor the company changes a result. Rows whose softmaxes do not fit into the scratch at once are taken
- * in several turns.
+ * Positions are cut into spans of 512, the rows of a span into tiles of up to 32: those of one sequence, and of others
+ * that began alike and so have the same pages. Work is cut into (tile, kv head), so that threads are busy with one row
+ * of few heads too, and shared by cost. Keys and values of a page serve all rows of the tile and all query heads of the
+ * group. Every span leaves a softmax of its own for each query; these are merged in order afterwards, so neither the
+ * tile nor the thread nor the company changes a result. Rows whose softmaxes do not fit into the scratch at once are
+ * taken in several turns.
  */
 #include "compute/cpu/cpu.h"
 
@@ -63,7 +64,8 @@ static struct page_view page_at(const struct cpu *c, int page, int layer, int he
     struct page_view p;
     uint64_t at = (uint64_t)page * cpu_page_bytes(&c->kv) + (uint64_t)layer * layer_bytes(&c->kv);
     uint8_t *bytes = c->pages + (size_t)at + (size_t)head * head_bytes(&c->kv);
-    for (enum part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(&c->kv, part), part++) p.part[part] = bytes;
+    for (enum part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(&c->kv, part), part++)
+        p.part[part] = bytes;
     return p;
 }
 
@@ -79,14 +81,21 @@ void cpu_kv_copy(struct backend *b, int to, int from, int n)
 
 uint64_t cpu_kv_bytes(const struct backend *b) { return cpu_page_bytes(&((const struct cpu *)b)->kv); }
 
-void cpu_kv_get(struct backend *b, int page, void *bytes) { memcpy(bytes, whole_page((struct cpu *)b, page), (size_t)cpu_kv_bytes(b)); }
+void cpu_kv_get(struct backend *b, int page, void *bytes)
+{
+    memcpy(bytes, whole_page((struct cpu *)b, page), (size_t)cpu_kv_bytes(b));
+}
 
-void cpu_kv_set(struct backend *b, int page, const void *bytes) { memcpy(whole_page((struct cpu *)b, page), bytes, (size_t)cpu_kv_bytes(b)); }
+void cpu_kv_set(struct backend *b, int page, const void *bytes)
+{
+    memcpy(whole_page((struct cpu *)b, page), bytes, (size_t)cpu_kv_bytes(b));
+}
 
 void cpu_kv_poison(struct backend *b, int page)
 {
     struct cpu *c = (struct cpu *)b;
-    memset(whole_page(c, page), 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
+    /* all ones is a NaN in f16 and f32, scales too */
+    memset(whole_page(c, page), 0xFF, (size_t)cpu_page_bytes(&c->kv));
 }
 
 /* In 16 bits throughout, so that compilers take 8 halves at once. */
@@ -102,8 +111,10 @@ static uint8_t oddity(const uint16_t *halves, int n)
     return (uint8_t)(carry & 0x8000 ? ODD : min_int(subnormal, ODD));
 }
 
-/* x [dim] of a position to where its key or value lies; an element has `size` bytes, a constant of the caller: copies are moves then. */
-static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part part, int position, const void *x, int dim, const size_t size)
+/* x [dim] of a position to where its key or value lies; an element has `size` bytes, a constant of the caller: copies
+ * are moves then. */
+static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part part, int position, const void *x, int dim,
+                                                      const size_t size)
 {
     const uint8_t *from = x;
     int d = 0;
@@ -115,7 +126,8 @@ static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part par
             for (d = r; d < dim; d += 8, to += KV_LANES * size) memcpy(to, from + (size_t)d * size, size);
         return;
     }
-    for (; d + KV_LANES <= dim; d += KV_LANES) memcpy(to + value_place(position, d, dim) * size, from + (size_t)d * size, KV_LANES * size);
+    for (; d + KV_LANES <= dim; d += KV_LANES)
+        memcpy(to + value_place(position, d, dim) * size, from + (size_t)d * size, KV_LANES * size);
     memcpy(to + value_place(position, d, dim) * size, from + (size_t)d * size, (size_t)(dim - d) * size);
 }
 
@@ -125,7 +137,8 @@ void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim
 }
 
 /* x [head_dim] becomes the key or value of a position. */
-static void store_halves(const struct cpu *c, const struct page_view *page, enum part part, int position, const float *x)
+static void store_halves(const struct cpu *c, const struct page_view *page, enum part part, int position,
+                         const float *x)
 {
     int dim = c->kv.head_dim;
     uint16_t halves[HEAD_DIM_MAX];
@@ -176,13 +189,15 @@ static void append_heads(void *arg, int thread, int n_threads)
 
 void cpu_kv_append(struct cpu *c, const struct op *op)
 {
-    struct append a = {.c = c, .layer = op->layer, .n = op->n, .k = cpu_at(c, op->x), .v = cpu_at(c, op->z), .rows = op->kv};
+    struct append a = {
+        .c = c, .layer = op->layer, .n = op->n, .k = cpu_at(c, op->x), .v = cpu_at(c, op->z), .rows = op->kv};
     cpu_run(c, op->n > 1, append_heads, &a);
 }
 
 /* --- scratch ----------------------------------------------------------------------------------------------- */
 
-/* Up to TILE_ROWS rows over one span: those of a sequence, and of others that have pages of the span in common with it. */
+/* Up to TILE_ROWS rows over one span: those of a sequence, and of others that have pages of the span in common with it.
+ */
 struct tile {
     const int32_t *rows;  /* [n] ascending, so that rows of a sequence are neighbours */
     int n, span;
@@ -210,7 +225,8 @@ struct scratch {
 static void take_scratch(struct arena *a, const struct kv_shape *s, struct scratch *out)
 {
     uint64_t dim = (uint64_t)s->head_dim, queries = TILE_ROWS * (uint64_t)(s->n_heads / s->n_kv_heads);
-    uint64_t few = FEW * (uint64_t)s->n_kv_heads, all = (few > queries ? few : queries) * dim, codes = s->type == KV_Q8 ? all : 0;
+    uint64_t few = FEW * (uint64_t)s->n_kv_heads, all = (few > queries ? few : queries) * dim,
+             codes = s->type == KV_Q8 ? all : 0;
     out->floats = arena_take(a, KV_PAGE * dim, sizeof(float));
     out->p = arena_take(a, queries * KV_PAGE, sizeof(float));
     out->scaled = arena_take(a, s->type == KV_F16 ? all : 0, sizeof(float));
@@ -233,7 +249,7 @@ void cpu_attention_take(struct arena *a, struct cpu *c)
     for (int t = 0; t < pool_threads(c->pool); t++) take_scratch(a, &c->kv, c->scratch ? &c->scratch[t] : &measured);
 }
 
-/* --- rows of a tile over pages of its span, one or more kv heads ---------------------------------------------------- */
+/* --- rows of a tile over pages of its span, one or more kv heads ----------------------------------------------- */
 
 struct attention {
     struct cpu *c;
@@ -266,7 +282,10 @@ static struct query *tile_queries(const struct cpu *c, const struct tile *tile, 
 }
 
 /* Query i of head h, both counted from the span's first. */
-static struct query *span_query(const struct span *s, int h, int i) { return s->queries + h * s->tile->n * s->group + i; }
+static struct query *span_query(const struct span *s, int h, int i)
+{
+    return s->queries + h * s->tile->n * s->group + i;
+}
 
 /* Softmaxes of nothing, for every row of a tile. */
 static void softmaxes_begin(const struct attention *a, const struct tile *tile, int head, int end)
@@ -278,7 +297,8 @@ static void softmaxes_begin(const struct attention *a, const struct tile *tile, 
     for (; head < end; head++)
         for (int i = 0; i < tile->n * group; i++, query++) {
             size_t at = (size_t)tile->rows[i / group] * heads + (size_t)(head * group + i % group);
-            *query = (struct query){.itself = a->q + at * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
+            *query = (struct query){
+                .itself = a->q + at * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
             memset(query->acc, 0, dim * sizeof *query->acc);
         }
 }
@@ -326,7 +346,8 @@ static int set_seen(const struct span *s, int page)
 {
     int most = 0;
     for (int i = 0; i < s->n; i += s->group) {
-        int left = s->a->rows[s->rows[i / s->group]].index + 1 - page * KV_PAGE, seen = max_int(0, min_int(left, KV_PAGE));
+        int left = s->a->rows[s->rows[i / s->group]].index + 1 - page * KV_PAGE,
+            seen = max_int(0, min_int(left, KV_PAGE));
         for (int h = 0; h < s->heads; h++)
             for (int g = 0; g < s->group; g++) span_query(s, h, i + g)->seen = seen;
         most = max_int(most, seen);
@@ -342,7 +363,8 @@ static bool all_plain(const uint8_t *notes, int n)
     return odd <= SUBNORMAL_MAX;
 }
 
-static void page_scores(const struct span *s, const struct page_view *page, struct query *queries, int most, float scale)
+static void page_scores(const struct span *s, const struct page_view *page, struct query *queries, int most,
+                        float scale)
 {
     const struct cpu *c = s->a->c;
     const void *keys = page->part[KEYS], *notes = page->part[KEY_NOTES];
@@ -358,7 +380,8 @@ static void page_scores(const struct span *s, const struct page_view *page, stru
         return;
     }
     for (int i = 0; i < s->n; i++) queries[i].q = plain ? queries[i].scaled : queries[i].itself;
-    if (c->kv.type == KV_F16) floats = s->s->floats, (plain ? c->k.spread : c->k.widen)(s->s->floats, keys, KV_PAGE * dim);
+    if (c->kv.type == KV_F16)
+        floats = s->s->floats, (plain ? c->k.spread : c->k.widen)(s->s->floats, keys, KV_PAGE * dim);
     c->k.scores(s->s->p, queries, s->n, floats, dim, scale);
 }
 
@@ -400,7 +423,8 @@ static void span_attend(struct span *s)
 /* Pages of a span up to a position. */
 static int pages_to(int last, int span) { return min_int(last / KV_PAGE + 1 - span * SPAN_PAGES, SPAN_PAGES); }
 
-/* Rows row .. row + n - 1 of a tile over pages from .. to - 1 of its span. Where there are few queries, a page's heads are taken in a row. */
+/* Rows row .. row + n - 1 of a tile over pages from .. to - 1 of its span. Where there are few queries, a page's heads
+ * are taken in a row. */
 static void attend_rows(struct span s, int row, int n, const int32_t *pages, int from, int to)
 {
     int end = s.head + s.heads;
@@ -419,7 +443,8 @@ static void attend_rows(struct span s, int row, int n, const int32_t *pages, int
 /* Heads head .. end - 1 of a tile: all rows over the pages that they share, then each sequence's over its own. */
 static void attend_heads(const struct attention *a, const struct tile *tile, int head, int end, int thread)
 {
-    const struct span s = {.a = a, .tile = tile, .s = &a->c->scratch[thread], .head = head, .heads = end - head, .group = group_of(a->c)};
+    const struct span s = {
+        .a = a, .tile = tile, .s = &a->c->scratch[thread], .head = head, .heads = end - head, .group = group_of(a->c)};
     softmaxes_begin(a, tile, head, end);
     attend_rows(s, 0, tile->n, tile->pages, 0, tile->shared);
     if (tile->shared == pages_to(tile->last, tile->span)) return;
@@ -436,7 +461,10 @@ static void attend_heads(const struct attention *a, const struct tile *tile, int
 }
 
 /* What a head of a tile costs: the last span is shorter than the others. */
-static int64_t tile_cost(const struct tile *tile) { return (int64_t)tile->n * min_int(SPAN, tile->last + 1 - tile->span * SPAN); }
+static int64_t tile_cost(const struct tile *tile)
+{
+    return (int64_t)tile->n * min_int(SPAN, tile->last + 1 - tile->span * SPAN);
+}
 
 /* An interval of the cost, in which heads of all tiles count through. */
 static void attend_between(const struct attention *a, int64_t begin, int64_t end, int thread)
@@ -486,7 +514,8 @@ static void merge_query(const struct attention *a, int row, const struct tile_pl
     struct query total = {.acc = o, .max = -INFINITY};
     memset(o, 0, (size_t)dim * sizeof *o);
     for (const struct tile_place *p = spans; p < spans + spans_of(&a->rows[row]); p++)
-        cpu_softmax_merge(&total, tile_queries(c, &c->tiles[p->tile], query_head / group, p->row) + query_head % group, dim);
+        cpu_softmax_merge(&total, tile_queries(c, &c->tiles[p->tile], query_head / group, p->row) + query_head % group,
+                          dim);
     cpu_softmax_end(&total, dim);
 }
 
@@ -502,7 +531,8 @@ static void merge_rows(void *arg, int thread, int n_threads)
 
 /* --- all rows ------------------------------------------------------------------------------------------------ */
 
-/* Whether a row joins a tile: one whose sequence began alike has the same pages. It pays where these are half of what both see at least. */
+/* Whether a row joins a tile: one whose sequence began alike has the same pages. It pays where these are half of what
+ * both see at least. */
 static bool joins(struct tile *tile, const struct kv_row *row)
 {
     if (row->pages == tile->pages) return true;
@@ -514,11 +544,17 @@ static bool joins(struct tile *tile, const struct kv_row *row)
     return true;
 }
 
-/* The tile of row `first` and of those after it that join; `places` are the spans of that row. Returns how many they are. */
+/* The tile of row `first` and of those after it that join; `places` are the spans of that row. Returns how many they
+ * are. */
 static int tile_from(struct attention *a, int span, int first, struct tile_place *places, int32_t *rows, size_t at)
 {
     struct tile *tile = &a->c->tiles[a->n_tiles];
-    *tile = (struct tile){.rows = rows, .span = span, .last = a->rows[first].index, .pages = a->rows[first].pages, .shared = SPAN_PAGES, .at = at};
+    *tile = (struct tile){.rows = rows,
+                          .span = span,
+                          .last = a->rows[first].index,
+                          .pages = a->rows[first].pages,
+                          .shared = SPAN_PAGES,
+                          .at = at};
     for (int i = first; i < a->end && tile->n < TILE_ROWS; places += spans_of(&a->rows[i]), i++) {
         const struct kv_row *row = &a->rows[i];
         if (spans_of(row) <= span || places[span].tile >= 0 || !joins(tile, row)) continue;
@@ -548,7 +584,8 @@ static void make_tiles(struct attention *a, int n_places)
 static int begin_turn(struct attention *a)
 {
     int used = 0;
-    for (; a->end < a->n && (uint64_t)(used + spans_of(&a->rows[a->end])) <= a->c->max_places; a->end++) used += spans_of(&a->rows[a->end]);
+    for (; a->end < a->n && (uint64_t)(used + spans_of(&a->rows[a->end])) <= a->c->max_places; a->end++)
+        used += spans_of(&a->rows[a->end]);
     a->n_tiles = 0;
     make_tiles(a, used);
     return used;
@@ -556,7 +593,8 @@ static int begin_turn(struct attention *a)
 
 void cpu_attention(struct cpu *c, const struct op *op)
 {
-    struct attention a = {.c = c, .layer = op->layer, .n = op->n, .o = cpu_at(c, op->y), .q = cpu_at(c, op->x), .rows = op->kv};
+    struct attention a = {
+        .c = c, .layer = op->layer, .n = op->n, .o = cpu_at(c, op->y), .q = cpu_at(c, op->x), .rows = op->kv};
     for (; a.end < a.n; a.first = a.end) {
         int softmaxes = begin_turn(&a) * c->kv.n_heads;
         cpu_run(c, true, attend_tiles, &a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Codes as they are packed, and their scales, in registers: what the kernels over panels of codes share. Every function is
- * inlined into kernels whose constants (struct how) the compiler knows.
+ * Codes as they are packed, and their scales, in registers: what the kernels over panels of codes share. Every function
+ * is inlined into kernels whose constants (struct how) the compiler knows.
  */
 #ifndef QUERN_CODES_H
 #define QUERN_CODES_H
@@ -23,7 +23,10 @@ struct how {
 /* Codes of 16 bits have room for their scales, and are multiplied by them when they are expanded. */
 INLINE bool is_folded(const struct how h) { return h.dots == DOTS_I16 && !h.packed; }
 INLINE bool has_scale(const struct how h) { return h.kind != KIND_PLAIN && h.kind != KIND_MIN && !is_folded(h); }
-INLINE bool has_halves(const struct how h) { return (h.kind == KIND_HALVES || h.kind == KIND_HALF_MINS) && !is_folded(h); }
+INLINE bool has_halves(const struct how h)
+{
+    return (h.kind == KIND_HALVES || h.kind == KIND_HALF_MINS) && !is_folded(h);
+}
 
 INLINE enum form form_of(const struct how h)
 {
@@ -32,7 +35,8 @@ INLINE enum form form_of(const struct how h)
     return h.bits == 8 ? FORM_APART : h.bits == 4 ? FORM_FOURS : FORM_TWOS;
 }
 
-/* Sums of pairs of columns in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
+/* Sums of pairs of columns in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them
+ * up. */
 INLINE bool in_pairs(const struct how h) { return h.dots == DOTS_U7 || form_of(h) >= FORM_TWOS; }
 INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h); }
 
@@ -75,7 +79,8 @@ INLINE struct masks masks_new(const struct how h)
     struct masks m = {.halves = half_masks_new()};
 VEC_UNROLL
     for (int i = 0; i < PIECES && l.bits < 8; i++)
-        if (piece_mask(l.bits, i) == i) m.piece[i] = i32_kept(byte_mask(pieces[l.bits][i].width, pieces[l.bits][i].from));
+        if (piece_mask(l.bits, i) == i)
+            m.piece[i] = i32_kept(byte_mask(pieces[l.bits][i].width, pieces[l.bits][i].from));
     if (l.bits == 8 && h.shift == 7) m.sign = i32_kept(byte_mask(1, 7));
     if (form_of(h) == FORM_APART) m.odd = i32_kept((int32_t)0xFF00FF00);
     if (h.dots == DOTS_I16 && h.shift >= 0) m.offset = i32_kept(byte_mask(1, h.shift));
@@ -85,10 +90,15 @@ VEC_UNROLL
     return m;
 }
 
-INLINE vec move_bits(vec v, int from, int to) { return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v; }
+INLINE vec move_bits(vec v, int from, int to)
+{
+    return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v;
+}
 
-/* Codes of group g = at + j, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. `at` is even, j is 0 or 1 and a constant. */
-INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j, const struct masks *m, const struct how h)
+/* Codes of group g = at + j, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. `at` is even, j is
+ * 0 or 1 and a constant. */
+INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j, const struct masks *m,
+                       const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
     for (int i = 0, step = (int)at / 2; i < 2; i++) {
@@ -131,9 +141,11 @@ INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct mask
     if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
 }
 
-INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const bool twice, const struct how h)
+INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const bool twice,
+                         const struct how h)
 {
-    if (h.kind == KIND_SCALE || h.kind == KIND_HALVES) load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)), twice);
+    if (h.kind == KIND_SCALE || h.kind == KIND_HALVES)
+        load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)), twice);
     if (h.kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)), twice);
     if (h.kind == KIND_MINS) {
         load_whole(s->scale[0], i16_from_u8_low(vec_load8(scales)), twice);

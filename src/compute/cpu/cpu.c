@@ -2,8 +2,8 @@
  *
  * The CPU backend: its life, its scratch and the dispatch of operations, made from the table of them.
  *
- * Work is spread over the pool in such a way that one output element is always computed by one thread: the number of threads changes nothing but
- * time.
+ * Work is spread over the pool in such a way that one output element is always computed by one thread: the number of
+ * threads changes nothing but time.
  */
 #include "compute/cpu/cpu.h"
 
@@ -78,7 +78,8 @@ static uint64_t slots_bytes(const struct state_shape *shape)
 static struct reserve_cost cpu_reserve_cost(const struct backend *b, const struct reserve *r)
 {
     uint64_t slots = slots_bytes(&r->state);
-    return (struct reserve_cost){mem_cost(scratch_bytes((const struct cpu *)b, r)), mem_cost(pages_bytes(&r->kv)), slots ? mem_cost(slots) : 0};
+    return (struct reserve_cost){mem_cost(scratch_bytes((const struct cpu *)b, r)), mem_cost(pages_bytes(&r->kv)),
+                                 slots ? mem_cost(slots) : 0};
 }
 
 static int cpu_reserve(struct backend *b, const struct reserve *r)

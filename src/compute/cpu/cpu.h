@@ -71,12 +71,22 @@ static inline void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
     else fn(arg, 0, 1);
 }
 
-/* Where a handle's values lie. Numbers are added, not pointers, so that tests and the warm-up may have handles of other memory: cpu_handle(). */
+/* Where a handle's values lie. Numbers are added, not pointers, so that tests and the warm-up may have handles of other
+ * memory: cpu_handle(). */
 static inline float *cpu_at(const struct cpu *c, struct handle h) { return (float *)((uintptr_t)c->values + h.at); }
-static inline int32_t *cpu_ints(const struct cpu *c, struct handle h) { return (int32_t *)((uintptr_t)c->values + h.at); }
-static inline struct handle cpu_handle(const struct cpu *c, const void *p) { return (struct handle){(uintptr_t)p - (uintptr_t)c->values}; }
+static inline int32_t *cpu_ints(const struct cpu *c, struct handle h)
+{
+    return (int32_t *)((uintptr_t)c->values + h.at);
+}
+static inline struct handle cpu_handle(const struct cpu *c, const void *p)
+{
+    return (struct handle){(uintptr_t)p - (uintptr_t)c->values};
+}
 
-static inline uint8_t *cpu_slot(const struct cpu *c, int slot) { return c->slots + (size_t)slot * (size_t)c->state.bytes; }
+static inline uint8_t *cpu_slot(const struct cpu *c, int slot)
+{
+    return c->slots + (size_t)slot * (size_t)c->state.bytes;
+}
 
 static inline int cpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
 
@@ -98,7 +108,8 @@ void cpu_weight_from(struct backend *b, struct weight *w, const struct dtype *ty
 uint64_t cpu_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols);
 void cpu_weight_free(struct backend *b, struct weight *w);
 void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
-void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows, size_t row_bytes);
+void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols,
+                            const uint8_t *rows, size_t row_bytes);
 void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
 struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w);
 void cpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
@@ -122,8 +133,10 @@ void cpu_kv_set(struct backend *b, int page, const void *bytes);
 void cpu_kv_poison(struct backend *b, int page); /* fills it with NaN; for tests */
 /* x [dim] as the key or value, of `size` bytes each element, of a position in its page: key_place(), value_place(). */
 void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim);
-void cpu_softmax_merge(struct query *a, const struct query *b, int dim); /* a = the softmax over a's positions, then b's */
-void cpu_softmax_end(struct query *a, int dim);                          /* of all positions: a's sums become the output */
+/* a = the softmax over a's positions, then b's */
+void cpu_softmax_merge(struct query *a, const struct query *b, int dim);
+/* of all positions: a's sums become the output */
+void cpu_softmax_end(struct query *a, int dim);
 uint64_t cpu_heads_size(const struct backend *b, const struct heads *s); /* encode.c */
 
 #endif

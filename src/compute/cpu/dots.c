@@ -17,7 +17,8 @@ static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t e
 enum dots dots_probe(void)
 {
     /* Products that differ when the second factor is signed, and sums of two that leave 16 bits when it is not. */
-    static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}}, b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
+    static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}},
+                                 b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
     if (!VEC_BYTE_DOTS) return DOTS_I16;
     if (dot_is(a[0], b[0], 4 * 127 * 255) && dot_is(a[1], b[1], -2 * 127 * 128 + 127 + 127 * 254)) return DOTS_U8;
     if (dot_is(a[0], b[0], -4 * 127) && dot_is(a[1], b[1], 2 * 127 * 128 + 127 - 2 * 127)) return DOTS_S8;

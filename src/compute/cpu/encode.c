@@ -2,9 +2,10 @@
  *
  * Attention of an encoder of images, whose rows all see each other.
  *
- * Attention has the sums of a language model's with an f32 cache: pages of 32 keys, a softmax for each span of 512, merged in order. But rows are
- * many and keys do not grow, so a tile of rows and a head are one piece of work, spans follow each other in it, and nothing is left to merge
- * when the threads meet. What is kept lies by head, so that the tiles of a head, which come one after the other, find it in the cache.
+ * Attention has the sums of a language model's with an f32 cache: pages of 32 keys, a softmax for each span of 512,
+ * merged in order. But rows are many and keys do not grow, so a tile of rows and a head are one piece of work, spans
+ * follow each other in it, and nothing is left to merge when the threads meet. What is kept lies by head, so that the
+ * tiles of a head, which come one after the other, find it in the cache.
  */
 #include "compute/cpu/cpu.h"
 
@@ -15,7 +16,8 @@ enum { SPAN_PAGES = 16, TILE_ROWS = 32 };
 
 /* --- keys and values ---------------------------------------------------------------------------------------- */
 
-/* [n_heads][pages]: keys [KV_PAGE, head_dim], values [KV_PAGE, head_dim] as a page of the cache has them; then each thread's scratch. */
+/* [n_heads][pages]: keys [KV_PAGE, head_dim], values [KV_PAGE, head_dim] as a page of the cache has them; then each
+ * thread's scratch. */
 
 static size_t page_count(const struct heads *s) { return ((size_t)s->rows + KV_PAGE - 1) / KV_PAGE; }
 static size_t page_floats(const struct heads *s) { return (size_t)KV_PAGE * (size_t)s->head_dim; }
@@ -27,7 +29,8 @@ static size_t scratch_floats(const struct heads *s) { return (size_t)TILE_ROWS *
 uint64_t cpu_heads_size(const struct backend *b, const struct heads *s)
 {
     uint64_t pages = ((uint64_t)s->rows + KV_PAGE - 1) / KV_PAGE, dim = (uint64_t)s->head_dim;
-    return (uint64_t)s->n_heads * pages * 2 * KV_PAGE * dim + (uint64_t)pool_threads(((const struct cpu *)b)->pool) * TILE_ROWS * (KV_PAGE + dim);
+    return (uint64_t)s->n_heads * pages * 2 * KV_PAGE * dim +
+           (uint64_t)pool_threads(((const struct cpu *)b)->pool) * TILE_ROWS * (KV_PAGE + dim);
 }
 
 struct keep {
@@ -49,7 +52,8 @@ static void keep_heads(void *arg, int thread, int n_threads)
             size_t row = (size_t)a->first + t;
             float *page = a->kept + h * head_floats(s) + row / KV_PAGE * 2 * page_floats(s);
             cpu_lay_floats(page, true, (int)(row % KV_PAGE), a->k + (t * heads + h) * dim, s->head_dim);
-            cpu_lay_floats(page + page_floats(s), false, (int)(row % KV_PAGE), a->v + (t * heads + h) * dim, s->head_dim);
+            cpu_lay_floats(page + page_floats(s), false, (int)(row % KV_PAGE), a->v + (t * heads + h) * dim,
+                           s->head_dim);
         }
 }
 
@@ -127,7 +131,8 @@ static void attend_tiles(void *arg, int thread, int n_threads)
     while (pool_claim(&a->c->claimed, tiles * s->n_heads, n_threads, &begin, &end))
         for (; begin < end; begin++) {
             int first = (int)(begin % tiles) * TILE_ROWS;
-            attend_tile(&(struct tile_of){a, first, min_int(TILE_ROWS, a->n - first), (int)(begin / tiles), p, p + TILE_ROWS * KV_PAGE});
+            attend_tile(&(struct tile_of){a, first, min_int(TILE_ROWS, a->n - first), (int)(begin / tiles), p,
+                                          p + TILE_ROWS * KV_PAGE});
         }
 }
 

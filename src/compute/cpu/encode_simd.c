@@ -44,7 +44,9 @@ static void layernorm(float *y, const float *x, const float *w, const float *bia
     float mean = sum8(x, n) / (float)n, scale = 1.0f / sqrtf(squares8(x, f32_splat(mean), n) / (float)n + eps);
     vec m = f32_splat(mean), s = f32_splat(scale);
     int i = 0;
-    for (; i + 4 <= n; i += 4) vec_store(y + i, f32_add(f32_mul(f32_mul(f32_sub(vec_load(x + i), m), s), vec_load(w + i)), vec_load(bias + i)));
+    for (; i + 4 <= n; i += 4)
+        vec_store(y + i,
+                  f32_add(f32_mul(f32_mul(f32_sub(vec_load(x + i), m), s), vec_load(w + i)), vec_load(bias + i)));
     for (; i < n; i++) y[i] = (x[i] - mean) * scale * w[i] + bias[i];
 }
 

@@ -2,8 +2,8 @@
  *
  * Mixture of experts: which experts each row gets, its values brought to their places, and the results brought back.
  *
- * Choosing is a few hundred operations a row, the same scalar code in every build. A row's experts are ascending, and so are the rows of
- * an expert, so that no sum depends on which rows a batch has beside this one.
+ * Choosing is a few hundred operations a row, the same scalar code in every build. A row's experts are ascending, and
+ * so are the rows of an expert, so that no sum depends on which rows a batch has beside this one.
  */
 #include "compute/cpu/cpu.h"
 
@@ -24,7 +24,8 @@ static void softmax(float *x, int n)
     for (int i = 0; i < n; i++) x[i] /= sum;
 }
 
-/* The place of the largest score that is not taken, the first among equals. With NaN among them it is any that is not taken. */
+/* The place of the largest score that is not taken, the first among equals. With NaN among them it is any that is not
+ * taken. */
 static int take_largest(float *x, int n, float *value)
 {
     int best = -1;
@@ -69,7 +70,8 @@ void cpu_route(struct cpu *c, const struct op *op)
     float *scores = cpu_at(c, op->y), *share = cpu_at(c, r->share);
     int32_t *place = cpu_ints(c, r->place);
     for (int t = 0; t < op->n; t++)
-        choose(scores + t * r->n_experts, r->n_experts, r->n_used, op->renormalise, place + t * r->n_used, share + t * r->n_used);
+        choose(scores + t * r->n_experts, r->n_experts, r->n_used, op->renormalise, place + t * r->n_used,
+               share + t * r->n_used);
     number_places(cpu_ints(c, r->first), place, r->n_experts, op->n * r->n_used);
 }
 
@@ -89,7 +91,8 @@ static void gather_rows(void *arg, int thread, int n_threads)
     size_t dim = (size_t)m->dim;
     int begin, end, used = m->n_used;
     pool_share(m->n, thread, n_threads, &begin, &end);
-    for (int i = begin * used; i < end * used; i++) memcpy(m->y + (size_t)m->place[i] * dim, m->x + (size_t)(i / used) * dim, dim * sizeof *m->y);
+    for (int i = begin * used; i < end * used; i++)
+        memcpy(m->y + (size_t)m->place[i] * dim, m->x + (size_t)(i / used) * dim, dim * sizeof *m->y);
 }
 
 static void combine_rows(void *arg, int thread, int n_threads)
@@ -106,7 +109,8 @@ static void combine_rows(void *arg, int thread, int n_threads)
 static void move(struct cpu *c, const struct op *op, pool_fn *fn)
 {
     const struct route *r = op->route;
-    struct move m = {c, cpu_at(c, op->y), cpu_at(c, op->x), cpu_at(c, r->share), cpu_ints(c, r->place), op->n, r->n_used, op->dim};
+    struct move m = {c,     cpu_at(c, op->y), cpu_at(c, op->x), cpu_at(c, r->share), cpu_ints(c, r->place),
+                     op->n, r->n_used,        op->dim};
     cpu_run(c, op->n >= 8, fn, &m);
 }
 

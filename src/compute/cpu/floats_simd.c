@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The products with float weights: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors, columns in order.
+ * The products with float weights: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors, columns in
+ * order.
  */
 #include "compute/cpu/products.h"
 
@@ -15,7 +16,8 @@ INLINE void column_load(vec w[2], const uint8_t *column, const struct half_masks
 }
 
 /* Two panels, packed. */
-INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const float *x, int cols, float *out, const enum layout layout)
+INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const float *x, int cols, float *out,
+                        const enum layout layout)
 {
     size_t column = (size_t)layouts[layout].bytes;
     struct half_masks m = half_masks_new();
@@ -31,7 +33,8 @@ INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const float *
 }
 
 /* An odd one's twin is itself. */
-INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out, const enum layout layout)
+INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out,
+                        const enum layout layout)
 {
     const float *x = a->x + (size_t)row * (size_t)a->cols;
     float two[2 * PANEL_ROWS];
@@ -80,11 +83,12 @@ static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_r
     }
 }
 
-#define DEFINE_FLOATS(name, layout)                                                                                                 \
-    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, float *out) \
-    {                                                                                                                               \
-        (void)n_rows;                                                                                                               \
-        gemv_floats(panels, panel_bytes, n, a, row, out, layout);                                                                   \
+#define DEFINE_FLOATS(name, layout) \
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, \
+                            int n_rows, float *out) \
+    { \
+        (void)n_rows; \
+        gemv_floats(panels, panel_bytes, n, a, row, out, layout); \
     }
 DEFINE_FLOATS(f32, LAYOUT_F32)
 DEFINE_FLOATS(f16, LAYOUT_F16)
@@ -95,12 +99,12 @@ static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_f
 /* FP8 codes as f32_from_e4m3 has them, times their scale. */
 static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
 {
-    const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23), step = i32_kept(1 << 23),
-              sign = i32_kept(0x80);
+    const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23),
+              step = i32_kept(1 << 23), sign = i32_kept(0x80);
     const vec least = f32_kept(0x1p-6f), nan = i32_kept(0x7FC00000);
     for (int c = 0; c < cols; c++) {
-        vec both = i16_from_u8_low(vec_load8(panel + f8_column((size_t)c))), d = vec_spread4(panel + f8_unit((size_t)c)),
-            w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
+        vec both = i16_from_u8_low(vec_load8(panel + f8_column((size_t)c))),
+            d = vec_spread4(panel + f8_unit((size_t)c)), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
         for (int i = 0; i < 2; i++) {
             vec code = vec_and(w[i], rest), small = i32_gt(one, code);
             vec bits = i32_add(i32_add(i32_shl(code, 20), bias), vec_and(small, step));
@@ -114,6 +118,7 @@ static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
 void floats_simd(struct kernels *k)
 {
     k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = k->gemm[LAYOUT_F8] = gemm_f32;
-    for (int i = 0; i < ORDERS; i++) k->gemv[i][LAYOUT_F32] = gemv_f32, k->gemv[i][LAYOUT_F16] = gemv_f16, k->gemv[i][LAYOUT_BF16] = gemv_bf16;
+    for (int i = 0; i < ORDERS; i++)
+        k->gemv[i][LAYOUT_F32] = gemv_f32, k->gemv[i][LAYOUT_F16] = gemv_f16, k->gemv[i][LAYOUT_BF16] = gemv_bf16;
     k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16, k->expand[LAYOUT_F8] = expand_f8;
 }

@@ -2,19 +2,21 @@
  *
  * The products with codes: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors.
  *
- * One body, block_add(), adds a block of 32 columns for a tile of rows; what a layout, a dot instruction or a tile's height changes is a
- * constant of it (struct how), so that each kernel is compiled for its own and its sums stay in registers. gemv reads panels as
- * they are packed: one row's product, and a tile's where rows are few. gemm reads them expanded, codes as bytes and scales as floats, which all
- * tiles of a chunk share; so layouts that differ in packing only have a gemm in common. Kernels are short calls (one panel, one tile): a browser
- * replaces only functions that return by their optimised code.
+ * One body, block_add(), adds a block of 32 columns for a tile of rows; what a layout, a dot instruction or a tile's
+ * height changes is a constant of it (struct how), so that each kernel is compiled for its own and its sums stay in
+ * registers. gemv reads panels as they are packed: one row's product, and a tile's where rows are few. gemm reads them
+ * expanded, codes as bytes and scales as floats, which all tiles of a chunk share; so layouts that differ in packing
+ * only have a gemm in common. Kernels are short calls (one panel, one tile): a browser replaces only functions that
+ * return by their optimised code.
  */
 #include "compute/cpu/codes.h"
 
 /* --- expanded blocks ------------------------------------------------------------------------------------- */
 
-/* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALF_MINS: dmin[8],
- * scale[2][8], int16 min[8][2 halves]), then 8 groups of codes: bytes [8 rows][4 columns], with DOTS_I16 two times int16 [8 rows][2 columns].
- * Whole scales are int16 [8][2], each twice. With DOTS_I16 there are none. */
+/* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8];
+ * KIND_HALF_MINS: dmin[8], scale[2][8], int16 min[8][2 halves]), then 8 groups of codes: bytes [8 rows][4 columns],
+ * with DOTS_I16 two times int16 [8 rows][2 columns]. Whole scales are int16 [8][2], each twice. With DOTS_I16 there are
+ * none. */
 INLINE size_t head_bytes(const struct how h)
 {
     return 32 * (size_t)(1 + (has_scale(h) ? 1 + has_halves(h) : 0) + 2 * has_mins(h.kind));
@@ -23,9 +25,10 @@ INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; 
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
 
-/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops: without them compilers line up all
- * dots of a sum, each waiting for the last, instead of those of the tile's sums in turn. Two steps at once need more registers than there are,
- * where products are added in an instruction of their own. Expanded groups are 32 bytes. */
+/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops: without them
+ * compilers line up all dots of a sum, each waiting for the last, instead of those of the tile's sums in turn. Two
+ * steps at once need more registers than there are, where products are added in an instruction of their own. Expanded
+ * groups are 32 bytes. */
 
 INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
@@ -35,7 +38,8 @@ INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
         load_two(w, codes);
         for (int t = 0; t < h.rows; t++) {
             vec v = vec_spread4(x + 4 * t);
-            for (int i = 0; i < 2; i++) sum[t][i] = h.dots == DOTS_S8 ? dot4_s8(sum[t][i], v, w[i]) : dot4_u8(sum[t][i], v, w[i]);
+            for (int i = 0; i < 2; i++)
+                sum[t][i] = h.dots == DOTS_S8 ? dot4_s8(sum[t][i], v, w[i]) : dot4_u8(sum[t][i], v, w[i]);
         }
     }
 }
@@ -45,8 +49,8 @@ INLINE void clear(vec sum[TILE][2], const int T)
     for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
 }
 
-/* Sums of pairs stay in 16 bits when codes have 4 bits (16 * 15 * 127) or an offset is taken off first (16 * 16 * 127 = 32,512; what leaves 16 bits
- * on the way comes back). So codes of 5 bits without one are given one. */
+/* Sums of pairs stay in 16 bits when codes have 4 bits (16 * 15 * 127) or an offset is taken off first (16 * 16 * 127 =
+ * 32,512; what leaves 16 bits on the way comes back). So codes of 5 bits without one are given one. */
 INLINE bool is_lent(const struct how h) { return in_pairs(h) && h.shift < 0 && h.bits == 5; }
 
 /* sum += those that began at `begin`, times their whole scales. */
@@ -56,8 +60,8 @@ INLINE vec pairs_add(vec sum, vec pairs, vec begin, const vec scale[2], int i, c
     return !is_lent(h) ? sum : i32_sub(sum, whole_scales(h) ? dot2_i16(begin, scale[i]) : i16_pairs(begin));
 }
 
-INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const vec begin[TILE], const vec scale[2],
-                       const struct how h)
+INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const vec begin[TILE],
+                       const vec scale[2], const struct how h)
 {
     vec part[TILE][2];
     for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
@@ -90,15 +94,18 @@ INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 
 /* --- the same of packed codes: two groups at a step ------------------------------------------------------------- */
 
-/* Of more groups at once compilers read all codes first, and keep most of them in memory meanwhile: on V8's stack, see keep_in_memory(). */
+/* Of more groups at once compilers read all codes first, and keep most of them in memory meanwhile: on V8's stack, see
+ * keep_in_memory(). */
 #define EACH_GROUP(first, n, at, j) \
-    _Pragma("GCC unroll 1") for (size_t at = (first); at < (first) + (n); at += 2) VEC_UNROLL for (size_t j = 0; j < 2; j++)
+    _Pragma("GCC unroll 1") for (size_t at = (first); at < (first) + (n); at += 2) \
+        VEC_UNROLL for (size_t j = 0; j < 2; j++)
 
 /* Nothing of the next group is read before: the sums of three rows leave no registers for that. */
 INLINE void end_group(void) { __asm__ volatile("" ::: "memory"); }
 
 /* One or two rows have two sums for each, so that none waits for the last dot. */
-INLINE void packed_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+INLINE void packed_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n,
+                         const struct masks *m, const struct how h)
 {
     vec odd[TILE][2];
     clear(odd, h.rows);
@@ -127,7 +134,8 @@ INLINE void words_add(vec part[TILE][2], const vec words[2], const uint8_t *x, c
     }
 }
 
-INLINE void group_add(vec part[TILE][2], const uint8_t *codes, const uint8_t *x, size_t at, const size_t j, const struct masks *m, const struct how h)
+INLINE void group_add(vec part[TILE][2], const uint8_t *codes, const uint8_t *x, size_t at, const size_t j,
+                      const struct masks *m, const struct how h)
 {
     const size_t T = (size_t)h.rows;
     vec w[2];
@@ -145,8 +153,8 @@ INLINE void group_add(vec part[TILE][2], const uint8_t *codes, const uint8_t *x,
     if (h.rows > 2) end_group();
 }
 
-INLINE void packed_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const vec begin[TILE], const vec scale[2],
-                         const struct masks *m, const struct how h)
+INLINE void packed_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n,
+                         const vec begin[TILE], const vec scale[2], const struct masks *m, const struct how h)
 {
     vec part[TILE][2];
     for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
@@ -156,7 +164,8 @@ INLINE void packed_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *
 }
 
 /* One row. Numbers of 8 bits, 128 too large: their high halves are 8 too large. */
-INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec begin, const vec scale[2], const struct masks *m, const struct how h)
+INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec begin, const vec scale[2],
+                      const struct masks *m, const struct how h)
 {
     vec high[2] = {begin, begin}, low[2] = {i32_splat(0), i32_splat(0)};
     EACH_GROUP(0, 8, at, j) {
@@ -167,11 +176,15 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
             low[i] = i16_add(low[i], dot2_u7(v, vec_lookup(m->table, w[i])));
         }
     }
-    for (int i = 0; i < 2; i++) sum[i] = pairs_add(i32_shl(pairs_add(i32_splat(0), high[i], begin, scale, i, h), 4), low[i], begin, scale, i, h);
+    for (int i = 0; i < 2; i++)
+        sum[i] =
+            pairs_add(i32_shl(pairs_add(i32_splat(0), high[i], begin, scale, i, h), 4), low[i], begin, scale, i, h);
 }
 
-/* Codes with a sign stay in the upper half of a word, those of the odd columns where they are. So sums are 256 times too large until the end. */
-INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
+/* Codes with a sign stay in the upper half of a word, those of the odd columns where they are. So sums are 256 times
+ * too large until the end. */
+INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct masks *m,
+                         const struct how h)
 {
     const size_t T = (size_t)h.rows;
     EACH_GROUP(0, 8, at, j) {
@@ -181,7 +194,8 @@ INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *
         for (size_t t = 0; t < T; t++) {
             const uint8_t *v = x + 8 * ((at + j) * T + t);
             vec first = vec_spread4(v), second = vec_spread4(v + 4);
-            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i32_add(dot2_i16(second, odd[i]), dot2_i16(first, even[i])));
+            for (int i = 0; i < 2; i++)
+                sum[t][i] = i32_add(sum[t][i], i32_add(dot2_i16(second, odd[i]), dot2_i16(first, even[i])));
         }
         if (h.rows > 2) end_group();
     }
@@ -198,13 +212,15 @@ INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
     return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
 }
 
-/* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. Whole scales: sum += that times scale. */
-INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const vec scale[2], const struct masks *m,
-                       const struct how h)
+/* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. Whole
+ * scales: sum += that times scale. */
+INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const vec scale[2],
+                       const struct masks *m, const struct how h)
 {
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
     const uint8_t *act = x + ACT_HEAD * h.rows;
-    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (act_bytes(form_of(h)) - ACT_HEAD) / 8 * first * (size_t)h.rows;
+    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first,
+                  *to = act + (act_bytes(form_of(h)) - ACT_HEAD) / 8 * first * (size_t)h.rows;
     vec begin[TILE];
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
     if (in_pairs(h)) {
@@ -250,7 +266,8 @@ INLINE void block_mins(struct sums *a, const struct scales *s, const uint8_t *x,
 }
 
 /* acc += (float)isum * (d * xs). Whole numbers below 2^24 multiply and add exactly as floats too. */
-INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
+INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x,
+                      const struct masks *m, const struct how h)
 {
     vec sum[TILE][2], other[TILE][2];
     clear(sum, h.rows);
@@ -262,7 +279,8 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
         for (int i = 0; i < 2; i++) {
             vec whole = f32_from_i32(sum[t][i]);
             if (has_scale(h) && !whole_scales(h)) whole = f32_mul(whole, s->scale[0][i]);
-            if (has_halves(h) && !whole_scales(h)) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
+            if (has_halves(h) && !whole_scales(h))
+                whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
             a->acc[t][i] = f32_add(a->acc[t][i], f32_mul(whole, f32_mul(s->d[i], xs)));
         }
         if (has_mins(h.kind)) block_mins(a, s, x, xs, t, h);
@@ -282,7 +300,8 @@ INLINE void sums_store(const struct sums *a, float *out, const struct how h)
 
 INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out, const struct how h)
 {
-    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h) + code_bytes(h.dots), tile = act_bytes(form_of(h)) * (size_t)h.rows;
+    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h) + code_bytes(h.dots),
+           tile = act_bytes(form_of(h)) * (size_t)h.rows;
     const uint8_t *x = a->tiles[form_of(h)] + (size_t)row * blocks * act_bytes(form_of(h));
     struct sums sums;
     sums_clear(&sums, h);
@@ -295,10 +314,11 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
     sums_store(&sums, out, h);
 }
 
-/* --- packed panels: gemv, a row, and few, a tile ------------------------------------------------------------------------ */
+/* --- packed panels: gemv, a row, and few, a tile --------------------------------------------------------------- */
 
 /* n panels, a block of each in turn; of a tile one. */
-INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out, const size_t n, const struct how h)
+INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out, const size_t n,
+                 const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
     const size_t per_unit = (size_t)l.columns / BLOCK, tile = act_bytes(form_of(h)) * (size_t)h.rows;
@@ -326,11 +346,15 @@ VEC_UNROLL
     for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
-/* Whether few rows wait for memory: narrower codes keep a core busy with taking them apart, words with multiplying them. Sums without mins are what
- * `out` is to have. */
-INLINE bool is_awaited(const struct how h) { return layouts[h.packed].bits > 4 && h.dots != DOTS_I16 && !has_mins(h.kind); }
+/* Whether few rows wait for memory: narrower codes keep a core busy with taking them apart, words with multiplying
+ * them. Sums without mins are what `out` is to have. */
+INLINE bool is_awaited(const struct how h)
+{
+    return layouts[h.packed].bits > 4 && h.dots != DOTS_I16 && !has_mins(h.kind);
+}
 
-/* Bytes of a panel, at least, before the next one's turn: so many that a tile's sums, which lie in memory meanwhile, cost little. */
+/* Bytes of a panel, at least, before the next one's turn: so many that a tile's sums, which lie in memory meanwhile,
+ * cost little. */
 enum { SPAN = 1024 };
 
 INLINE void sums_load(struct sums *a, const float *out, const struct how h)
@@ -339,10 +363,12 @@ INLINE void sums_load(struct sums *a, const float *out, const struct how h)
 }
 
 /* out [n, T, 8] = a tile times n panels: of those that are awaited a span of each in turn; of others there is one. */
-INLINE void few(const uint8_t *panels, size_t panel_bytes, size_t n, const struct act *a, int row, float *out, const struct how h)
+INLINE void few(const uint8_t *panels, size_t panel_bytes, size_t n, const struct act *a, int row, float *out,
+                const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const size_t per_unit = (size_t)l.columns / BLOCK, bytes = (size_t)l.bytes, tile = act_bytes(form_of(h)) * (size_t)h.rows;
+    const size_t per_unit = (size_t)l.columns / BLOCK, bytes = (size_t)l.bytes,
+                 tile = act_bytes(form_of(h)) * (size_t)h.rows;
     const size_t out_panel = PANEL_ROWS * (size_t)h.rows;
     if (!is_awaited(h)) {
         gemv(panels, 0, a, row, out, 1, h);
@@ -376,13 +402,14 @@ INLINE void few(const uint8_t *panels, size_t panel_bytes, size_t n, const struc
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
 
-/* What is the same to a gemm: one min for a block and one for each unit; words, which have their scales and offsets in them; and, but where sums have
- * 16 bits, codes of any width. */
+/* What is the same to a gemm: one min for a block and one for each unit; words, which have their scales and offsets in
+ * them; and, but where sums have 16 bits, codes of any width. */
 INLINE struct how expanded(const struct how h)
 {
     const bool words = h.dots == DOTS_I16, no_scale = words && (h.kind == KIND_SCALE || h.kind == KIND_HALVES);
     const enum kind kind = no_scale ? KIND_PLAIN : h.kind == KIND_MIN ? KIND_MINS : h.kind;
-    return (struct how){kind, h.dots, words ? 16 : h.dots == DOTS_U7 ? h.bits : 8, words ? -1 : h.shift, 1, LAYOUT_NONE};
+    return (struct how){kind, h.dots,     words ? 16 : h.dots == DOTS_U7 ? h.bits : 8, words ? -1 : h.shift,
+                        1,    LAYOUT_NONE};
 }
 
 INLINE void scales_store(uint8_t *head, const struct scales *s, const struct how h)
@@ -394,7 +421,8 @@ INLINE void scales_store(uint8_t *head, const struct scales *s, const struct how
 }
 
 /* One group's codes, as the dot wants them; scale is whole. */
-INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec scale[2], const struct masks *m, const struct how h)
+INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec scale[2], const struct masks *m,
+                         const struct how h)
 {
     vec w[2];
     group_load(w, codes, g - g % 2, g % 2, m, h);
@@ -403,7 +431,8 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec
         return;
     }
     for (size_t i = 0; i < 2; i++) { /* rows (0, 1), (2, 3) of 4 columns -> 4 rows of 2 columns, twice */
-        vec code = h.shift < 0 ? w[i] : i8_sub(w[i], m->offset), low = i16_from_i8_low(code), high = i16_from_i8_high(code);
+        vec code = h.shift < 0 ? w[i] : i8_sub(w[i], m->offset), low = i16_from_i8_low(code),
+            high = i16_from_i8_high(code);
         vec first = vec_even(low, high), second = vec_odd(low, high);
         vec_store(out + 64 * g + 16 * i, has_scale(h) ? i16_mul(first, scale[i]) : first);
         vec_store(out + 64 * g + 32 + 16 * i, has_scale(h) ? i16_mul(second, scale[i]) : second);
@@ -426,7 +455,7 @@ INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const struct ho
             block_scales(&s, block, &m, twice, h);
             scales_store(out, &s, to);
 VEC_UNROLL
-            for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.scale[has_halves(h) ? g / 4 : 0], &m, h);
+for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.scale[has_halves(h) ? g / 4 : 0], &m, h);
         }
     }
 }
@@ -434,7 +463,9 @@ VEC_UNROLL
 /* --- the kernels: of tiles ------------------------------------------------------------------------------------- */
 
 /* gemm_NAME from the constants of a kernel */
-#define HOW(T) if (T <= full_tile(how.dots)) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
+#define HOW(T) \
+    if (T <= full_tile(how.dots)) \
+    gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
 #define GEMM(name, kind, dots, ...)                                                                     \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) \
     {                                                                                                   \
@@ -494,79 +525,97 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 
 /* What people download most is read from eight panels at once: up to 12 KB of code each. */
 #define IS_STREAMED(layout) \
-    ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
+    ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || \
+     (layout) == LAYOUT_Q6K)
 
-/* Few rows share what they read of it, unexpanded: then memory does not wait while a panel is expanded. Two tiles of codes of 6 bits cost more than
- * that; two rows of 2-bit codes would be slower together than in turn. The other layouts would gain a little, and are not worth the code, nor are
- * 2-bit codes where a browser has no dots of bytes. */
+/* Few rows share what they read of it, unexpanded: then memory does not wait while a panel is expanded. Two tiles of
+ * codes of 6 bits cost more than that; two rows of 2-bit codes would be slower together than in turn. The other layouts
+ * would gain a little, and are not worth the code, nor are 2-bit codes where a browser has no dots of bytes. */
 #define IS_SHARED(layout) (IS_STREAMED(layout) && (layout) != LAYOUT_Q5K)
 #define MOST_SHARED(layout, dots) \
-    ((layout) == LAYOUT_Q2K && (dots) != DOTS_I16 ? 2 : !IS_SHARED(layout) ? 1 : (layout) == LAYOUT_Q6K ? FEW_TILE + 1 : FEW_MOST)
+    ((layout) == LAYOUT_Q2K && (dots) != DOTS_I16 ? 2 \
+     : !IS_SHARED(layout)                         ? 1 \
+     : (layout) == LAYOUT_Q6K                     ? FEW_TILE + 1 \
+                                                  : FEW_MOST)
 
 /* turns_: panels one after the other; gemv_: eight at once; few_: tiles of panels that are not expanded */
-#define FEW(T, layout) if (T <= MOST_SHARED(layout, how.dots)) few(panels, panel_bytes, (size_t)n, a, row, out, of_rows(how, T))
+#define FEW(T, layout) \
+    if (T <= MOST_SHARED(layout, how.dots)) few(panels, panel_bytes, (size_t)n, a, row, out, of_rows(how, T))
 #define ROWS_KERNEL(kernel) \
-    static void kernel(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, float *out)
-#define KERNELS_FOR(name, suffix, dots)                                                                                                     \
-    ROWS_KERNEL(turns_##name##_##suffix)                                                                                                    \
-    {                                                                                                                                       \
-        (void)n_rows;                                                                                                                       \
-        for (size_t p = 0; p < (size_t)n; p++)                                                                                              \
-            gemv(panels + p * panel_bytes, panel_bytes, a, row, out + PANEL_ROWS * p, 1, how_of(LAYOUT_##name, dots));                      \
-    }                                                                                                                                       \
-    ROWS_KERNEL(gemv_##name##_##suffix)                                                                                                     \
-    {                                                                                                                                       \
-        (void)n, (void)n_rows;                                                                                                              \
-        gemv(panels, panel_bytes, a, row, out, STREAMS, how_of(LAYOUT_##name, dots));                                                       \
-    }                                                                                                                                       \
-    ROWS_KERNEL(few_##name##_##suffix)                                                                                                      \
-    {                                                                                                                                       \
-        const struct how how = how_of(LAYOUT_##name, dots);                                                                                 \
-        switch (n_rows) {                                                                                                                   \
-        case 2: FEW(2, LAYOUT_##name); break;                                                                                               \
-        case 3: FEW(3, LAYOUT_##name); break;                                                                                               \
-        default: FEW(FEW_TILE, LAYOUT_##name); break;                                                                                       \
-        }                                                                                                                                   \
-    }                                                                                                                                       \
-    static void expand_##name##_##suffix(const uint8_t *panel, int cols, uint8_t *out)                                                      \
-    {                                                                                                                                       \
-        expand(panel, cols, out, how_of(LAYOUT_##name, dots));                                                                              \
+    static void kernel(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, \
+                       float *out)
+#define KERNELS_FOR(name, suffix, dots) \
+    ROWS_KERNEL(turns_##name##_##suffix) \
+    { \
+        (void)n_rows; \
+        for (size_t p = 0; p < (size_t)n; p++) \
+            gemv(panels + p * panel_bytes, panel_bytes, a, row, out + PANEL_ROWS * p, 1, how_of(LAYOUT_##name, dots)); \
+    } \
+    ROWS_KERNEL(gemv_##name##_##suffix) \
+    { \
+        (void)n, (void)n_rows; \
+        gemv(panels, panel_bytes, a, row, out, STREAMS, how_of(LAYOUT_##name, dots)); \
+    } \
+    ROWS_KERNEL(few_##name##_##suffix) \
+    { \
+        const struct how how = how_of(LAYOUT_##name, dots); \
+        switch (n_rows) { \
+        case 2: FEW(2, LAYOUT_##name); break; \
+        case 3: FEW(3, LAYOUT_##name); break; \
+        default: FEW(FEW_TILE, LAYOUT_##name); break; \
+        } \
+    } \
+    static void expand_##name##_##suffix(const uint8_t *panel, int cols, uint8_t *out) \
+    { \
+        expand(panel, cols, out, how_of(LAYOUT_##name, dots)); \
     }
 #define KERNELS(name, ...) \
-    KERNELS_FOR(name, i16, DOTS_I16) KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
+    KERNELS_FOR(name, i16, DOTS_I16) \
+    KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
 CODE_LAYOUTS(KERNELS)
 
-/* --- the table: by constant expressions, so that compilers never come to the kernels that no kind of dots takes ----- */
+/* --- the table: by constant expressions, so that compilers never come to the kernels that no kind of dots takes --- */
 
-/* The kind that a layout is expanded for. Without a dot of whole bytes, words are faster for these than bytes in two halves; all other codes are the
- * same signed and unsigned. */
-#define TILE_DOTS(dots, value_bits) ((value_bits) == 8 ? ((dots) == DOTS_U7 ? DOTS_I16 : (dots)) : (dots) == DOTS_S8 ? DOTS_U8 : (dots))
+/* The kind that a layout is expanded for. Without a dot of whole bytes, words are faster for these than bytes in two
+ * halves; all other codes are the same signed and unsigned. */
+#define TILE_DOTS(dots, value_bits) \
+    ((value_bits) == 8 ? ((dots) == DOTS_U7 ? DOTS_I16 : (dots)) : (dots) == DOTS_S8 ? DOTS_U8 : (dots))
 
 /* The same for a row, for which bytes in two halves are faster where they are looked up. */
-#define ROW_DOTS(dots, bits, value_bits) ((bits) != (value_bits) && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
+#define ROW_DOTS(dots, bits, value_bits) \
+    ((bits) != (value_bits) && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
 
 #define OF_DOTS(kernel, dots) \
-    ((dots) == DOTS_I16 ? kernel##_i16 : (dots) == DOTS_U7 ? kernel##_u7 : (dots) == DOTS_U8 ? kernel##_u8 : kernel##_s8)
+    ((dots) == DOTS_I16  ? kernel##_i16 \
+     : (dots) == DOTS_U7 ? kernel##_u7 \
+     : (dots) == DOTS_U8 ? kernel##_u8 \
+                         : kernel##_s8)
 
 INLINE void set_forms(struct kernels *k, const enum layout layout, const enum dots row, const enum dots tile)
 {
     const struct how to = expanded(how_of(layout, tile));
     k->form[ONE_ROW][layout] = form_of(how_of(layout, row));
-    for (int n = 2; n < ROWS_KINDS; n++) k->form[n][layout] = form_of(n <= MOST_SHARED(layout, tile) ? how_of(layout, tile) : to);
+    for (int n = 2; n < ROWS_KINDS; n++)
+        k->form[n][layout] = form_of(n <= MOST_SHARED(layout, tile) ? how_of(layout, tile) : to);
     k->gemm[layout] = gemm_of(to);
 }
 
-#define SET(name, row, tile)                                                                                                \
-    k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row);                                                           \
-    k->gemv[TOGETHER][LAYOUT_##name] = IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
-    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile);       \
-    k->few_at_once[LAYOUT_##name] = is_awaited(how_of(LAYOUT_##name, tile)) ? STREAMS : 1;                                  \
-    k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile);                                                                \
+#define SET(name, row, tile) \
+    k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row); \
+    k->gemv[TOGETHER][LAYOUT_##name] = \
+        IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
+    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile); \
+    k->few_at_once[LAYOUT_##name] = is_awaited(how_of(LAYOUT_##name, tile)) ? STREAMS : 1; \
+    k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile); \
     set_forms(k, LAYOUT_##name, row, tile);
-#define SET_I16(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))
-#define SET_U7(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_U7, bits, value_bits), TILE_DOTS(DOTS_U7, value_bits))
-#define SET_U8(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_U8, bits, value_bits), TILE_DOTS(DOTS_U8, value_bits))
-#define SET_S8(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_S8, bits, value_bits), TILE_DOTS(DOTS_S8, value_bits))
+#define SET_I16(name, kind, columns, bits, offset, value_bits, ...) \
+    SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))
+#define SET_U7(name, kind, columns, bits, offset, value_bits, ...) \
+    SET(name, ROW_DOTS(DOTS_U7, bits, value_bits), TILE_DOTS(DOTS_U7, value_bits))
+#define SET_U8(name, kind, columns, bits, offset, value_bits, ...) \
+    SET(name, ROW_DOTS(DOTS_U8, bits, value_bits), TILE_DOTS(DOTS_U8, value_bits))
+#define SET_S8(name, kind, columns, bits, offset, value_bits, ...) \
+    SET(name, ROW_DOTS(DOTS_S8, bits, value_bits), TILE_DOTS(DOTS_S8, value_bits))
 
 static void set_i16(struct kernels *k) { CODE_LAYOUTS(SET_I16) }
 static void set_u7(struct kernels *k) { CODE_LAYOUTS(SET_U7) }

@@ -2,9 +2,9 @@
  *
  * The kernel table: everything that computes over a row, a panel or a block, once per instruction set.
  *
- * kernels_scalar is complete and is the reference; kernels_simd() starts as a copy of it and overrides what it has. Every
- * entry gives the same bits in both (tests/c/test_kernels.c compares with ==), so which table runs is a matter of speed only.
- * The formulas are normative: see MODEL.md, "Arithmetic".
+ * kernels_scalar is complete and is the reference; kernels_simd() starts as a copy of it and overrides what it has.
+ * Every entry gives the same bits in both (tests/c/test_kernels.c compares with ==), so which table runs is a matter of
+ * speed only. The formulas are normative: see MODEL.md, "Arithmetic".
  */
 #ifndef QUERN_KERNELS_H
 #define QUERN_KERNELS_H
@@ -21,8 +21,8 @@ enum {
     STREAMS = 8   /* panels a gemv kernel takes at once */
 };
 
-/* How a SIMD build multiplies codes: which products of bytes its one dot instruction gives exactly. The instruction differs from
- * processor to processor (and is absent without relaxed SIMD), so it is asked when the engine starts. */
+/* How a SIMD build multiplies codes: which products of bytes its one dot instruction gives exactly. The instruction
+ * differs from processor to processor (and is absent without relaxed SIMD), so it is asked when the engine starts. */
 enum dots {
     DOTS_I16, /* no dot of bytes: codes are widened to 16 bits */
     DOTS_U7,  /* signed by 0..127, sums of two in 16 bits: what every processor can */
@@ -32,16 +32,17 @@ enum dots {
 };
 extern const char *const dots_names[DOTS_COUNT];
 
-/* By how many rows there are a product differs: one is read from memory, few share what is read of a packed panel, many share an expanded one. So
- * tables by rows have a place for 1 .. FEW_MOST each, and one for many. */
+/* By how many rows there are a product differs: one is read from memory, few share what is read of a packed panel, many
+ * share an expanded one. So tables by rows have a place for 1 .. FEW_MOST each, and one for many. */
 enum { ONE_ROW = 1, MANY_ROWS = FEW_MOST + 1, ROWS_KINDS };
 static inline int rows_kind(int n) { return min_int(n, MANY_ROWS); }
 
-/* How a product wants activation codes: as bytes, widened to 16 bits, or (packed panels) with even and odd columns apart, or ready for words of two
- * codes or of four. */
+/* How a product wants activation codes: as bytes, widened to 16 bits, or (packed panels) with even and odd columns
+ * apart, or ready for words of two codes or of four. */
 enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORM_TWOS, FORM_FOURS, FORMS };
 
-/* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are used. */
+/* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are
+ * used. */
 struct act {
     const float *x;       /* [n, cols] for float weights */
     const int8_t *code;   /* [n, cols] -127..127, for quantised weights */
@@ -51,16 +52,19 @@ struct act {
     int cols;
 };
 
-/* out [n_rows, 8] = rows row .. row + n_rows - 1, a tile as tile_rows() gives it, times one panel [8, cols], expanded where the table says so. */
+/* out [n_rows, 8] = rows row .. row + n_rows - 1, a tile as tile_rows() gives it, times one panel [8, cols], expanded
+ * where the table says so. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
-/* out [n, n_rows, 8] = a row, or a tile where rows are few, times n neighbouring panels as they are packed, panel_bytes apart: a row's 1 .. STREAMS,
- * TOGETHER always STREAMS, few rows' 1 .. few_at_once. */
-typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, float *out);
+/* out [n, n_rows, 8] = a row, or a tile where rows are few, times n neighbouring panels as they are packed, panel_bytes
+ * apart: a row's 1 .. STREAMS, TOGETHER always STREAMS, few rows' 1 .. few_at_once. */
+typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows,
+                     float *out);
 
-/* For one row, and for few of wide codes, memory is the limit, and how it is read best depends on the processor: one that looks ahead of its work by
- * some hundred instructions and fetches ahead within a page only waits least with eight streams (Intel's of 2023 reach twice the speed), one that
- * follows a single stream far ahead loses a third by them (AMD's of 2022). cpu/race.c finds out. */
+/* For one row, and for few of wide codes, memory is the limit, and how it is read best depends on the processor: one
+ * that looks ahead of its work by some hundred instructions and fetches ahead within a page only waits least with eight
+ * streams (Intel's of 2023 reach twice the speed), one that follows a single stream far ahead loses a third by them
+ * (AMD's of 2022). cpu/race.c finds out. */
 enum order { TOGETHER, IN_TURN, ORDERS };
 
 /* A half whose bits are moved into place as a float lacks this factor, the difference of the exponents' biases. */
@@ -68,7 +72,8 @@ enum order { TOGETHER, IN_TURN, ORDERS };
 
 /* One query head of one row, and its running softmax over the positions that it has seen. */
 struct query {
-    const float *q;      /* [head_dim] that floats of keys are multiplied by: itself, or scaled where they are divided by F16_SCALE */
+    /* [head_dim] that floats of keys are multiplied by: itself, or scaled where they are divided by F16_SCALE */
+    const float *q;
     const float *scaled; /* [head_dim] itself * F16_SCALE */
     const float *itself; /* [head_dim]; attention.c's */
     const int8_t *code;  /* [head_dim] and */
@@ -87,12 +92,14 @@ struct kernels {
     int few_at_once[LAYOUT_COUNT]; /* panels that they take, at most: STREAMS or 1 */
     gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
     enum form form[ROWS_KINDS][LAYOUT_COUNT]; /* that a product of a quantised layout takes */
-    /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
-     * the panel as it is. */
+    /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk.
+     * NULL: gemm takes the panel as it is. */
     void (*expand[LAYOUT_COUNT])(const uint8_t *panel, int cols, uint8_t *out);
-    /* Rows row .. row + n_rows - 1 of code, scale and sum -> their tile of [n_rows, cols / 32 * arranged] bytes. NULL: not needed. */
+    /* Rows row .. row + n_rows - 1 of code, scale and sum -> their tile of [n_rows, cols / 32 * arranged] bytes. NULL:
+     * not needed. */
     void (*arrange[FORMS])(const struct act *a, int row, int n_rows, uint8_t *tile);
-    size_t expanded, arranged[FORMS]; /* bytes of a block of 8 rows, at most; of a block of one row, 0 where there is no arrange */
+    /* bytes of a block of 8 rows, at most; of a block of one row, 0 where there is no arrange */
+    size_t expanded, arranged[FORMS];
     /* x [cols] -> code [cols], scale [cols / 32], sum [cols / 16]; cols a multiple of 32 */
     void (*quantize)(const float *x, int cols, int8_t *code, float *scale, int16_t *sum);
     /* y = x / sqrt(mean(x^2) + eps) * w, all [n]; y may be x */
@@ -106,19 +113,24 @@ struct kernels {
     void (*add)(float *x, const float *y, int n);        /* x += y */
     void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
-    void (*spread)(float *out, const uint16_t *in, int n); /* finite f16 -> f32 divided by F16_SCALE; n a multiple of 8. NULL: widen is as good */
+    /* finite f16 -> f32 divided by F16_SCALE; n a multiple of 8. NULL: widen is as good */
+    void (*spread)(float *out, const uint16_t *in, int n);
     void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
     /* values = code * scale: n positions of codes [n, dim] and scales [n, dim / 32]; dim a multiple of 32 */
     void (*dequantize)(float *v, const int8_t *code, const float *scale, int n, int dim);
 
-    /* Attention of n queries over one page of one kv head, in three steps. Keys and values lie as key_place() and value_place() say, codes
-     * [KV_PAGE, dim]. p [n, KV_PAGE] has a row for each query, which holds something in its first `seen` places only. */
+    /* Attention of n queries over one page of one kv head, in three steps. Keys and values lie as key_place() and
+     * value_place() say, codes [KV_PAGE, dim]. p [n, KV_PAGE] has a row for each query, which holds something in its
+     * first `seen` places only. */
     void (*scores)(float *p, const struct query *q, int n, const float *k, int dim, float scale); /* p = q.k * scale */
     void (*scores_q8)(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale);
-    void (*soften)(float *p, struct query *q, int n, int dim); /* p = exp(p - max), with max, sum and acc brought up to date */
-    void (*values)(float *p, const struct query *q, int n, const float *v, int dim); /* acc += p * v, positions in order */
-    /* The same for finite f16 and dims that 16 divides, for few queries: the halves are widened in registers, and the other factor
-     * is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of use in p. */
+    /* p = exp(p - max), with max, sum and acc brought up to date */
+    void (*soften)(float *p, struct query *q, int n, int dim);
+    /* acc += p * v, positions in order */
+    void (*values)(float *p, const struct query *q, int n, const float *v, int dim);
+    /* The same for finite f16 and dims that 16 divides, for few queries: the halves are widened in registers, and the
+     * other factor is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of
+     * use in p. */
     void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale);
     void (*values_f16)(float *p, const struct query *q, int n, const uint16_t *v, int dim);
 };
@@ -131,10 +143,12 @@ enum dots dots_probe(void);
 /* The fastest kind for this build on this processor. */
 enum dots dots_choose(void);
 
-/* Rows of the next tile when `left` of n are left: as few tiles as can be, as even as can be. Those of all layouts of codes are alike. */
+/* Rows of the next tile when `left` of n are left: as few tiles as can be, as even as can be. Those of all layouts of
+ * codes are alike. */
 static inline int tile_rows(const struct kernels *k, enum layout layout, int n, int left)
 {
-    int codes = n > FEW_MOST ? k->tile : FEW_TILE, most = layouts[layout].kind == KIND_FLOAT ? FLOAT_TILE : codes, tiles = (left + most - 1) / most;
+    int codes = n > FEW_MOST ? k->tile : FEW_TILE, most = layouts[layout].kind == KIND_FLOAT ? FLOAT_TILE : codes,
+        tiles = (left + most - 1) / most;
     return (left + tiles - 1) / tiles;
 }
 

@@ -50,15 +50,29 @@ static float element_f8(const uint8_t *panel, const struct act *a, int t, int r)
     return y;
 }
 
-static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f32); }
-static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f16); }
-static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_bf16); }
-static void gemm_f8(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f8); }
+static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)
+{
+    EACH_ELEMENT(element_f32);
+}
+static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)
+{
+    EACH_ELEMENT(element_f16);
+}
+static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)
+{
+    EACH_ELEMENT(element_bf16);
+}
+static void gemm_f8(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)
+{
+    EACH_ELEMENT(element_f8);
+}
 
 /* --- products of codes --------------------------------------------------------------------------------- */
 
-/* The block of row r and the same columns of row t of the activations: what it adds to the sums of products and of mins. */
-static void block_sums(const struct block *w, const int8_t *q, const int16_t *sum, float xs, float *products, float *mins)
+/* The block of row r and the same columns of row t of the activations: what it adds to the sums of products and of
+ * mins. */
+static void block_sums(const struct block *w, const int8_t *q, const int16_t *sum, float xs, float *products,
+                       float *mins)
 {
     int32_t isum = 0, msum = 0;
     for (int c = 0; c < BLOCK; c++) isum += w->scale[c / 16] * w->code[c] * q[c];
@@ -238,7 +252,8 @@ static float dot_q8(const struct query *q, const int8_t *code, const float *d, i
 static void scores_q8(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale)
 {
     for (int t = 0; t < n; t++)
-        for (int i = 0; i < q[t].seen; i++) p[t * KV_PAGE + i] = dot_q8(&q[t], code + i * dim, d + i * (dim / BLOCK), dim) * scale;
+        for (int i = 0; i < q[t].seen; i++)
+            p[t * KV_PAGE + i] = dot_q8(&q[t], code + i * dim, d + i * (dim / BLOCK), dim) * scale;
 }
 
 static void soften_one(float *p, struct query *q, int dim)
@@ -273,7 +288,11 @@ static void values(float *p, const struct query *q, int n, const float *v, int d
 #define ENTRY(name, ...) [LAYOUT_##name] = gemm_##name,
 const struct kernels kernels_scalar = {
     .name = "scalar",
-    .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_F8] = gemm_f8, CODE_LAYOUTS(ENTRY)},
+    .gemm = {[LAYOUT_F32] = gemm_f32,
+             [LAYOUT_F16] = gemm_f16,
+             [LAYOUT_BF16] = gemm_bf16,
+             [LAYOUT_F8] = gemm_f8,
+             CODE_LAYOUTS(ENTRY)},
     .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,

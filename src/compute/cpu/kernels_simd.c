@@ -124,7 +124,8 @@ struct f16_constants {
     vec sign, odd, normal, half, small, least, most, infinity, nan;
 };
 
-/* f16_from_f32 in 4 lanes: all three ranges computed, the right one chosen. Comparisons of floats, since none is a NaN but x. */
+/* f16_from_f32 in 4 lanes: all three ranges computed, the right one chosen. Comparisons of floats, since none is a NaN
+ * but x. */
 INLINE vec f16_lanes(const struct f16_constants *k, vec x)
 {
     vec abs = f32_abs_bits(x), sign = vec_and(u32_shr(x, 16), k->sign);
@@ -140,11 +141,19 @@ INLINE vec f16_lanes(const struct f16_constants *k, vec x)
 static void narrow(uint16_t *out, const float *in, int n)
 {
     const struct f16_constants k = {
-        .sign = i32_kept(0x8000), .odd = i32_kept(1), .normal = i32_kept(0xFFF - 0x38000000), .half = f32_kept(0.5f), .small = i32_kept(0x3F000000),
-        .least = f32_kept(0x1p-14f), .most = f32_kept(65520.0f), .infinity = i32_kept(0x7C00), .nan = i32_kept(0x7E00),
+        .sign = i32_kept(0x8000),
+        .odd = i32_kept(1),
+        .normal = i32_kept(0xFFF - 0x38000000),
+        .half = f32_kept(0.5f),
+        .small = i32_kept(0x3F000000),
+        .least = f32_kept(0x1p-14f),
+        .most = f32_kept(65520.0f),
+        .infinity = i32_kept(0x7C00),
+        .nan = i32_kept(0x7E00),
     };
     int i = 0;
-    for (; i + 8 <= n; i += 8) vec_store(out + i, u16_narrow(f16_lanes(&k, vec_load(in + i)), f16_lanes(&k, vec_load(in + i + 4))));
+    for (; i + 8 <= n; i += 8)
+        vec_store(out + i, u16_narrow(f16_lanes(&k, vec_load(in + i)), f16_lanes(&k, vec_load(in + i + 4))));
     for (; i < n; i++) out[i] = f16_from_f32(in[i]);
 }
 

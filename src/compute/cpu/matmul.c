@@ -2,8 +2,9 @@
  *
  * Products of rows with weights.
  *
- * Panels are claimed by whichever thread is free; one output element is always computed by one thread, so the number of threads changes nothing but
- * time. One row is read from memory and races for the fastest order; few share what is read of a packed panel; many share an expanded one.
+ * Panels are claimed by whichever thread is free; one output element is always computed by one thread, so the number of
+ * threads changes nothing but time. One row is read from memory and races for the fastest order; few share what is read
+ * of a packed panel; many share an expanded one.
  */
 #include "compute/cpu/cpu.h"
 
@@ -46,7 +47,8 @@ static void quantize_tile(const struct matmul *m, int first, int height, int kin
     for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
         c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
     for (int f = 0; f < FORMS; f++)
-        if (m->form[kind][f] && c->k.arrange[f]) c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
+        if (m->form[kind][f] && c->k.arrange[f])
+            c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
 }
 
 /* Threads take whole tiles. */
@@ -73,7 +75,10 @@ struct part {
 };
 
 /* Columns of y that one expert makes. */
-static int part_rows(const struct matmul *m, const struct product *p) { return p->rows ? p->rows : p->w->rows / expert_count(m); }
+static int part_rows(const struct matmul *m, const struct product *p)
+{
+    return p->rows ? p->rows : p->w->rows / expert_count(m);
+}
 
 static struct part part_of(const struct matmul *m, const struct product *p, int expert)
 {
@@ -128,7 +133,8 @@ static void panel_range(const struct matmul *m, const struct part *p, int i, int
     const struct kernels *k = &m->c->k;
     enum layout layout = p->w->type->layout;
     int kind = rows_kind(p->g.n), most = kind == ONE_ROW ? STREAMS : m->order == IN_TURN ? 1 : k->few_at_once[layout];
-    gemv_fn *all = kind == ONE_ROW ? k->gemv[m->order][layout] : k->few[kind][layout], *rest = kind == ONE_ROW ? k->gemv[IN_TURN][layout] : all;
+    gemv_fn *all = kind == ONE_ROW ? k->gemv[m->order][layout] : k->few[kind][layout],
+            *rest = kind == ONE_ROW ? k->gemv[IN_TURN][layout] : all;
     for (int n; i < end && all; i += n) {
         n = min_int(most, end - i);
         packed_product(m, p, n == STREAMS ? all : rest, i, n);
@@ -136,7 +142,8 @@ static void panel_range(const struct matmul *m, const struct part *p, int i, int
     for (; i < end; i++) panel_product(m, p, i, thread);
 }
 
-/* Work is counted in units of STREAMS panels, which a row's kernels take at once; the last unit of a matrix may be smaller. */
+/* Work is counted in units of STREAMS panels, which a row's kernels take at once; the last unit of a matrix may be
+ * smaller. */
 static int unit_count(int rows) { return (cpu_panels(rows) + STREAMS - 1) / STREAMS; }
 
 /* What a unit costs an expert: its rows, and as much as some more for reading the panels, or for expanding them. */
@@ -162,7 +169,8 @@ static void multiply_between(const struct matmul *m, int64_t begin, int64_t end,
         int64_t cost = unit_cost(group_of(m, e));
         for (int j = 0; cost && j < m->n_products; j++) {
             struct part p = part_of(m, &m->p[j], e);
-            int units = unit_count(p.rows), from = unit_from(begin - at, cost, units), to = unit_from(end - at, cost, units);
+            int units = unit_count(p.rows), from = unit_from(begin - at, cost, units),
+                to = unit_from(end - at, cost, units);
             panel_range(m, &p, STREAMS * from, min_int(STREAMS * to, cpu_panels(p.rows)), thread);
             at += cost * units;
         }
@@ -192,7 +200,8 @@ static void prepare_rows(struct matmul *m)
 static void multiply_row(struct matmul *m)
 {
     double bytes = 0, start = now_ms();
-    for (int j = 0; j < m->n_products; j++) bytes += (double)cpu_panels(part_rows(m, &m->p[j])) * (double)m->p[j].w->panel;
+    for (int j = 0; j < m->n_products; j++)
+        bytes += (double)cpu_panels(part_rows(m, &m->p[j])) * (double)m->p[j].w->panel;
     cpu_run(m->c, true, multiply, m);
     race_add(&m->c->race, bytes, now_ms() - start);
 }

@@ -7,8 +7,9 @@
 
 #include "compute/shapes.h"
 
-/* Keys and values of a page lie in the order in which they are read, so that memory sees one stream: 16 lanes at a time, positions of keys
- * [KV_PAGE / 16][dim, by remainders of 8][16], columns of values [dim / 16][KV_PAGE][16]; what is left of the columns makes narrower rows. */
+/* Keys and values of a page lie in the order in which they are read, so that memory sees one stream: 16 lanes at a
+ * time, positions of keys [KV_PAGE / 16][dim, by remainders of 8][16], columns of values [dim / 16][KV_PAGE][16]; what
+ * is left of the columns makes narrower rows. */
 enum { KV_LANES = 16 };
 
 static inline size_t key_place(int position, int column, int dim)

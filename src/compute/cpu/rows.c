@@ -39,7 +39,8 @@ static void embed_rows(void *arg, int thread, int n_threads)
     EACH_ROW(r, t) {
         const struct weight *w = op->w;
         size_t id = (size_t)op->ids[t];
-        unpack_panel_row(w->type->layout, w->panels + id / PANEL_ROWS * w->panel, (int)(id % PANEL_ROWS), w->cols, r->y + t * dim);
+        unpack_panel_row(w->type->layout, w->panels + id / PANEL_ROWS * w->panel, (int)(id % PANEL_ROWS), w->cols,
+                         r->y + t * dim);
     }
 }
 
@@ -71,7 +72,8 @@ static void rope_rows(void *arg, int thread, int n_threads)
 {
     EACH_ROW(r, t) {
         size_t half = (size_t)op->rot / 2, heads = (size_t)op->heads, head = dim / heads;
-        for (size_t h = 0; h < heads; h++) k->rope(r->y + t * dim + h * head, op->cosine + t * half, op->sine + t * half, (int)half);
+        for (size_t h = 0; h < heads; h++)
+            k->rope(r->y + t * dim + h * head, op->cosine + t * half, op->sine + t * half, (int)half);
     }
 }
 

@@ -2,7 +2,8 @@
  *
  * What the SIMD kernel files share: the float reductions, halves as floats, and the exponential in vectors.
  *
- * kernels_simd.c has the rows (norms, activations, conversions), attend_simd.c attention; of the products see products.h.
+ * kernels_simd.c has the rows (norms, activations, conversions), attend_simd.c attention; of the products see
+ * products.h.
  */
 #ifndef QUERN_SIMD_H
 #define QUERN_SIMD_H
@@ -48,8 +49,8 @@ INLINE void f16_scaled(const void *halves, vec mask, vec out[2])
     out[1] = u16_interleave_high(low, high);
 }
 
-/* For what there is no register for anyway. Where V8 puts it on its own stack, which is not aligned, a vector may lie across two cache lines, and
- * waiting for it each time costs a third of the speed. */
+/* For what there is no register for anyway. Where V8 puts it on its own stack, which is not aligned, a vector may lie
+ * across two cache lines, and waiting for it each time costs a third of the speed. */
 INLINE void keep_in_memory(void *p) { __asm__ volatile("" ::"r"(p) : "memory"); }
 
 struct f32_constants {
@@ -59,8 +60,13 @@ struct f32_constants {
 INLINE struct f32_constants f32_constants(void)
 {
     return (struct f32_constants){
-        .rest = i32_kept(0x0FFFFFFF), .sign = i32_kept(INT32_MIN), .bias = i32_kept(112 << 23), .one = i32_kept(1 << 23), .least = f32_kept(0x1p-14f),
-        .finite = i32_kept((31 << 23) - 1), .infinity = i32_kept(0x7F800000),
+        .rest = i32_kept(0x0FFFFFFF),
+        .sign = i32_kept(INT32_MIN),
+        .bias = i32_kept(112 << 23),
+        .one = i32_kept(1 << 23),
+        .least = f32_kept(0x1p-14f),
+        .finite = i32_kept((31 << 23) - 1),
+        .infinity = i32_kept(0x7F800000),
     };
 }
 
@@ -81,9 +87,16 @@ struct exp4 {
 INLINE struct exp4 exp4_constants(void)
 {
     return (struct exp4){
-        f32_kept(EXP_LOG2E), f32_kept(EXP_MAGIC), f32_kept(EXP_LN2_HI), f32_kept(EXP_LN2_LO),
+        f32_kept(EXP_LOG2E),
+        f32_kept(EXP_MAGIC),
+        f32_kept(EXP_LN2_HI),
+        f32_kept(EXP_LN2_LO),
         {f32_kept(EXP_C0), f32_kept(EXP_C1), f32_kept(EXP_C2), f32_kept(EXP_C3), f32_kept(EXP_C4), f32_kept(EXP_C5)},
-        f32_kept(1.0f), i32_kept(127 - (int32_t)bits_from_f32(EXP_MAGIC)), f32_kept(EXP_MAX), f32_kept(EXP_MIN), i32_kept(0x7F800000),
+        f32_kept(1.0f),
+        i32_kept(127 - (int32_t)bits_from_f32(EXP_MAGIC)),
+        f32_kept(EXP_MAX),
+        f32_kept(EXP_MIN),
+        i32_kept(0x7F800000),
     };
 }
 

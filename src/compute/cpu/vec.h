@@ -2,9 +2,9 @@
  *
  * 128-bit vectors: the few operations the SIMD kernels use, for WebAssembly and for native compilers.
  *
- * This is the only file that knows about relaxed SIMD. vec_native.h has the same operations in GCC's and clang's vector extensions, so that
- * the same kernels run under sanitizers and are compared with the scalar reference on any machine. Every operation has one exact result
- * but the dots of bytes, which are relaxed and used where their result is exact.
+ * This is the only file that knows about relaxed SIMD. vec_native.h has the same operations in GCC's and clang's vector
+ * extensions, so that the same kernels run under sanitizers and are compared with the scalar reference on any machine.
+ * Every operation has one exact result but the dots of bytes, which are relaxed and used where their result is exact.
  */
 #ifndef QUERN_VEC_H
 #define QUERN_VEC_H
@@ -19,7 +19,8 @@ typedef v128_t vec;
 
 #ifdef __wasm_relaxed_simd__
 #define VEC_NAME "relaxed"
-enum { VEC_BYTE_DOTS = 1, VEC_MODEL = 0 }; /* whether there is an instruction for dots of bytes; whether it is only a model of one */
+/* whether there is an instruction for dots of bytes; whether it is only a model of one */
+enum { VEC_BYTE_DOTS = 1, VEC_MODEL = 0 };
 #else
 #define VEC_NAME "simd"
 enum { VEC_BYTE_DOTS = 0, VEC_MODEL = 0 };
@@ -87,13 +88,15 @@ VEC i16_mul(vec a, vec b) { return wasm_i16x8_mul(a, b); } /* the low halves of 
 VEC i16_sub(vec a, vec b) { return wasm_i16x8_sub(a, b); }
 VEC i16_add(vec a, vec b) { return wasm_i16x8_add(a, b); }
 VEC i16_pairs(vec a) { return wasm_i32x4_extadd_pairwise_i16x8(a); } /* sums of neighbours, int32 */
-VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }   /* a0 b0 a1 b1 .. */
+/* a0 b0 a1 b1 .. */
+VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
 VEC u16_interleave_high(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
 /* Whether any of 8 int16 of a is above b's, unsigned. */
 static inline bool u16_any_above(vec a, vec b) { return wasm_v128_any_true(wasm_u16x8_sub_sat(a, b)); }
 
 #ifdef __wasm_relaxed_simd__
-VEC vec_lookup(vec table, vec i) { return wasm_i8x16_relaxed_swizzle(table, i); } /* bytes i, each in 0..15, of the table */
+/* bytes i, each in 0..15, of the table */
+VEC vec_lookup(vec table, vec i) { return wasm_i8x16_relaxed_swizzle(table, i); }
 #else
 VEC vec_lookup(vec table, vec i) { return wasm_i8x16_swizzle(table, i); }
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native half of vec.h: the same operations, lane by lane where the vector extensions have no better word. Made to be
- * right under sanitizers, not to be fast; included by vec.h only, which says what each operation does.
+ * The native half of vec.h: the same operations, lane by lane where the vector extensions have no better word. Made to
+ * be right under sanitizers, not to be fast; included by vec.h only, which says what each operation does.
  */
 #ifndef QUERN_VEC_NATIVE_H
 #define QUERN_VEC_NATIVE_H
@@ -62,8 +62,16 @@ VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], 
 VEC i16_shl(vec a, int n) { return (vec)((vec_u16)a << (uint16_t)n); }
 VEC i16_shr(vec a, int n) { return (vec)((vec_i16)a >> (int16_t)n); }
 VEC u16_shr(vec a, int n) { return (vec)((vec_u16)a >> (uint16_t)n); }
-VEC i16_from_u8_low(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
-VEC i16_from_i8_low(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
+VEC i16_from_u8_low(vec a)
+{
+    vec_u8 v = (vec_u8)a;
+    return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
+}
+VEC i16_from_i8_low(vec a)
+{
+    vec_i8 v = (vec_i8)a;
+    return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
+}
 VEC u16_narrow(vec a, vec b)
 {
     vec_u16 lo = (vec_u16)a, hi = (vec_u16)b;
@@ -81,8 +89,16 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
     return (vec)out;
 }
 
-VEC i16_from_i8_high(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
-VEC i16_from_u8_high(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
+VEC i16_from_i8_high(vec a)
+{
+    vec_i8 v = (vec_i8)a;
+    return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]};
+}
+VEC i16_from_u8_high(vec a)
+{
+    vec_u8 v = (vec_u8)a;
+    return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]};
+}
 VEC i8_add(vec a, vec b) { return (vec)((vec_u8)a + (vec_u8)b); }
 VEC i8_sub(vec a, vec b) { return (vec)((vec_u8)a - (vec_u8)b); }
 VEC i16_mul(vec a, vec b) { return (vec)((vec_u16)a * (vec_u16)b); }

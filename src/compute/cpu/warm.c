@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The warm-up: every operation the loaded model needs, on made-up data, until a just-in-time compiler has seen enough of it.
+ * The warm-up: every operation the loaded model needs, on made-up data, until a just-in-time compiler has seen enough
+ * of it.
  *
- * Browsers compile each function quickly first, and well only after it has run for a while (V8: some 13 MB of quick code executed), and never
- * while it runs. Loading has time to spare for that: the first prompt has not. So small matrices of zeros in the layouts of the
- * weights to come are multiplied by one row, by few and by many, and page 0 is attended to, pass after pass, through the backend's own operations.
+ * Browsers compile each function quickly first, and well only after it has run for a while (V8: some 13 MB of quick
+ * code executed), and never while it runs. Loading has time to spare for that: the first prompt has not. So small
+ * matrices of zeros in the layouts of the weights to come are multiplied by one row, by few and by many, and page 0 is
+ * attended to, pass after pass, through the backend's own operations.
  */
 #include "compute/cpu/cpu.h"
 
@@ -25,13 +27,15 @@ struct warm {
 static struct weight small_like(const struct weight *w, uint8_t *zeros)
 {
     int cols = min_int(w->cols, COLS);
-    return (struct weight){.type = w->type, .rows = ROWS, .cols = cols, .panel = panel_bytes(w->type->layout, cols), .panels = zeros};
+    return (struct weight){
+        .type = w->type, .rows = ROWS, .cols = cols, .panel = panel_bytes(w->type->layout, cols), .panels = zeros};
 }
 
 /* NULL when memory is short, which is no reason to fail. */
 static struct warm *warm_new(const struct cpu *c)
 {
-    size_t length = (size_t)max_int(LENGTH, TILE * c->kv.n_heads * c->kv.head_dim), panels = ROWS * COLS * sizeof(float);
+    size_t length = (size_t)max_int(LENGTH, TILE * c->kv.n_heads * c->kv.head_dim),
+           panels = ROWS * COLS * sizeof(float);
     struct warm *w = mem_alloc(c->mem, MEM_ALIGN + 2 * length * sizeof(float) + panels);
     if (!w) return NULL;
     w->x = (float *)(void *)((uint8_t *)w + MEM_ALIGN);
@@ -72,7 +76,8 @@ static void warm_attention(struct cpu *c, const struct warm *w, int n)
     struct kv_row rows[KV_PAGE];
     page_rows(rows, n);
     append(c, w, rows, n);
-    run(c, &(struct op){OP_ATTENTION, n, c->kv.n_heads * c->kv.head_dim, .y = cpu_handle(c, w->y), .x = cpu_handle(c, w->x), .kv = rows});
+    run(c, &(struct op){OP_ATTENTION, n, c->kv.n_heads * c->kv.head_dim, .y = cpu_handle(c, w->y),
+                        .x = cpu_handle(c, w->x), .kv = rows});
 }
 
 static void warm_products(struct cpu *c, const struct warm *w, int n)
@@ -80,7 +85,8 @@ static void warm_products(struct cpu *c, const struct warm *w, int n)
     for (int l = 0; l < LAYOUT_COUNT; l++) {
         if (!c->like[l].type) continue;
         struct weight zeros = small_like(&c->like[l], w->panels);
-        run(c, &(struct op){OP_MATMUL, n, zeros.cols, .x = cpu_handle(c, w->x), .products = {product(cpu_handle(c, w->y), &zeros)}});
+        run(c, &(struct op){OP_MATMUL, n, zeros.cols, .x = cpu_handle(c, w->x),
+                            .products = {product(cpu_handle(c, w->y), &zeros)}});
     }
 }
 
@@ -117,7 +123,8 @@ bool cpu_warm(struct backend *b)
     while (!c->warmed && now_ms() - start < slice_ms) {
         warm_rows(c, c->warm);
         warm_attention(c, c->warm, 1 + c->warm->pass % min_int(TILE, c->max_rows));
-        for (c->race.heat = 0; c->race.heat < ORDERS; c->race.heat++) warm_products(c, c->warm, 1); /* decoding has kernels of its own */
+        /* decoding has kernels of its own */
+        for (c->race.heat = 0; c->race.heat < ORDERS; c->race.heat++) warm_products(c, c->warm, 1);
         warm_products(c, c->warm, min_int(heights[c->warm->pass % 4], c->max_rows));
         if (++c->warm->pass == PASSES) warm_end(c);
     }

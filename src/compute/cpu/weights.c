@@ -15,9 +15,11 @@ struct weight *cpu_weight_new(struct backend *b, const struct dtype *type, int r
     struct cpu *c = (struct cpu *)b;
     struct weight *w = mem_alloc(c->mem, sizeof *w);
     if (!w) return NULL;
-    *w = (struct weight){.type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
+    *w = (struct weight){
+        .type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
     /* Scales of rows past the end are never set. */
-    w->panels = layouts[type->layout].scaled ? mem_alloc(c->mem, weight_bytes(w)) : mem_alloc_raw(c->mem, weight_bytes(w));
+    w->panels =
+        layouts[type->layout].scaled ? mem_alloc(c->mem, weight_bytes(w)) : mem_alloc_raw(c->mem, weight_bytes(w));
     c->like[type->layout] = *w;
     if (w->panels) return w;
     mem_free(c->mem, w);
@@ -58,7 +60,8 @@ static void put_panels(void *arg, int thread, int n_threads)
     int begin, end;
     pool_share(cpu_panels(p->n), thread, n_threads, &begin, &end);
     for (int i = begin; i < end; i++) {
-        uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel + panel_bytes(p->w->type->layout, p->col);
+        uint8_t *panel =
+            p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel + panel_bytes(p->w->type->layout, p->col);
         int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
         const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
         if (p->w->from != p->w->type) quantize_panel(p->w->from, rows, p->row_bytes, n, p->n_cols, p->w->type, panel);
@@ -66,7 +69,8 @@ static void put_panels(void *arg, int thread, int n_threads)
     }
 }
 
-void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows, size_t row_bytes)
+void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols,
+                            const uint8_t *rows, size_t row_bytes)
 {
     struct put put = {.w = w, .row = row, .n = n, .col = col, .n_cols = n_cols, .rows = rows, .row_bytes = row_bytes};
     w->has_rows = true;
@@ -83,7 +87,8 @@ void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, 
     (void)b;
     w->has_scales = true;
     for (int i = row; i < row + n_rows; i++)
-        pack_scale(w->type->layout, w->panels + (size_t)(i / PANEL_ROWS) * w->panel, i % PANEL_ROWS, col, n_cols, scale);
+        pack_scale(w->type->layout, w->panels + (size_t)(i / PANEL_ROWS) * w->panel, i % PANEL_ROWS, col, n_cols,
+                   scale);
 }
 
 struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w)

@@ -4,9 +4,15 @@
  */
 #include "grammar/schema/keywords.h"
 
-static term inner(struct pass *p, uint32_t node, bool negative) { return term_of(p->s, LITERAL(node, false, negative)); }
+static term inner(struct pass *p, uint32_t node, bool negative)
+{
+    return term_of(p->s, LITERAL(node, false, negative));
+}
 
-static void add_array(struct pass *p, const struct array_shape *shape) { pass_add(p, set_of_array(p->s, shape, p->negative)); }
+static void add_array(struct pass *p, const struct array_shape *shape)
+{
+    pass_add(p, set_of_array(p->s, shape, p->negative));
+}
 
 /* --- items --- */
 
@@ -38,13 +44,16 @@ static void pass_items(struct pass *p)
         struct array_contains *one = schema_take(s, 1, sizeof *one);
         if (!one) return (void)(p->set = NULL);
         *one = (struct array_contains){rest ? inner(p, rest, true) : TERM_NONE, n, 1, GR_MANY};
-        if (one->value != TERM_NONE) add_array(p, &(struct array_shape){.n_contains = 1, .contains = one, .least = n + 1, .most = GR_MANY});
+        if (one->value != TERM_NONE)
+            add_array(p, &(struct array_shape){.n_contains = 1, .contains = one, .least = n + 1, .most = GR_MANY});
         return;
     }
     term *first = schema_take(s, n, sizeof *first);
-    for (uint32_t i = list ? s->nodes[list].first : 0; i && first; i = s->nodes[i].next) first[at++] = inner(p, i, false);
+    for (uint32_t i = list ? s->nodes[list].first : 0; i && first; i = s->nodes[i].next)
+        first[at++] = inner(p, i, false);
     term other = rest ? inner(p, rest, false) : TERM_ANY;
-    add_array(p, &(struct array_shape){.n_first = n, .first = first, .rest = other, .most = GR_MANY, .seen = rest ? GR_MANY : n});
+    add_array(p, &(struct array_shape){
+                     .n_first = n, .first = first, .rest = other, .most = GR_MANY, .seen = rest ? GR_MANY : n});
 }
 
 /* --- contains, counts --- */
@@ -55,14 +64,17 @@ static void add_contains(struct pass *p, struct array_contains one, bool marks)
     if (!own) return (void)(p->set = NULL);
     *own = one;
     bool says = one.least > 0 || one.most != GR_MANY;
-    add_array(p, &(struct array_shape){.n_contains = says, .contains = own, .most = GR_MANY, .least = one.least, .marks = marks});
+    add_array(p, &(struct array_shape){
+                     .n_contains = says, .contains = own, .most = GR_MANY, .least = one.least, .marks = marks});
 }
 
 static void pass_contains(struct pass *p)
 {
-    uint32_t value = pass_member(p, "contains"), least = pass_member(p, "minContains"), most = pass_member(p, "maxContains");
+    uint32_t value = pass_member(p, "contains"), least = pass_member(p, "minContains"),
+             most = pass_member(p, "maxContains");
     if (!value) return;
-    uint32_t from = least ? schema_count(p->s, least, "minContains") : 1, to = most ? schema_count(p->s, most, "maxContains") : GR_MANY;
+    uint32_t from = least ? schema_count(p->s, least, "minContains") : 1,
+             to = most ? schema_count(p->s, most, "maxContains") : GR_MANY;
     term what = inner(p, value, false);
     if (p->s->status) return (void)(p->set = NULL);
     if (!p->negative) return add_contains(p, (struct array_contains){what, 0, from, to}, p->s->tracks);
@@ -73,7 +85,8 @@ static void pass_contains(struct pass *p)
 static void pass_length(struct pass *p)
 {
     uint32_t least = pass_member(p, "minItems"), most = pass_member(p, "maxItems");
-    uint32_t from = least ? schema_count(p->s, least, "minItems") : 0, to = most ? schema_count(p->s, most, "maxItems") : GR_MANY;
+    uint32_t from = least ? schema_count(p->s, least, "minItems") : 0,
+             to = most ? schema_count(p->s, most, "maxItems") : GR_MANY;
     if (p->s->status) return (void)(p->set = NULL);
     if (!p->negative) {
         if (from > 0 || to != GR_MANY) add_array(p, &(struct array_shape){.least = from, .most = to});

@@ -19,7 +19,8 @@ int schema_begin(struct schema *s, struct bytes text)
 int schema_end(struct schema *s, gr_expr e, gr_expr *start)
 {
     if (!s->status && is_never(s, e))
-        return fail(s->err, ERR_SCHEMA, "nothing", 0, "Nothing satisfies the schema: its conditions exclude each other.");
+        return fail(s->err, ERR_SCHEMA, "nothing", 0,
+                    "Nothing satisfies the schema: its conditions exclude each other.");
     *start = e;
     return s->status;
 }
@@ -33,7 +34,8 @@ static int compile(struct schema *s, struct bytes text, gr_expr *start)
     return schema_end(s, t == TERM_NONE ? s->words->never : e, start);
 }
 
-int schema_compile(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *start, struct error *err)
+int schema_compile(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options,
+                   gr_expr *start, struct error *err)
 {
     struct schema s = {.g = g, .mem = mem, .err = err, .options = *options};
     *start = 0;
@@ -43,7 +45,8 @@ int schema_compile(struct grammar *g, struct mem *mem, struct bytes text, const 
     return status;
 }
 
-int schema_any(struct grammar *g, struct mem *mem, const struct schema_options *options, gr_expr *start, struct error *err)
+int schema_any(struct grammar *g, struct mem *mem, const struct schema_options *options, gr_expr *start,
+               struct error *err)
 {
     static const uint8_t any[] = "true";
     return schema_compile(g, mem, (struct bytes){any, 4}, options, start, err);

@@ -15,7 +15,13 @@ static gr_expr any_value(struct schema *s)
         if (!rule) return 0; /* without one, what lies inside would ask for it again, and so on */
         gr_expr string = gr_sequence(s->g, (gr_expr[]){s->words->quote, s->words->string, s->words->quote}, 3);
         gr_expr arrays = emit_array(s, &ARRAY_ANY), objects = emit_object(s, &OBJECT_ANY);
-        gr_expr parts[] = {gr_literal(s->g, "null"), gr_literal(s->g, "true"), gr_literal(s->g, "false"), s->words->written, string, arrays, objects};
+        gr_expr parts[] = {gr_literal(s->g, "null"),
+                           gr_literal(s->g, "true"),
+                           gr_literal(s->g, "false"),
+                           s->words->written,
+                           string,
+                           arrays,
+                           objects};
         gr_define(s->g, rule, gr_any(s->g, parts, sizeof parts / sizeof *parts));
     }
     return schema_checked(s, s->root, "limit", rule);
@@ -25,7 +31,8 @@ static bool is_any(const struct schema *s, const struct schema_set *set)
 {
     const struct schema_set *any = set_any(s);
     bool words = set->null && set->truth && set->untruth && set->number == any->number && set->string == any->string;
-    return words && set->n_arrays == 1 && set->arrays[0] == &ARRAY_ANY && set->n_objects == 1 && set->objects[0] == &OBJECT_ANY;
+    return words && set->n_arrays == 1 && set->arrays[0] == &ARRAY_ANY && set->n_objects == 1 &&
+           set->objects[0] == &OBJECT_ANY;
 }
 
 gr_expr emit_set(struct schema *s, const struct schema_set *set)
@@ -81,7 +88,8 @@ gr_expr emit_term(struct schema *s, term t)
 
 gr_expr emit_waiting(struct schema *s, gr_expr e)
 {
-    for (bool again = true; again && !s->status;) { /* those that wait have a rule and nothing else; there may come more, anywhere */
+    /* those that wait have a rule and nothing else; there may come more, anywhere */
+    for (bool again = true; again && !s->status;) {
         again = false;
         for (term i = 2; i < terms_count(s) && !s->status; i++) {
             if (!term_state(s, i)->rule || term_state(s, i)->expr) continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets to expressions. A term that is met while it is being made becomes a rule, and so does one that lies deep, which waits its turn.
+ * Sets to expressions. A term that is met while it is being made becomes a rule, and so does one that lies deep, which
+ * waits its turn.
  */
 #ifndef QUERN_SCHEMA_EMIT_H
 #define QUERN_SCHEMA_EMIT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An array's shape as an expression. Where only places and lengths matter it is a chain and a counted repeat. `contains` counts beside the
- * place, and unique items are drawn from the few values there are: both walk through what has been so far, from the end.
+ * An array's shape as an expression. Where only places and lengths matter it is a chain and a counted repeat.
+ * `contains` counts beside the place, and unique items are drawn from the few values there are: both walk through what
+ * has been so far, from the end.
  */
 #include "grammar/schema/emit.h"
 
@@ -13,9 +14,15 @@ static gr_expr brackets(struct schema *s, gr_expr inside)
     return gr_sequence(s->g, (gr_expr[]){s->words->begin, inside, s->words->end}, 3);
 }
 
-static gr_expr behind(struct schema *s, uint32_t place, gr_expr item) { return place ? gr_cat(s->g, s->words->comma, item) : item; }
+static gr_expr behind(struct schema *s, uint32_t place, gr_expr item)
+{
+    return place ? gr_cat(s->g, s->words->comma, item) : item;
+}
 
-static term item_at(const struct array_shape *a, uint32_t place) { return place < a->n_first ? a->first[place] : a->rest; }
+static term item_at(const struct array_shape *a, uint32_t place)
+{
+    return place < a->n_first ? a->first[place] : a->rest;
+}
 
 /* --- places and lengths ------------------------------------------------------------------------------------ */
 
@@ -35,7 +42,8 @@ static gr_expr emit_plain(struct schema *s, const struct array_shape *a)
         gr_expr more = gr_cat(s->g, s->words->comma, items[n]);
         if (n > 0) end = gr_repeat(s->g, more, least, room);
         else {
-            end = gr_cat(s->g, items[n], gr_repeat(s->g, more, least ? least - 1 : 0, room == GR_MANY ? GR_MANY : room - 1));
+            end = gr_cat(s->g, items[n],
+                         gr_repeat(s->g, more, least ? least - 1 : 0, room == GR_MANY ? GR_MANY : room - 1));
             if (least == 0) end = gr_or(s->g, end, empty);
         }
     }
@@ -71,7 +79,8 @@ static bool enough(const struct counting *c, uint32_t place, uint32_t counts)
     return fine;
 }
 
-/* An item at a place that is what the bits of `hits` say; *then: the counts behind it. TERM_NONE: that leads nowhere. */
+/* An item at a place that is what the bits of `hits` say; *then: the counts behind it. TERM_NONE: that leads nowhere.
+ */
 static term counted_item(const struct counting *c, uint32_t place, uint32_t counts, uint32_t hits, uint32_t *then)
 {
     term item = item_at(c->a, place);
@@ -89,14 +98,17 @@ static term counted_item(const struct counting *c, uint32_t place, uint32_t coun
         else if (bounded) { /* the negation of one term of one literal */
             uint32_t n;
             const uint32_t *literals = term_literals(c->s, one->value, &n);
-            term not = one->value == TERM_NONE ? TERM_ANY : one->value == TERM_ANY ? TERM_NONE : term_of(c->s, literals[0] ^ 1);
+            term not = one->value == TERM_NONE  ? TERM_ANY
+                       : one->value == TERM_ANY ? TERM_NONE
+                                                : term_of(c->s, literals[0] ^ 1);
             item = term_and(c->s, item, not);
         }
     }
     return item;
 }
 
-/* What follows at a place after these counts. At the last place without a longest the items that change nothing repeat. */
+/* What follows at a place after these counts. At the last place without a longest the items that change nothing repeat.
+ */
 static gr_expr counted(const struct counting *c, uint32_t place, uint32_t counts)
 {
     struct schema *s = c->s;
@@ -118,7 +130,8 @@ static gr_expr emit_counted(struct schema *s, const struct array_shape *a)
 {
     struct counting c = {.s = s, .a = a, .states = 1};
     uint64_t states = 1, places = a->n_first > a->least ? a->n_first : a->least;
-    if (a->n_contains > CONTAINS_MAX) return (void)schema_refuse(s, s->here, "contains", "more than four of them cannot be counted together"), 0;
+    if (a->n_contains > CONTAINS_MAX)
+        return (void)schema_refuse(s, s->here, "contains", "more than four of them cannot be counted together"), 0;
     for (uint32_t i = 0; i < a->n_contains; i++) {
         const struct array_contains *one = &a->contains[i];
         if (one->least > one->most) return s->words->never;
@@ -130,12 +143,14 @@ static gr_expr emit_counted(struct schema *s, const struct array_shape *a)
     }
     if (a->most != GR_MANY && places < a->most) places = a->most;
     places += places == 0;
-    if (states > STATES_MAX || (places + 1) * states > STATES_MAX) return (void)schema_refuse(s, s->here, "contains", "it counts too many items"), 0;
+    if (states > STATES_MAX || (places + 1) * states > STATES_MAX)
+        return (void)schema_refuse(s, s->here, "contains", "it counts too many items"), 0;
     c.places = (uint32_t)places;
     c.states = (uint32_t)states;
     c.kept = schema_take(s, (places + 1) * states, sizeof *c.kept);
     for (uint32_t place = c.places + 1; c.kept && place-- > 0;)
-        for (uint32_t counts = c.states; counts-- > 0 && !s->status;) c.kept[(uint64_t)place * c.states + counts] = counted(&c, place, counts);
+        for (uint32_t counts = c.states; counts-- > 0 && !s->status;)
+            c.kept[(uint64_t)place * c.states + counts] = counted(&c, place, counts);
     return s->status || !c.kept ? 0 : brackets(s, c.kept[0]);
 }
 
@@ -157,7 +172,8 @@ static void add_value(const struct schema *s, struct values *v, uint32_t node)
 /* The values among which all that a schema allows are, if they are few. */
 static bool candidates_of(struct schema *s, uint32_t node, struct values *v, int depth)
 {
-    uint32_t value = schema_keyword(s, node, "const"), list = schema_keyword(s, node, "enum"), type = schema_keyword(s, node, "type");
+    uint32_t value = schema_keyword(s, node, "const"), list = schema_keyword(s, node, "enum"),
+             type = schema_keyword(s, node, "type");
     uint32_t ref = schema_member(s, node, "$ref"), any = schema_keyword(s, node, "anyOf");
     if (s->nodes[node].kind == JSON_FALSE) return true;
     if (value) return add_value(s, v, value), true;
@@ -165,7 +181,8 @@ static bool candidates_of(struct schema *s, uint32_t node, struct values *v, int
         for (uint32_t i = s->nodes[list].first; i; i = s->nodes[i].next) add_value(s, v, i);
         return true;
     }
-    if (type && bytes_equal(s->nodes[type].text, "boolean")) return add_value(s, v, s->truth), add_value(s, v, s->untruth), true;
+    if (type && bytes_equal(s->nodes[type].text, "boolean"))
+        return add_value(s, v, s->truth), add_value(s, v, s->untruth), true;
     if (type && bytes_equal(s->nodes[type].text, "null")) return add_value(s, v, s->nothing), true;
     if (depth == CANDIDATES_DEPTH) return false;
     if (ref) {
@@ -199,7 +216,8 @@ static gr_expr drawn(struct schema *s, const struct array_shape *a, uint32_t pla
 }
 
 /* What may follow when these values have been; `after` knows it of all larger sets. */
-static gr_expr unused(struct schema *s, const struct array_shape *a, const struct values *v, uint32_t used, const gr_expr *after)
+static gr_expr unused(struct schema *s, const struct array_shape *a, const struct values *v, uint32_t used,
+                      const gr_expr *after)
 {
     gr_expr parts[UNIQUE_MAX + 1];
     uint32_t place = 0, n = 0;
@@ -222,7 +240,9 @@ static gr_expr emit_unique(struct schema *s, const struct array_shape *a)
         if (few && term_hopeless(s, a->first[i])) break;
     }
     if (few && a->n_first < a->most) few = candidates(s, a->rest, &v);
-    if (!few || v.many) schema_refuse(s, s->here, "uniqueItems", "items can be told apart where they are of at most ten values (enum, const)");
+    if (!few || v.many)
+        schema_refuse(s, s->here, "uniqueItems",
+                      "items can be told apart where they are of at most ten values (enum, const)");
     if (a->n_contains) return (void)schema_refuse(s, s->here, "uniqueItems", "beside contains it cannot be kept"), 0;
     gr_expr *after = schema_take(s, 1u << v.n, sizeof *after);
     for (uint32_t used = 1u << v.n; after && used-- > 0 && !s->status;) after[used] = unused(s, a, &v, used, after);

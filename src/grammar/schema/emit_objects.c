@@ -2,8 +2,8 @@
  *
  * An object's shape as an expression: its names in their order, each once, then the others.
  *
- * E(i, k) is what may follow before name i when k members stand there: made from the end, so each is built of those behind it. k counts up to
- * where it no longer matters: for most objects whether a comma is due.
+ * E(i, k) is what may follow before name i when k members stand there: made from the end, so each is built of those
+ * behind it. k counts up to where it no longer matters: for most objects whether a comma is due.
  */
 #include "grammar/schema/emit.h"
 
@@ -50,7 +50,10 @@ static bool read_names(struct members *m, const struct object_shape *o)
     return !s->status;
 }
 
-static gr_expr keys_both(struct schema *s, gr_expr a, gr_expr b) { return a && b ? words_and(s, s->words->string, a, b) : a ? a : b; }
+static gr_expr keys_both(struct schema *s, gr_expr a, gr_expr b)
+{
+    return a && b ? words_and(s, s->words->string, a, b) : a ? a : b;
+}
 
 /* Parts every cell into the keys that a group speaks about, and the rest. */
 static bool split_cells(struct members *m, const struct object_keys *k)
@@ -69,7 +72,8 @@ static bool split_cells(struct members *m, const struct object_keys *k)
         if (!is_never(s, inside.keys)) parts[n++] = inside;
         if (!is_never(s, left.keys)) parts[n++] = left;
     }
-    if (n > CELLS_MAX) return schema_refuse(s, s->here, "patternProperties", "its patterns overlap in too many ways"), false;
+    if (n > CELLS_MAX)
+        return schema_refuse(s, s->here, "patternProperties", "its patterns overlap in too many ways"), false;
     memcpy(m->cells, parts, n * sizeof *parts);
     m->n_cells = n;
     return !s->status;
@@ -138,7 +142,8 @@ static bool read_others(struct members *m, const struct object_shape *o)
 
 static gr_expr comma(struct members *m, uint32_t count, gr_expr e) { return count ? gr_cat(m->s->g, m->comma, e) : e; }
 
-/* What follows behind the names when k members stand there. Two others may have the same key, so of more than one nobody knows how many they are. */
+/* What follows behind the names when k members stand there. Two others may have the same key, so of more than one
+ * nobody knows how many they are. */
 static gr_expr tail(struct members *m, uint32_t k)
 {
     struct schema *s = m->s;
@@ -147,7 +152,10 @@ static gr_expr tail(struct members *m, uint32_t k)
     if (m->special && least == 0) least = 1;
     if (least > most) return never;
     if (is_never(s, m->other)) return least ? never : empty;
-    if (least > 1) return (void)schema_refuse(s, s->here, "minProperties", "of properties that are not named at most one can be asked for"), 0;
+    if (least > 1)
+        return (void)schema_refuse(s, s->here, "minProperties",
+                                   "of properties that are not named at most one can be asked for"),
+               0;
     if (most == 0) return empty;
     uint32_t more = most == GR_MANY ? GR_MANY : most - 1;
     gr_expr others = gr_repeat(s->g, gr_cat(s->g, m->comma, m->other), 0, more);
@@ -168,15 +176,18 @@ static gr_expr body(struct members *m)
     m->asked = m->least > needed ? m->least : 0;
     m->counts = m->most != GR_MANY ? (m->most < m->n ? m->most : m->n) : m->asked;
     if (m->counts < 1) m->counts = 1;
-    if ((uint64_t)(m->n + 1) * (m->counts + 1) > COUNTS_MAX) return (void)schema_refuse(s, s->here, "limit", "it has too many properties"), 0;
+    if ((uint64_t)(m->n + 1) * (m->counts + 1) > COUNTS_MAX)
+        return (void)schema_refuse(s, s->here, "limit", "it has too many properties"), 0;
     gr_expr *after = schema_take(s, m->counts + 1, sizeof *after);
     bool exact = m->asked || m->most != GR_MANY; /* k is how many there are, so it is not below `needed` there */
-    for (uint32_t k = 0; after && k <= m->counts; k++) after[k] = m->most < k || (exact && k < needed) ? s->words->never : tail(m, k);
+    for (uint32_t k = 0; after && k <= m->counts; k++)
+        after[k] = m->most < k || (exact && k < needed) ? s->words->never : tail(m, k);
     for (uint32_t i = m->n; after && i-- > 0 && !s->status;) {
         gr_expr one = named_member(m, &m->names[i]);
         if (is_never(s, one) && !m->names[i].required) continue;
         for (uint32_t k = 0; k <= m->counts; k++) { /* after[k + 1] is still that of name i + 1 */
-            gr_expr then = k >= m->most ? s->words->never : gr_cat(s->g, comma(m, k, one), after[k < m->counts ? k + 1 : k]);
+            gr_expr then =
+                k >= m->most ? s->words->never : gr_cat(s->g, comma(m, k, one), after[k < m->counts ? k + 1 : k]);
             after[k] = m->names[i].required ? then : gr_or(s->g, then, after[k]);
         }
     }
@@ -221,7 +232,8 @@ static gr_expr one_choice(struct members *m, const struct object_shape *o, const
     m->special = 0;
     for (uint32_t i = 0; i < o->n_exists; way /= all[i++].n) {
         uint32_t at = all[i].names[way % all[i].n];
-        if (at == m->n && m->special) return schema_refuse(s, s->here, "not", "more than one property that is not named would have to exist"), 0;
+        if (at == m->n && m->special)
+            return schema_refuse(s, s->here, "not", "more than one property that is not named would have to exist"), 0;
         if (at == m->n) {
             m->special = all[i].other;
             continue;

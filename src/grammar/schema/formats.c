@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formats of strings, as patterns over whole texts. They are assertions here, in every draft: who asks for a date wants one.
+ * Formats of strings, as patterns over whole texts. They are assertions here, in every draft: who asks for a date wants
+ * one.
  */
 #include "grammar/schema/words.h"
 
 #define LEAP "(?:(?:[02468][048]|[13579][26])00|[0-9][0-9](?:0[48]|[2468][048]|[13579][26]))"
 #define DATE \
-    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|" LEAP "-02-29)"
+    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|" LEAP \
+    "-02-29)"
 #define MINUTE "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 /* A leap second is the last of a day in universal time; with an offset it is not written. */
 #define TIME "(?:" MINUTE ":[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-]" MINUTE ")|23:59:60(?:\\.[0-9]{1,9})?(?:Z|[+-]00:00))"
@@ -15,9 +17,10 @@
 #define H16 "[0-9A-Fa-f]{1,4}"
 #define LS32 "(?:" H16 ":" H16 "|" IPV4 ")"
 #define IPV6 \
-    "(?:(?:" H16 ":){6}" LS32 "|::(?:" H16 ":){5}" LS32 "|(?:" H16 ")?::(?:" H16 ":){4}" LS32 "|(?:(?:" H16 ":){0,1}" H16 ")?::(?:" H16 ":){3}" LS32 \
-    "|(?:(?:" H16 ":){0,2}" H16 ")?::(?:" H16 ":){2}" LS32 "|(?:(?:" H16 ":){0,3}" H16 ")?::" H16 ":" LS32 "|(?:(?:" H16 ":){0,4}" H16 ")?::" LS32 \
-    "|(?:(?:" H16 ":){0,5}" H16 ")?::" H16 "|(?:(?:" H16 ":){0,6}" H16 ")?::)"
+    "(?:(?:" H16 ":){6}" LS32 "|::(?:" H16 ":){5}" LS32 "|(?:" H16 ")?::(?:" H16 ":){4}" LS32 "|(?:(?:" H16 \
+    ":){0,1}" H16 ")?::(?:" H16 ":){3}" LS32 "|(?:(?:" H16 ":){0,2}" H16 ")?::(?:" H16 ":){2}" LS32 "|(?:(?:" H16 \
+    ":){0,3}" H16 ")?::" H16 ":" LS32 "|(?:(?:" H16 ":){0,4}" H16 ")?::" LS32 "|(?:(?:" H16 ":){0,5}" H16 ")?::" H16 \
+    "|(?:(?:" H16 ":){0,6}" H16 ")?::)"
 #define LABEL "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 #define ATEXT "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}"
 #define ESCAPED "%[0-9A-Fa-f]{2}"
@@ -28,7 +31,8 @@
 #define PATH "(?:/" PCHAR "*)*"
 #define HIER "(?://" AUTHORITY PATH "|/(?:" PCHAR "+" PATH ")?|" PCHAR "+" PATH "|)"
 #define HEX "[0-9A-Fa-f]"
-#define WIDE "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\\u{10000}-\\u{1FFFD}\\u{20000}-\\u{2FFFD}\\u{30000}-\\u{3FFFD}"
+#define WIDE \
+    "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\\u{10000}-\\u{1FFFD}\\u{20000}-\\u{2FFFD}\\u{30000}-\\u{3FFFD}"
 #define REF_CHAR(wide) "(?:[A-Za-z0-9._~!$&'()*+,;=@" wide "-]|" ESCAPED ")" /* of a first step: no colon */
 #define IPCHAR "(?:[A-Za-z0-9._~!$&'()*+,;=:@" WIDE "-]|" ESCAPED ")"
 #define IQUERY "(?:[A-Za-z0-9._~!$&'()*+,;=:@/?" WIDE "\\u{E000}-\\u{F8FF}-]|" ESCAPED ")*"
@@ -40,8 +44,11 @@
 #define SCHEME "[A-Za-z][A-Za-z0-9+.-]*:"
 #define URI SCHEME HIER "(?:\\?" QUERY ")?(?:#" QUERY ")?"
 #define IRI SCHEME IHIER "(?:\\?" IQUERY ")?(?:#" IFRAGMENT ")?"
-#define RELATIVE "(?://" AUTHORITY PATH "|/(?:" PCHAR "+" PATH ")?|" REF_CHAR("") "+" PATH "|)(?:\\?" QUERY ")?(?:#" QUERY ")?"
-#define IRELATIVE "(?://" IAUTHORITY IPATH "|/(?:" IPCHAR "+" IPATH ")?|" REF_CHAR(WIDE) "+" IPATH "|)(?:\\?" IQUERY ")?(?:#" IFRAGMENT ")?"
+#define RELATIVE \
+    "(?://" AUTHORITY PATH "|/(?:" PCHAR "+" PATH ")?|" REF_CHAR("") "+" PATH "|)(?:\\?" QUERY ")?(?:#" QUERY ")?"
+#define IRELATIVE \
+    "(?://" IAUTHORITY IPATH "|/(?:" IPCHAR "+" IPATH ")?|" REF_CHAR(WIDE) "+" IPATH "|)(?:\\?" IQUERY \
+                                                                           ")?(?:#" IFRAGMENT ")?"
 #define VARCHAR "(?:[A-Za-z0-9_]|" ESCAPED ")"
 #define VARSPEC VARCHAR "(?:\\.?" VARCHAR ")*(?:\\*|:[1-9][0-9]{0,3})?"
 #define POINTER "(?:/(?:[^~/]|~[01])*)*"
@@ -68,9 +75,10 @@ static const struct {
     {"date", DATE},
     {"time", TIME},
     {"date-time", DATE "T" TIME},
-    {"duration", "P(?:[0-9]{1,9}W|(?:[0-9]{1,9}Y(?:[0-9]{1,9}M(?:[0-9]{1,9}D)?)?|[0-9]{1,9}M(?:[0-9]{1,9}D)?|[0-9]{1,9}D)"
-                 "(?:T(?:[0-9]{1,9}H(?:[0-9]{1,9}M(?:[0-9]{1,9}S)?)?|[0-9]{1,9}M(?:[0-9]{1,9}S)?|[0-9]{1,9}S))?"
-                 "|T(?:[0-9]{1,9}H(?:[0-9]{1,9}M(?:[0-9]{1,9}S)?)?|[0-9]{1,9}M(?:[0-9]{1,9}S)?|[0-9]{1,9}S))"},
+    {"duration",
+     "P(?:[0-9]{1,9}W|(?:[0-9]{1,9}Y(?:[0-9]{1,9}M(?:[0-9]{1,9}D)?)?|[0-9]{1,9}M(?:[0-9]{1,9}D)?|[0-9]{1,9}D)"
+     "(?:T(?:[0-9]{1,9}H(?:[0-9]{1,9}M(?:[0-9]{1,9}S)?)?|[0-9]{1,9}M(?:[0-9]{1,9}S)?|[0-9]{1,9}S))?"
+     "|T(?:[0-9]{1,9}H(?:[0-9]{1,9}M(?:[0-9]{1,9}S)?)?|[0-9]{1,9}M(?:[0-9]{1,9}S)?|[0-9]{1,9}S))"},
     {"uuid", HEX "{8}-" HEX "{4}-" HEX "{4}-" HEX "{4}-" HEX "{12}"},
     {"email", ATEXT "(?:\\." ATEXT ")*@" LABEL "(?:\\." LABEL "){1,7}"},
     {"hostname", LABEL "(?:\\." LABEL "){0,7}"},
@@ -80,7 +88,8 @@ static const struct {
     {"uri-reference", "(?:" URI "|" RELATIVE ")"},
     {"iri", IRI},
     {"iri-reference", "(?:" IRI "|" IRELATIVE ")"},
-    {"uri-template", "(?:[^\\u{0}-\\u{20}\"'%<>\\\\^`{|}\\u{7F}-\\u{9F}]|" ESCAPED "|\\{[+#./;?&=,!@|]?" VARSPEC "(?:," VARSPEC ")*\\})*"},
+    {"uri-template", "(?:[^\\u{0}-\\u{20}\"'%<>\\\\^`{|}\\u{7F}-\\u{9F}]|" ESCAPED "|\\{[+#./;?&=,!@|]?" VARSPEC
+                     "(?:," VARSPEC ")*\\})*"},
     {"json-pointer", POINTER},
     {"relative-json-pointer", "(?:0|[1-9][0-9]{0,8})(?:#|" POINTER ")"},
     {"idn-email", WIDE_ATEXT "(?:\\." WIDE_ATEXT ")*@" WIDE_LABEL "(?:\\." WIDE_LABEL "){1,7}"},

@@ -13,19 +13,81 @@ enum { DEPTH_MAX = 80 }; /* of schemas in one place: $ref to $ref, allOf in allO
 
 /* Those that say something about values. */
 static const char *const kept[] = {
-    "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+    "type",
+    "enum",
+    "const",
+    "multipleOf",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "minLength",
+    "pattern",
     "format",
-    "prefixItems", "items", "additionalItems", "contains", "minContains", "maxContains", "maxItems", "minItems", "uniqueItems", "unevaluatedItems",
-    "properties", "patternProperties", "additionalProperties", "propertyNames", "maxProperties", "minProperties", "required", "dependentRequired",
-    "dependentSchemas", "dependencies", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef",
+    "prefixItems",
+    "items",
+    "additionalItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "unevaluatedItems",
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "propertyNames",
+    "maxProperties",
+    "minProperties",
+    "required",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "unevaluatedProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$ref",
+    "$dynamicRef",
     "$recursiveRef",
 };
 
 /* Those that say nothing about them, of drafts and of what is written beside them; names that begin with x- too. */
 static const char *const idle[] = {
-    "$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions", "$comment", "title", "description",
-    "default", "examples", "example", "readOnly", "writeOnly", "deprecated", "contentEncoding", "contentMediaType", "contentSchema", "discriminator",
-    "xml", "externalDocs", "markdownDescription", "enumDescriptions", "markdownEnumDescriptions", "propertyOrdering", "deprecationMessage",
+    "$schema",
+    "$id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$recursiveAnchor",
+    "$vocabulary",
+    "$defs",
+    "definitions",
+    "$comment",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "discriminator",
+    "xml",
+    "externalDocs",
+    "markdownDescription",
+    "enumDescriptions",
+    "markdownEnumDescriptions",
+    "propertyOrdering",
+    "deprecationMessage",
     "errorMessage",
 };
 
@@ -59,7 +121,8 @@ static void note_unknown(struct schema *s, uint32_t node, struct bytes name)
     snprintf(sentence, sizeof sentence, "the keyword \"%s\" is unknown and is passed over", quoted(name, text));
     if (word) snprintf(sentence, sizeof sentence, "the keyword is unknown and is passed over; is %s meant?", word);
     if (bytes_equal(name, "nullable"))
-        snprintf(sentence, sizeof sentence, "no keyword of JSON Schema, so it allows no null: write \"type\": [..., \"null\"]");
+        snprintf(sentence, sizeof sentence,
+                 "no keyword of JSON Schema, so it allows no null: write \"type\": [..., \"null\"]");
     schema_note(s, node, sentence, false);
 }
 
@@ -73,8 +136,10 @@ static void look_over(struct schema *s, uint32_t node)
         bool id = s->draft == 4 && bytes_equal(name, "id");
         if (id || IS_AMONG(name, idle) || (name.size > 2 && name.data[0] == 'x' && name.data[1] == '-')) continue;
         if (alone && IS_AMONG(name, kept)) {
-            if (!bytes_equal(name, "$ref")) schema_note(s, i, "beside $ref it says nothing in drafts up to 7; allOf takes both", false);
-        } else if (IS_AMONG(name, gone)) schema_refuse(s, node, quoted(name, word), "this keyword of draft 3 cannot be kept");
+            if (!bytes_equal(name, "$ref"))
+                schema_note(s, i, "beside $ref it says nothing in drafts up to 7; allOf takes both", false);
+        } else if (IS_AMONG(name, gone))
+            schema_refuse(s, node, quoted(name, word), "this keyword of draft 3 cannot be kept");
         else if (!IS_AMONG(name, kept)) note_unknown(s, i, name);
     }
 }
@@ -87,7 +152,10 @@ void pass_add(struct pass *p, const struct schema_set *one)
     else p->set = p->negative ? set_or(p->s, p->set, one) : set_and(p->s, p->set, one);
 }
 
-uint32_t pass_member(const struct pass *p, const char *keyword) { return p->set ? schema_keyword(p->s, p->node, keyword) : 0; }
+uint32_t pass_member(const struct pass *p, const char *keyword)
+{
+    return p->set ? schema_keyword(p->s, p->node, keyword) : 0;
+}
 
 void pass_refuse(struct pass *p, const char *keyword, const char *sentence)
 {
@@ -176,8 +244,10 @@ static void pass_words(struct pass *p)
         if (name.size >= sizeof keyword) continue;
         if (name.size) memcpy(keyword, name.data, name.size);
         keyword[name.size] = 0;
-        if (words_is_number(keyword)) pass_add(p, set_of_number(s, words_number(s, i, keyword, p->negative), p->negative));
-        else if (words_is_string(keyword)) pass_add(p, set_of_string(s, words_string(s, i, keyword, p->negative), p->negative));
+        if (words_is_number(keyword))
+            pass_add(p, set_of_number(s, words_number(s, i, keyword, p->negative), p->negative));
+        else if (words_is_string(keyword))
+            pass_add(p, set_of_string(s, words_string(s, i, keyword, p->negative), p->negative));
     }
 }
 
@@ -203,7 +273,8 @@ const struct schema_set *schema_set_of(struct schema *s, uint32_t node, bool neg
     enum json_kind kind = s->nodes[node].kind;
     if (s->status) return NULL;
     if (kind == JSON_TRUE || kind == JSON_FALSE) return (kind == JSON_TRUE) != negative ? set_any(s) : set_none(s);
-    if (kind != JSON_OBJECT) return (void)schema_refuse(s, node, "schema", "a schema is an object, true or false"), NULL;
+    if (kind != JSON_OBJECT)
+        return (void)schema_refuse(s, node, "schema", "a schema is an object, true or false"), NULL;
     const struct schema_set *set = s->nodes[node].sets[negative];
     if (set == &open) schema_refuse(s, node, "$ref", "it leads back to itself");
     else if (!set && s->depth == DEPTH_MAX) schema_refuse(s, node, "limit", "schemas refer to each other too deeply");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One schema being read, in one place: each group of keywords adds what it says. Positive, a schema is the AND of its keywords; negated,
- * the OR of their negations.
+ * One schema being read, in one place: each group of keywords adds what it says. Positive, a schema is the AND of its
+ * keywords; negated, the OR of their negations.
  */
 #ifndef QUERN_SCHEMA_KEYWORDS_H
 #define QUERN_SCHEMA_KEYWORDS_H

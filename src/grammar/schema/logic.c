@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schemas that are put together of others: allOf, anyOf, oneOf, not, if, $ref. A negation goes down to the assertions, which know theirs.
+ * Schemas that are put together of others: allOf, anyOf, oneOf, not, if, $ref. A negation goes down to the assertions,
+ * which know theirs.
  */
 #include "grammar/schema/keywords.h"
 
-enum { SPLIT_MAX = 4 }; /* branches of anyOf whose every combination is looked at, where it matters which of them hold */
+/* branches of anyOf whose every combination is looked at, where it matters which of them hold */
+enum { SPLIT_MAX = 4 };
 
 static bool is_gone(const struct schema *s, gr_expr e) { return e == s->words->never; }
 
-static const struct schema_set *inner(struct schema *s, uint32_t node, bool negative) { return schema_set_of(s, node, negative); }
+static const struct schema_set *inner(struct schema *s, uint32_t node, bool negative)
+{
+    return schema_set_of(s, node, negative);
+}
 
 /* All of them, or one. Negated, each is, and so is how they are joined. */
 static const struct schema_set *joined(struct pass *p, uint32_t list, bool all)
@@ -29,7 +34,8 @@ static uint32_t list_of(struct pass *p, const char *keyword)
     return list;
 }
 
-/* Where somebody asks what has been looked at, it matters which branches hold: each combination of them is an alternative. */
+/* Where somebody asks what has been looked at, it matters which branches hold: each combination of them is an
+ * alternative. */
 static const struct schema_set *split_any_of(struct pass *p, uint32_t list)
 {
     struct schema *s = p->s;
@@ -37,7 +43,8 @@ static const struct schema_set *split_any_of(struct pass *p, uint32_t list)
     for (uint32_t chosen = 1; chosen < 1u << s->nodes[list].count && set; chosen++) {
         const struct schema_set *one = set_any(s);
         uint32_t bit = 0;
-        for (uint32_t i = s->nodes[list].first; i && one; i = s->nodes[i].next, bit++) one = set_and(s, one, inner(s, i, !(chosen >> bit & 1)));
+        for (uint32_t i = s->nodes[list].first; i && one; i = s->nodes[i].next, bit++)
+            one = set_and(s, one, inner(s, i, !(chosen >> bit & 1)));
         set = set_or(s, set, one);
     }
     return set;
@@ -53,8 +60,10 @@ static void pass_any_of(struct pass *p)
     pass_add(p, split ? split_any_of(p, list) : joined(p, list, false));
 }
 
-/* `set` without what is in another one: `not` is that one's negation, `both` what they have in common, and only there is it needed. */
-static const struct schema_set *without(struct schema *s, const struct schema_set *set, const struct schema_set *both, const struct schema_set *not)
+/* `set` without what is in another one: `not` is that one's negation, `both` what they have in common, and only there
+ * is it needed. */
+static const struct schema_set *without(struct schema *s, const struct schema_set *set, const struct schema_set *both,
+                                        const struct schema_set * not)
 {
     const struct schema_set *any = set_any(s);
     struct schema_set *some = schema_take(s, 1, sizeof *some);
@@ -87,7 +96,8 @@ static const struct schema_set *not_only(struct schema *s, uint32_t list)
     const struct schema_set *set = set_any(s);
     for (uint32_t i = s->nodes[list].first; i && set; i = s->nodes[i].next) set = set_and(s, set, inner(s, i, true));
     for (uint32_t i = s->nodes[list].first; i && set; i = s->nodes[i].next)
-        for (uint32_t j = s->nodes[i].next; j && set; j = s->nodes[j].next) set = set_or(s, set, set_and(s, inner(s, i, false), inner(s, j, false)));
+        for (uint32_t j = s->nodes[i].next; j && set; j = s->nodes[j].next)
+            set = set_or(s, set, set_and(s, inner(s, i, false), inner(s, j, false)));
     return set;
 }
 
@@ -97,7 +107,8 @@ static void pass_one_of(struct pass *p)
     if (!list) return;
     if (p->negative) return pass_add(p, not_only(p->s, list));
     const struct schema_set *set = set_none(p->s);
-    for (uint32_t i = p->s->nodes[list].first; i && set; i = p->s->nodes[i].next) set = set_or(p->s, set, only(p->s, list, i, p->set));
+    for (uint32_t i = p->s->nodes[list].first; i && set; i = p->s->nodes[i].next)
+        set = set_or(p->s, set, only(p->s, list, i, p->set));
     p->set = set;
 }
 

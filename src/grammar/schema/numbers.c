@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Languages of numbers. A bound is a comparison digit by digit, written as an expression over positive magnitudes of one form.
+ * Languages of numbers. A bound is a comparison digit by digit, written as an expression over positive magnitudes of
+ * one form.
  */
 #include "grammar/schema/numbers.h"
 
@@ -8,7 +9,10 @@
 
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
 
-static gr_expr pattern(struct grammar *g, const char *text) { return gr_regex(g, text_of(text), GR_WHOLE, GR_PLAIN, NULL); }
+static gr_expr pattern(struct grammar *g, const char *text)
+{
+    return gr_regex(g, text_of(text), GR_WHOLE, GR_PLAIN, NULL);
+}
 
 /* --- decimals -------------------------------------------------------------------------------------------- */
 
@@ -45,7 +49,8 @@ bool decimal_read(struct bytes text, struct decimal *d)
     while (end < text.size && (text.data[end] | 32) != 'e') end++;
     bool down = end + 1 < text.size && text.data[end + 1] == '-';
     for (size_t i = end + 1; i < text.size; i++)
-        if (text.data[i] >= '0' && text.data[i] <= '9' && exponent < 10000) exponent = exponent * 10 + text.data[i] - '0';
+        if (text.data[i] >= '0' && text.data[i] <= '9' && exponent < 10000)
+            exponent = exponent * 10 + text.data[i] - '0';
     if (!read_digits(text, end, d)) return false;
     if (d->n == 0) d->negative = false, d->point = 0;
     else d->point += down ? -exponent : exponent;
@@ -92,11 +97,15 @@ bool number_forms(struct grammar *g, struct number_forms *f)
 {
     f->whole = pattern(g, "[1-9][0-9]{0,20}");
     gr_expr high = pattern(g, "[1-9][0-9]{0,20}\\.[0-9]{0,20}[1-9]");
-    f->fraction = gr_or(g, pattern(g, "0\\.0{0,5}[1-9](?:[0-9]{0,15}[1-9])?"), gr_and(g, high, pattern(g, "[0-9.]{3,18}")));
-    f->parted = gr_or(g, pattern(g, "0\\.0{0,5}[1-9](?:[0-9]{0,14}[1-9])?"), gr_and(g, high, pattern(g, "[0-9.]{3,17}")));
+    f->fraction =
+        gr_or(g, pattern(g, "0\\.0{0,5}[1-9](?:[0-9]{0,15}[1-9])?"), gr_and(g, high, pattern(g, "[0-9.]{3,18}")));
+    f->parted =
+        gr_or(g, pattern(g, "0\\.0{0,5}[1-9](?:[0-9]{0,14}[1-9])?"), gr_and(g, high, pattern(g, "[0-9.]{3,17}")));
     f->sure = gr_or(g, pattern(g, "0\\.0{0,5}[1-9](?:[0-9]{0,13}[1-9])?"), gr_and(g, high, pattern(g, "[0-9.]{3,16}")));
     f->tiny = pattern(g, "[1-9](?:\\.[0-9]{0,15}[1-9])?e-(?:[7-9]|[1-9][0-9]|[12][0-9][0-9]|30[0-7])");
-    f->huge = pattern(g, "[1-9](?:\\.[0-9]{0,15}[1-9])?e\\+(?:2[1-9]|[3-9][0-9]|[12][0-9][0-9]|30[0-7])|1(?:\\.(?:[0-6][0-9]{0,14})?[1-6])?e\\+308");
+    f->huge = pattern(
+        g,
+        "[1-9](?:\\.[0-9]{0,15}[1-9])?e\\+(?:2[1-9]|[3-9][0-9]|[12][0-9][0-9]|30[0-7])|1(?:\\.(?:[0-6][0-9]{0,14})?[1-6])?e\\+308");
     return f->huge != 0;
 }
 
@@ -119,7 +128,10 @@ static gr_expr any_magnitude(struct grammar *g, const struct number_forms *f)
     return gr_any(g, parts, 4);
 }
 
-gr_expr number_any(struct grammar *g, const struct number_forms *f) { return signs(g, any_magnitude(g, f), true, any_magnitude(g, f)); }
+gr_expr number_any(struct grammar *g, const struct number_forms *f)
+{
+    return signs(g, any_magnitude(g, f), true, any_magnitude(g, f));
+}
 
 gr_expr number_integer(struct grammar *g, const struct number_forms *f) { return signs(g, f->whole, true, f->whole); }
 
@@ -134,15 +146,18 @@ enum { ZEROS = 6 /* at the end of a fraction */ };
 /* Of any number: digits, a fraction, an exponent, where the value is finite. */
 static gr_expr any_written(struct grammar *g)
 {
-    return pattern(g, "0|-?(?:0\\.[0-9]{1,20}|[1-9][0-9]{0,20}(?:\\.[0-9]{1,20})?"
-                      "|[1-9](?:\\.[0-9]{1,20})?[eE][-+]?(?:[0-9]{1,2}|[12][0-9][0-9]|30[0-7])|1(?:\\.[0-6][0-9]{0,15})?[eE][+]?308)");
+    return pattern(
+        g,
+        "0|-?(?:0\\.[0-9]{1,20}|[1-9][0-9]{0,20}(?:\\.[0-9]{1,20})?"
+        "|[1-9](?:\\.[0-9]{1,20})?[eE][-+]?(?:[0-9]{1,2}|[12][0-9][0-9]|30[0-7])|1(?:\\.[0-6][0-9]{0,15})?[eE][+]?308)");
 }
 
 gr_expr number_written(struct grammar *g, const struct number_forms *f, gr_expr numbers)
 {
     if (numbers == number_any(g, f)) return any_written(g);
     if (numbers == gr_never(g) || numbers == number_integer(g, f)) return numbers;
-    gr_expr parts = gr_and(g, numbers, signs(g, f->fraction, false, f->fraction)), wholes = gr_and(g, numbers, number_integer(g, f));
+    gr_expr parts = gr_and(g, numbers, signs(g, f->fraction, false, f->fraction)),
+            wholes = gr_and(g, numbers, number_integer(g, f));
     if (gr_is_empty(g, parts) == GR_YES) return numbers;
     gr_expr zeros = gr_repeat(g, gr_literal(g, "0"), 1, ZEROS);
     return gr_any(g, (gr_expr[]){numbers, gr_cat(g, parts, zeros), three(g, wholes, gr_literal(g, "."), zeros)}, 3);
@@ -200,17 +215,24 @@ static gr_expr digit_between(struct grammar *g, int first, int last)
     return first > last ? gr_never(g) : gr_range(g, (uint32_t)('0' + first), (uint32_t)('0' + last));
 }
 
-static gr_expr digits(struct grammar *g, uint32_t least, uint32_t most) { return gr_repeat(g, digit_between(g, 0, 9), least, most); }
+static gr_expr digits(struct grammar *g, uint32_t least, uint32_t most)
+{
+    return gr_repeat(g, digit_between(g, 0, 9), least, most);
+}
 
 /* Whole numbers in digits, zero included, below (or above) one of n digits. */
 static gr_expr whole_beyond(struct grammar *g, const uint8_t *text, int n, bool below)
 {
-    gr_expr out = below ? (n > 1 ? gr_or(g, gr_literal(g, "0"), gr_cat(g, digit_between(g, 1, 9), digits(g, 0, (uint32_t)n - 2))) : gr_never(g))
-                        : gr_cat(g, digit_between(g, 1, 9), digits(g, (uint32_t)n, GR_MANY));
+    gr_expr out =
+        below ? (n > 1 ? gr_or(g, gr_literal(g, "0"), gr_cat(g, digit_between(g, 1, 9), digits(g, 0, (uint32_t)n - 2)))
+                       : gr_never(g))
+              : gr_cat(g, digit_between(g, 1, 9), digits(g, (uint32_t)n, GR_MANY));
     for (int i = 0; i < n; i++) {
         int digit = text[i] - '0', least = i == 0 && n > 1;
         gr_expr other = below ? digit_between(g, least, digit - 1) : digit_between(g, digit + 1, 9);
-        out = gr_or(g, out, three(g, gr_text(g, (struct bytes){text, (size_t)i}), other, digits(g, (uint32_t)(n - 1 - i), (uint32_t)(n - 1 - i))));
+        out = gr_or(g, out,
+                    three(g, gr_text(g, (struct bytes){text, (size_t)i}), other,
+                          digits(g, (uint32_t)(n - 1 - i), (uint32_t)(n - 1 - i))));
     }
     return out;
 }
@@ -241,7 +263,8 @@ static gr_expr fractions_beyond(struct grammar *g, const struct number_forms *f,
     return gr_and(g, f->fraction, gr_or(g, other, three(g, same, point, parts_beyond(g, &s, below))));
 }
 
-static gr_expr wholes_beyond(struct grammar *g, const struct number_forms *f, const struct decimal *d, enum number_order order)
+static gr_expr wholes_beyond(struct grammar *g, const struct number_forms *f, const struct decimal *d,
+                             enum number_order order)
 {
     struct split s = split_of(d);
     bool below = order <= NUMBER_LE, itself = s.n_parts ? below : order == NUMBER_LE || order == NUMBER_GE;
@@ -251,12 +274,14 @@ static gr_expr wholes_beyond(struct grammar *g, const struct number_forms *f, co
 }
 
 /* Positive magnitudes; d > 0. */
-static gr_expr magnitudes(struct grammar *g, const struct number_forms *f, const struct decimal *d, enum number_order order)
+static gr_expr magnitudes(struct grammar *g, const struct number_forms *f, const struct decimal *d,
+                          enum number_order order)
 {
     bool below = order <= NUMBER_LE, strict = order == NUMBER_LT || order == NUMBER_GT;
     struct decimal near = strict ? neighbour(d, !below) : *d;
     bool rounded = strict && d->point > 15; /* whole numbers that large may be read as the bound */
-    gr_expr wholes = rounded ? wholes_beyond(g, f, &near, below ? NUMBER_LE : NUMBER_GE) : wholes_beyond(g, f, d, order);
+    gr_expr wholes =
+        rounded ? wholes_beyond(g, f, &near, below ? NUMBER_LE : NUMBER_GE) : wholes_beyond(g, f, d, order);
     gr_expr parts[3] = {wholes, fractions_beyond(g, f, &near, below), below ? f->tiny : f->huge};
     return gr_any(g, parts, 3);
 }
@@ -279,7 +304,8 @@ gr_expr number_bound(struct grammar *g, const struct number_forms *f, enum numbe
 /* Whole numbers up to 2^53, which every reader keeps. */
 static gr_expr exact_wholes(struct grammar *g, const struct number_forms *f)
 {
-    static const struct decimal most = {.n = 16, .point = 16, .digits = {9, 0, 0, 7, 1, 9, 9, 2, 5, 4, 7, 4, 0, 9, 9, 2}};
+    static const struct decimal most = {
+        .n = 16, .point = 16, .digits = {9, 0, 0, 7, 1, 9, 9, 2, 5, 4, 7, 4, 0, 9, 9, 2}};
     return wholes_beyond(g, f, &most, NUMBER_LE);
 }
 
@@ -311,7 +337,8 @@ static gr_expr tiny_multiples(struct grammar *g, const struct number_forms *f, i
     gr_expr out = gr_never(g), digit = digit_between(g, 1, 9), point = gr_literal(g, ".");
     for (int i = 7; i <= places; i++) {
         char tail[8] = {'e', '-', i < 10 ? (char)('0' + i) : '1', i < 10 ? 0 : (char)('0' + i - 10)};
-        gr_expr mantissa = places > i ? gr_or(g, digit, three(g, digit, point, digits(g, 1, (uint32_t)(places - i)))) : digit;
+        gr_expr mantissa =
+            places > i ? gr_or(g, digit, three(g, digit, point, digits(g, 1, (uint32_t)(places - i)))) : digit;
         out = gr_or(g, out, gr_and(g, f->tiny, gr_cat(g, mantissa, gr_literal(g, tail))));
     }
     return out;
@@ -329,7 +356,8 @@ gr_expr number_multiple(struct grammar *g, const struct number_forms *f, const s
     }
     for (int i = 0; i < places; i++) one *= 10;
     if (one % step || (step > 1 && (one / step > 1000 || places > 6))) return 0;
-    gr_expr tail = gr_and(g, f->fraction, three(g, digits(g, 1, GR_MANY), gr_literal(g, "."), parts_of_multiples(g, step, one, places)));
+    gr_expr tail = gr_and(
+        g, f->fraction, three(g, digits(g, 1, GR_MANY), gr_literal(g, "."), parts_of_multiples(g, step, one, places)));
     gr_expr parts[3] = {f->whole, tail, tiny_multiples(g, f, places)};
     gr_expr positive = gr_any(g, parts, 3);
     return signs(g, positive, true, positive);

@@ -2,8 +2,8 @@
  *
  * Numbers as JSON.stringify writes them: each value has one text, so that AND, OR and NOT of texts are those of values.
  *
- * Readers round texts to doubles. Texts have at most 17 digits, which is what a double may need; where 16 or 17 digits could be rounded
- * to a bound that excludes itself, or to a whole number, they are left out.
+ * Readers round texts to doubles. Texts have at most 17 digits, which is what a double may need; where 16 or 17 digits
+ * could be rounded to a bound that excludes itself, or to a whole number, they are left out.
  */
 #ifndef QUERN_SCHEMA_NUMBERS_H
 #define QUERN_SCHEMA_NUMBERS_H
@@ -20,7 +20,8 @@ struct decimal {
 };
 
 bool decimal_read(struct bytes text, struct decimal *d); /* false: more digits than it keeps, or no finite double */
-int decimal_compare_texts(struct bytes a, struct bytes b); /* 0: the same number; texts that cannot be read are compared as they are */
+/* 0: the same number; texts that cannot be read are compared as they are */
+int decimal_compare_texts(struct bytes a, struct bytes b);
 
 /* The forms that everything else is cut out of. */
 struct number_forms {
@@ -39,8 +40,8 @@ gr_expr number_not_integer(struct grammar *g, const struct number_forms *f);
 gr_expr number_sure(struct grammar *g, const struct number_forms *f); /* those that no rounding makes a multiple */
 gr_expr number_text(struct grammar *g, const struct decimal *d);
 
-/* What texts of numbers become where they are written: a fraction may end in zeros, and a whole number among fractions in .0; of any number there are
- * exponents too, as other programs write them. No value is added. */
+/* What texts of numbers become where they are written: a fraction may end in zeros, and a whole number among fractions
+ * in .0; of any number there are exponents too, as other programs write them. No value is added. */
 gr_expr number_written(struct grammar *g, const struct number_forms *f, gr_expr numbers);
 
 enum number_order { NUMBER_LT, NUMBER_LE, NUMBER_GE, NUMBER_GT };

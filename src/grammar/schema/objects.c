@@ -4,9 +4,15 @@
  */
 #include "grammar/schema/keywords.h"
 
-static term inner(struct pass *p, uint32_t node, bool negative) { return term_of(p->s, LITERAL(node, false, negative)); }
+static term inner(struct pass *p, uint32_t node, bool negative)
+{
+    return term_of(p->s, LITERAL(node, false, negative));
+}
 
-static void add_object(struct pass *p, const struct object_shape *shape) { pass_add(p, set_of_object(p->s, shape, p->negative)); }
+static void add_object(struct pass *p, const struct object_shape *shape)
+{
+    pass_add(p, set_of_object(p->s, shape, p->negative));
+}
 
 /* Whoever has `with`, if it is a name, and has not `without`. negative: of objects alone. */
 const struct schema_set *set_of_names(struct schema *s, uint32_t with, uint32_t without, bool negative)
@@ -47,7 +53,12 @@ static bool read_patterns(struct pass *p, struct sharing *h)
 static bool read_sharing(struct pass *p, struct sharing *h)
 {
     struct schema *s = p->s;
-    *h = (struct sharing){pass_member(p, "properties"), pass_member(p, "patternProperties"), pass_member(p, "additionalProperties"), NULL, 0, {0}};
+    *h = (struct sharing){pass_member(p, "properties"),
+                          pass_member(p, "patternProperties"),
+                          pass_member(p, "additionalProperties"),
+                          NULL,
+                          0,
+                          {0}};
     if (h->names && !pass_expects(p, h->names, JSON_OBJECT, "properties")) return false;
     if (h->patterns && !pass_expects(p, h->patterns, JSON_OBJECT, "patternProperties")) return false;
     uint32_t *names = schema_take(s, h->names ? s->nodes[h->names].count : 0, sizeof *names), n = 0;
@@ -71,10 +82,12 @@ static void not_shared(struct pass *p, const struct sharing *h)
         struct object_name *name = schema_take(s, 1, sizeof *name);
         if (!name) return (void)(p->set = NULL);
         *name = (struct object_name){s->nodes[i].key, true, inner(p, i, true), false};
-        if (name->value != TERM_NONE) add_object(p, &(struct object_shape){.n_names = 1, .names = name, .most = GR_MANY});
+        if (name->value != TERM_NONE)
+            add_object(p, &(struct object_shape){.n_names = 1, .names = name, .most = GR_MANY});
     }
     for (uint32_t i = 0; i < h->n_patterns + (h->rest != 0) && p->set; i++)
-        if (h->keys[i].value != TERM_NONE) add_object(p, &(struct object_shape){.n_exists = 1, .exists = &h->keys[i], .most = GR_MANY});
+        if (h->keys[i].value != TERM_NONE)
+            add_object(p, &(struct object_shape){.n_exists = 1, .exists = &h->keys[i], .most = GR_MANY});
 }
 
 static void pass_properties(struct pass *p)
@@ -89,7 +102,8 @@ static void pass_properties(struct pass *p)
     for (uint32_t i = h.names ? s->nodes[h.names].first : 0; i; i = s->nodes[i].next)
         names[n++] = (struct object_name){s->nodes[i].key, false, inner(p, i, false), false};
     bool says = h.rest && h.keys[h.n_patterns].value != TERM_ANY;
-    struct object_shape shape = {.n_names = n, .names = names, .n_keys = h.n_patterns + says, .keys = h.keys, .most = GR_MANY, .seen = h.told};
+    struct object_shape shape = {
+        .n_names = n, .names = names, .n_keys = h.n_patterns + says, .keys = h.keys, .most = GR_MANY, .seen = h.told};
     if (h.rest) shape.seen = (struct key_set){.rest = true};
     shape.lists = h.names != 0;
     shape.open = h.rest || h.patterns;
@@ -107,8 +121,11 @@ static void pass_names(struct pass *p)
     gr_expr keys = words_but(s, s->words->string, set->string);
     if (!schema_checked(s, p->node, "propertyNames", keys)) return (void)(p->set = NULL);
     *bad = (struct object_keys){{.keys = keys}, p->negative ? TERM_ANY : TERM_NONE};
-    if (p->negative && keys != s->words->never) add_object(p, &(struct object_shape){.n_exists = 1, .exists = bad, .most = GR_MANY});
-    if (!p->negative) add_object(p, &(struct object_shape){.n_keys = keys != s->words->never, .keys = bad, .most = GR_MANY, .open = true});
+    if (p->negative && keys != s->words->never)
+        add_object(p, &(struct object_shape){.n_exists = 1, .exists = bad, .most = GR_MANY});
+    if (!p->negative)
+        add_object(
+            p, &(struct object_shape){.n_keys = keys != s->words->never, .keys = bad, .most = GR_MANY, .open = true});
 }
 
 /* --- required, counts --- */
@@ -152,7 +169,8 @@ static void pass_required(struct pass *p)
 static void pass_size(struct pass *p)
 {
     uint32_t least = pass_member(p, "minProperties"), most = pass_member(p, "maxProperties");
-    uint32_t from = least ? schema_count(p->s, least, "minProperties") : 0, to = most ? schema_count(p->s, most, "maxProperties") : GR_MANY;
+    uint32_t from = least ? schema_count(p->s, least, "minProperties") : 0,
+             to = most ? schema_count(p->s, most, "maxProperties") : GR_MANY;
     if (p->s->status) return (void)(p->set = NULL);
     if (!p->negative) {
         if (from > 0 || to != GR_MANY) add_object(p, &(struct object_shape){.least = from, .most = to});

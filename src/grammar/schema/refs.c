@@ -14,7 +14,8 @@ static size_t scheme_of(struct bytes uri)
 {
     for (size_t i = 0; i < uri.size; i++) {
         int c = uri.data[i], letter = c | 32;
-        bool inside = (letter >= 'a' && letter <= 'z') || (i > 0 && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'));
+        bool inside =
+            (letter >= 'a' && letter <= 'z') || (i > 0 && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'));
         if (c == ':' && i > 0) return i + 1;
         if (!inside) return 0;
     }
@@ -37,7 +38,8 @@ static size_t without_dots(uint8_t *path, size_t n)
     for (size_t at = 0, end; at < n; at = end) {
         end = at;
         while (end < n && path[end] != '/') end++;
-        bool last = end == n, one = end - at == 1 && path[at] == '.', two = end - at == 2 && path[at] == '.' && path[at + 1] == '.';
+        bool last = end == n, one = end - at == 1 && path[at] == '.',
+             two = end - at == 2 && path[at] == '.' && path[at + 1] == '.';
         if (!last) end++;
         if (two && out > 1) {
             out--;
@@ -87,10 +89,22 @@ static bool is_one_of(struct bytes key, const char *const *list)
 
 static enum schema_place place_below(const struct schema *s, uint32_t node)
 {
-    static const char *const maps[] = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies", NULL};
+    static const char *const maps[] = {"properties",       "patternProperties", "$defs", "definitions",
+                                       "dependentSchemas", "dependencies",      NULL};
     static const char *const lists[] = {"allOf", "anyOf", "oneOf", "prefixItems", NULL};
-    static const char *const schemas[] = {"items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",
-                                          "unevaluatedProperties", "not", "if", "then", "else", "contentSchema", NULL};
+    static const char *const schemas[] = {"items",
+                                          "additionalItems",
+                                          "contains",
+                                          "additionalProperties",
+                                          "propertyNames",
+                                          "unevaluatedItems",
+                                          "unevaluatedProperties",
+                                          "not",
+                                          "if",
+                                          "then",
+                                          "else",
+                                          "contentSchema",
+                                          NULL};
     const struct schema_node *n = &s->nodes[node];
     enum schema_place up = s->nodes[n->parent].place;
     if (up == PLACE_MAP || up == PLACE_LIST) return PLACE_SCHEMA;
@@ -110,7 +124,8 @@ static uint32_t string_member(const struct schema *s, uint32_t node, const char 
 
 static void add_anchor(struct schema *s, uint32_t node, struct bytes name, bool dynamic)
 {
-    s->anchors[++s->n_anchors] = (struct schema_anchor){schema_name(s, name), node, s->nodes[node].resource, 0, dynamic};
+    s->anchors[++s->n_anchors] =
+        (struct schema_anchor){schema_name(s, name), node, s->nodes[node].resource, 0, dynamic};
 }
 
 /* A schema's own address and names. */
@@ -139,8 +154,9 @@ static int draft_named(struct bytes uri)
     static const struct {
         const char *name;
         int draft;
-    } drafts[] = {{"draft-04/schema", 4}, {"draft-06/schema", 6}, {"draft-07/schema", 7}, {"draft/2019-09/schema", 2019},
-                  {"draft/2020-12/schema", 2020}, {"schema", 2020}, {"draft-03/schema", 3}, {"draft-02/schema", 3}, {"draft-01/schema", 3}};
+    } drafts[] = {{"draft-04/schema", 4},         {"draft-06/schema", 6},         {"draft-07/schema", 7},
+                  {"draft/2019-09/schema", 2019}, {"draft/2020-12/schema", 2020}, {"schema", 2020},
+                  {"draft-03/schema", 3},         {"draft-02/schema", 3},         {"draft-01/schema", 3}};
     static const char host[] = "//json-schema.org/";
     size_t skip = scheme_of(uri), n = sizeof host - 1;
     if (uri.size - skip < n || memcmp(uri.data + skip, host, n) != 0) return 0;
@@ -156,7 +172,9 @@ static int draft_of(struct schema *s)
     uint32_t value = string_member(s, s->root, "$schema");
     int draft = value ? draft_named(cut(s->nodes[value].text, &fragment)) : 0;
     if (draft == 3) return schema_refuse(s, s->root, "$schema", "drafts before 4 are written otherwise");
-    if (value && !draft) schema_note(s, value, "this dialect is unknown; the schema is read as draft 2020-12 with the words of older ones", false);
+    if (value && !draft)
+        schema_note(s, value,
+                    "this dialect is unknown; the schema is read as draft 2020-12 with the words of older ones", false);
     s->draft = draft ? draft : s->options.draft ? s->options.draft : 2020;
     return s->status;
 }
@@ -216,7 +234,8 @@ static struct bytes decoded(struct schema *s, struct bytes text)
     uint8_t *out = schema_take(s, text.size, 1);
     size_t n = 0;
     for (size_t i = 0; out && i < text.size; i++) {
-        bool escape = text.data[i] == '%' && text.size - i > 2 && hex_of(text.data[i + 1]) >= 0 && hex_of(text.data[i + 2]) >= 0;
+        bool escape =
+            text.data[i] == '%' && text.size - i > 2 && hex_of(text.data[i + 1]) >= 0 && hex_of(text.data[i + 2]) >= 0;
         out[n++] = escape ? (uint8_t)(hex_of(text.data[i + 1]) * 16 + hex_of(text.data[i + 2])) : text.data[i];
         if (escape) i += 2;
     }
@@ -229,7 +248,8 @@ static struct bytes decoded(struct schema *s, struct bytes text)
 static struct schema_child *child_slot(const struct schema *s, uint32_t parent, uint32_t step)
 {
     uint32_t mask = s->child_slots - 1, h = (parent * 0x9E3779B1u ^ step) * 0x85EBCA6Bu, at = (h ^ h >> 15) & mask;
-    while (s->children[at].node && (s->children[at].step != step || s->nodes[s->children[at].node].parent != parent)) at = (at + 1) & mask;
+    while (s->children[at].node && (s->children[at].step != step || s->nodes[s->children[at].node].parent != parent))
+        at = (at + 1) & mask;
     return &s->children[at];
 }
 
@@ -306,7 +326,8 @@ static uint32_t anchored(struct schema *s, uint32_t resource, struct bytes text,
 static uint32_t recursive_target(struct schema *s, uint32_t node, uint32_t value)
 {
     uint32_t home = s->resources[s->nodes[node].resource].node, anchor = schema_member(s, home, "$recursiveAnchor");
-    if (!bytes_equal(s->nodes[value].text, "#")) return (void)schema_refuse(s, node, "$recursiveRef", "\"#\" was expected"), 0;
+    if (!bytes_equal(s->nodes[value].text, "#"))
+        return (void)schema_refuse(s, node, "$recursiveRef", "\"#\" was expected"), 0;
     if (s->n_outermost < 2 || !anchor || s->nodes[anchor].kind != JSON_TRUE) return home;
     return (void)schema_refuse(s, node, "$recursiveRef", "where it leads depends on the way one came"), 0;
 }
@@ -319,13 +340,15 @@ uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const ch
     if (!strcmp(keyword, "$recursiveRef")) return recursive_target(s, node, value);
     struct bytes uri = cut(s->nodes[value].text, &fragment);
     uint32_t resource = uri.size ? resource_of(s, node, uri) : s->nodes[node].resource;
-    if (resource == UINT32_MAX) return (void)schema_refuse(s, node, keyword, "it leads out of the document, and nothing is fetched"), 0;
+    if (resource == UINT32_MAX)
+        return (void)schema_refuse(s, node, keyword, "it leads out of the document, and nothing is fetched"), 0;
     fragment = decoded(s, fragment);
     if (s->status) return 0;
     uint32_t target = s->resources[resource].node;
     if (fragment.size && fragment.data[0] == '/') target = pointed(s, target, fragment);
     else if (fragment.size) target = anchored(s, resource, fragment, &dynamic);
     if (!target) return (void)schema_refuse(s, node, keyword, "it leads nowhere"), 0;
-    if (dynamic && keyword[1] == 'd') return (void)schema_refuse(s, node, keyword, "where it leads depends on the way one came"), 0;
+    if (dynamic && keyword[1] == 'd')
+        return (void)schema_refuse(s, node, keyword, "where it leads depends on the way one came"), 0;
     return target;
 }

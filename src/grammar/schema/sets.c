@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of values: AND and OR. An AND of alternatives pairs them all; pairs that cannot be are dropped where that is easily seen, and too
- * many are refused.
+ * Sets of values: AND and OR. An AND of alternatives pairs them all; pairs that cannot be are dropped where that is
+ * easily seen, and too many are refused.
  */
 #include "grammar/schema/sets.h"
 
@@ -27,7 +27,8 @@ void keys_have(struct schema *s, const struct key_set *k, const struct object_na
 {
     uint32_t *where = names_where(s);
     for (uint32_t i = 0; where && i < k->n; i++) where[k->names[i]] = 1;
-    for (uint32_t i = 0; where && i < n; i++) have[i] = (where[names[i].name] || words_have_name(s, k->keys, names[i].name)) != k->rest;
+    for (uint32_t i = 0; where && i < n; i++)
+        have[i] = (where[names[i].name] || words_have_name(s, k->keys, names[i].name)) != k->rest;
     for (uint32_t i = 0; where && i < k->n; i++) where[k->names[i]] = 0;
 }
 
@@ -61,7 +62,8 @@ struct key_set keys_and_more(struct schema *s, struct key_set a, struct key_set 
 /* --- objects --------------------------------------------------------------------------------------------- */
 
 /* Whether a name must be, and no value of it is in both. */
-static bool names_apart(struct schema *s, const struct object_shape *a, const struct object_shape *b, const uint32_t *where)
+static bool names_apart(struct schema *s, const struct object_shape *a, const struct object_shape *b,
+                        const uint32_t *where)
 {
     for (uint32_t i = 0; i < b->n_names; i++) {
         uint32_t at = where[b->names[i].name];
@@ -71,8 +73,10 @@ static bool names_apart(struct schema *s, const struct object_shape *a, const st
     return false;
 }
 
-/* b's names of one kind (late or not) that are not among out[0 .. n) yet, and of those that are, what b says. where: places in out + 1. */
-static uint32_t join_some(struct schema *s, struct object_name *out, uint32_t n, const struct object_shape *b, bool late, uint32_t *where)
+/* b's names of one kind (late or not) that are not among out[0 .. n) yet, and of those that are, what b says. where:
+ * places in out + 1. */
+static uint32_t join_some(struct schema *s, struct object_name *out, uint32_t n, const struct object_shape *b,
+                          bool late, uint32_t *where)
 {
     for (uint32_t i = 0; i < b->n_names; i++) {
         const struct object_name *one = &b->names[i];
@@ -90,7 +94,8 @@ static uint32_t join_some(struct schema *s, struct object_name *out, uint32_t n,
 }
 
 /* a's names, then b's, those that are only asked for behind the others; NULL also where both cannot be. */
-static struct object_name *join_names(struct schema *s, const struct object_shape *a, const struct object_shape *b, uint32_t *n)
+static struct object_name *join_names(struct schema *s, const struct object_shape *a, const struct object_shape *b,
+                                      uint32_t *n)
 {
     uint32_t *where = names_where(s);
     for (uint32_t i = 0; where && i < a->n_names; i++) where[a->names[i].name] = i + 1;
@@ -103,7 +108,8 @@ static struct object_name *join_names(struct schema *s, const struct object_shap
     return names;
 }
 
-static const struct object_keys *join_keys(struct schema *s, const struct object_keys *a, uint32_t n, const struct object_keys *b, uint32_t m)
+static const struct object_keys *join_keys(struct schema *s, const struct object_keys *a, uint32_t n,
+                                           const struct object_keys *b, uint32_t m)
 {
     if (n == 0 || m == 0) return n ? a : b;
     struct object_keys *out = schema_take(s, (uint64_t)n + m, sizeof *out);
@@ -127,7 +133,8 @@ static bool contradicts(struct schema *s, const struct object_shape *o)
 }
 
 /* NULL: no object is in both. */
-static const struct object_shape *object_and(struct schema *s, const struct object_shape *a, const struct object_shape *b)
+static const struct object_shape *object_and(struct schema *s, const struct object_shape *a,
+                                             const struct object_shape *b)
 {
     if (a == &OBJECT_ANY || b == &OBJECT_ANY) return a == &OBJECT_ANY ? b : a;
     uint32_t n;
@@ -150,7 +157,8 @@ static const struct object_shape *object_and(struct schema *s, const struct obje
 
 /* --- arrays ---------------------------------------------------------------------------------------------- */
 
-static const struct array_contains *join_contains(struct schema *s, const struct array_shape *a, const struct array_shape *b)
+static const struct array_contains *join_contains(struct schema *s, const struct array_shape *a,
+                                                  const struct array_shape *b)
 {
     if (a->n_contains == 0 || b->n_contains == 0) return a->n_contains ? a->contains : b->contains;
     struct array_contains *out = schema_take(s, (uint64_t)a->n_contains + b->n_contains, sizeof *out);
@@ -170,7 +178,8 @@ static const struct array_shape *array_and(struct schema *s, const struct array_
     uint32_t n = a->n_first > b->n_first ? a->n_first : b->n_first;
     term *first = schema_take(s, n, sizeof *first);
     if (!o || !first) return NULL;
-    *o = (struct array_shape){.n_first = n, .first = first, .rest = term_and(s, a->rest, b->rest), .contains = join_contains(s, a, b)};
+    *o = (struct array_shape){
+        .n_first = n, .first = first, .rest = term_and(s, a->rest, b->rest), .contains = join_contains(s, a, b)};
     o->n_contains = a->n_contains + b->n_contains;
     o->least = a->least > b->least ? a->least : b->least;
     o->most = a->most < b->most ? a->most : b->most;
@@ -230,7 +239,8 @@ static const struct object_name *only_name(const struct object_shape *o)
     return o->n_names == 1 && !o->n_keys && !o->n_exists && !o->least && o->most == GR_MANY ? o->names : NULL;
 }
 
-/* "Without this name" and "with it and such a value" make "such a value, if it is there": negations are full of these. */
+/* "Without this name" and "with it and such a value" make "such a value, if it is there": negations are full of these.
+ */
 static const struct object_shape *united(struct schema *s, const struct object_shape *a, const struct object_shape *b)
 {
     const struct object_name *x = only_name(a), *y = only_name(b);
@@ -276,10 +286,17 @@ static struct shapes shapes_or(struct schema *s, struct shapes a, struct shapes 
     return (struct shapes){out, n};
 }
 
-static struct shapes arrays_of(const struct schema_set *a) { return (struct shapes){(const void *const *)a->arrays, a->n_arrays}; }
-static struct shapes objects_of(const struct schema_set *a) { return (struct shapes){(const void *const *)a->objects, a->n_objects}; }
+static struct shapes arrays_of(const struct schema_set *a)
+{
+    return (struct shapes){(const void *const *)a->arrays, a->n_arrays};
+}
+static struct shapes objects_of(const struct schema_set *a)
+{
+    return (struct shapes){(const void *const *)a->objects, a->n_objects};
+}
 
-static const struct schema_set *with_shapes(struct schema *s, struct schema_set set, struct shapes arrays, struct shapes objects)
+static const struct schema_set *with_shapes(struct schema *s, struct schema_set set, struct shapes arrays,
+                                            struct shapes objects)
 {
     set.arrays = (const struct array_shape *const *)arrays.all;
     set.n_arrays = arrays.n;
@@ -297,7 +314,8 @@ static const struct schema_set *with_shapes(struct schema *s, struct schema_set 
 bool set_is_empty(const struct schema *s, const struct schema_set *a)
 {
     gr_expr never = s->words->never;
-    return !a->null && !a->truth && !a->untruth && a->number == never && a->string == never && a->n_arrays == 0 && a->n_objects == 0;
+    return !a->null && !a->truth && !a->untruth && a->number == never && a->string == never && a->n_arrays == 0 &&
+           a->n_objects == 0;
 }
 
 const struct schema_set *set_and(struct schema *s, const struct schema_set *a, const struct schema_set *b)
@@ -305,7 +323,8 @@ const struct schema_set *set_and(struct schema *s, const struct schema_set *a, c
     if (!a || !b || s->status) return NULL;
     if (a == b || b == set_any(s) || a == set_none(s)) return a;
     if (a == set_any(s) || b == set_none(s)) return b;
-    struct schema_set set = {.null = a->null && b->null, .truth = a->truth && b->truth, .untruth = a->untruth && b->untruth};
+    struct schema_set set = {
+        .null = a->null && b->null, .truth = a->truth && b->truth, .untruth = a->untruth && b->untruth};
     set.number = words_and(s, s->words->number, a->number, b->number);
     set.string = words_and(s, s->words->string, a->string, b->string);
     struct shapes arrays = shapes_and(s, arrays_of(a), arrays_of(b), &ARRAY_ANY, pair_arrays);
@@ -324,7 +343,8 @@ const struct schema_set *set_or(struct schema *s, const struct schema_set *a, co
     if (a == b || b == set_none(s)) return a;
     if (a == set_none(s) || (b == set_any(s) && !s->tracks)) return b;
     if (a == set_any(s) && !s->tracks) return a;
-    struct schema_set set = {.null = a->null || b->null, .truth = a->truth || b->truth, .untruth = a->untruth || b->untruth};
+    struct schema_set set = {
+        .null = a->null || b->null, .truth = a->truth || b->truth, .untruth = a->untruth || b->untruth};
     set.number = words_or(s, s->words->number, a->number, b->number);
     set.string = words_or(s, s->words->string, a->string, b->string);
     struct shapes arrays = shapes_or(s, arrays_of(a), arrays_of(b), &ARRAY_ANY);

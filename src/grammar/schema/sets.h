@@ -2,9 +2,10 @@
  *
  * What a schema allows, as a set of values: for each type what is left of it.
  *
- * Numbers and strings are expressions. Arrays and objects are alternatives of shapes, each of which is a conjunction; what lies inside is
- * named by terms: conjunctions of schemas, values and their negations, which are looked into only when an expression is made of them. So
- * recursion meets the same term again, and becomes a rule. Sets are never changed, so they share what they hold.
+ * Numbers and strings are expressions. Arrays and objects are alternatives of shapes, each of which is a conjunction;
+ * what lies inside is named by terms: conjunctions of schemas, values and their negations, which are looked into only
+ * when an expression is made of them. So recursion meets the same term again, and becomes a rule. Sets are never
+ * changed, so they share what they hold.
  */
 #ifndef QUERN_SCHEMA_SETS_H
 #define QUERN_SCHEMA_SETS_H
@@ -44,7 +45,8 @@ struct object_shape {
     const struct object_keys *keys;   /* whatever else there is: all of these that have the key */
     const struct object_keys *exists; /* and there is a member such as each of these */
     struct key_set seen;              /* what unevaluatedProperties leaves alone; rest: everything */
-    bool lists, open;                 /* whether `properties` names some, and whether a keyword speaks of others: for schema_options.closed */
+    /* whether `properties` names some, and whether a keyword speaks of others: for schema_options.closed */
+    bool lists, open;
 };
 
 struct array_contains {
@@ -76,7 +78,8 @@ term term_of(struct schema *s, uint32_t literal);
 term term_and(struct schema *s, term a, term b);
 const struct schema_set *term_set(struct schema *s, term t);  /* NULL after an error */
 const uint32_t *term_literals(const struct schema *s, term t, uint32_t *n);
-bool term_hopeless(struct schema *s, term t);                 /* surely nothing satisfies it, as its types and values say */
+/* surely nothing satisfies it, as its types and values say */
+bool term_hopeless(struct schema *s, term t);
 bool terms_apart(struct schema *s, term a, term b);           /* the same of both together, without making that term */
 struct term_state {
     gr_expr expr, rule;
@@ -97,7 +100,8 @@ const struct schema_set *set_of_number(struct schema *s, gr_expr e, bool negativ
 const struct schema_set *set_of_string(struct schema *s, gr_expr e, bool negative);
 const struct schema_set *set_of_array(struct schema *s, const struct array_shape *shape, bool negative);
 const struct schema_set *set_of_object(struct schema *s, const struct object_shape *shape, bool negative);
-const struct schema_set *set_unseen(struct schema *s, const struct schema_set *a); /* nothing of it counts as looked at */
+/* nothing of it counts as looked at */
+const struct schema_set *set_unseen(struct schema *s, const struct schema_set *a);
 
 extern const struct array_shape ARRAY_ANY;
 extern const struct object_shape OBJECT_ANY;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A schema of an object as members between tags: <parameter=NAME>, a line end, the value, a line end, </parameter>, a line end. That is how the
- * templates of Qwen3-Coder and Qwen3.5 write the arguments of calls.
+ * A schema of an object as members between tags: <parameter=NAME>, a line end, the value, a line end, </parameter>, a
+ * line end. That is how the templates of Qwen3-Coder and Qwen3.5 write the arguments of calls.
  *
- * A string stands there as it is, without quotes and escapes; anything else is JSON. So the schema is read twice, with the strings of JSON and with
- * plain ones. Both have the same nodes, and a term means the same literals in both. What a reader takes for another value that the parameter may have
- * (js/reply/tagged.js) is no string of it. Python's words for null, true and false are allowed too: templates write them into histories.
+ * A string stands there as it is, without quotes and escapes; anything else is JSON. So the schema is read twice, with
+ * the strings of JSON and with plain ones. Both have the same nodes, and a term means the same literals in both. What a
+ * reader takes for another value that the parameter may have (js/reply/tagged.js) is no string of it. Python's words
+ * for null, true and false are allowed too: templates write them into histories.
  */
 #include "grammar/schema/emit.h"
 
@@ -17,7 +18,8 @@ struct tagged {
     struct member_form form;
     struct schema *s, *plain;
     gr_expr ends;                            /* texts that would end before their end */
-    gr_expr nulls, truths, numbers, others; /* what is read as one: others, arrays and objects, by their first and last letters */
+    /* what is read as one: others, arrays and objects, by their first and last letters */
+    gr_expr nulls, truths, numbers, others;
 };
 
 /* --- names ------------------------------------------------------------------------------------------------- */
@@ -28,7 +30,9 @@ static gr_expr tagged_name(const struct member_form *form, uint32_t name)
     struct bytes text = s->names[name];
     for (size_t i = 0; i < text.size; i++)
         if (text.data[i] == '>' || text.data[i] == '\n')
-            return (void)schema_refuse(s, s->here, "properties", "in calls of this model a name cannot have '>' or a line end"), 0;
+            return (void)schema_refuse(s, s->here, "properties",
+                                       "in calls of this model a name cannot have '>' or a line end"),
+                   0;
     return gr_text(s->g, text);
 }
 
@@ -38,7 +42,8 @@ static gr_expr tagged_keys(const struct member_form *form, gr_expr keys)
     static const struct gr_range fine[] = {{' ', '!'}, {'#', '='}, {'?', '['}, {']', 0x10FFFF}};
     struct schema *s = ((const struct tagged *)form)->s;
     gr_expr letter = gr_class(s->g, GR_JSON, fine, sizeof fine / sizeof *fine);
-    return schema_checked(s, s->here, "limit", words_and(s, s->words->string, keys, gr_repeat(s->g, letter, 0, GR_MANY)));
+    return schema_checked(s, s->here, "limit",
+                          words_and(s, s->words->string, keys, gr_repeat(s->g, letter, 0, GR_MANY)));
 }
 
 /* --- values ------------------------------------------------------------------------------------------------ */
@@ -96,14 +101,17 @@ static gr_expr tagged_member(const struct member_form *form, gr_expr key, term v
     struct grammar *g = t->s->g;
     gr_expr e = tagged_value(t, value);
     if (!e || is_never(t->s, e)) return e;
-    return gr_sequence(g, (gr_expr[]){gr_literal(g, "<parameter="), key, gr_literal(g, ">\n"), e, gr_literal(g, "\n</parameter>\n")}, 5);
+    return gr_sequence(
+        g, (gr_expr[]){gr_literal(g, "<parameter="), key, gr_literal(g, ">\n"), e, gr_literal(g, "\n</parameter>\n")},
+        5);
 }
 
 /* --- a schema ---------------------------------------------------------------------------------------------- */
 
 static gr_expr pattern(struct tagged *t, const char *text)
 {
-    return gr_regex(t->s->g, (struct bytes){(const uint8_t *)text, strlen(text)}, GR_WHOLE | GR_DOT_ALL, GR_PLAIN, NULL);
+    return gr_regex(t->s->g, (struct bytes){(const uint8_t *)text, strlen(text)}, GR_WHOLE | GR_DOT_ALL, GR_PLAIN,
+                    NULL);
 }
 
 /* Of any bytes: once the end has come, nothing is left to look through. */
@@ -124,11 +132,13 @@ static gr_expr emit_tagged(struct tagged *t)
     t->truths = pattern(t, SPACE "(?:[tT]rue|[fF]alse)" SPACE);
     t->numbers = pattern(t, SPACE "-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][-+]?[0-9]+)?" SPACE);
     t->others = pattern(t, SPACE "(?:\\[.*\\]|\\{.*\\})" SPACE);
-    for (uint32_t i = 0; set && i < set->n_objects && !s->status; i++) out = gr_or(s->g, out, emit_members(s, set->objects[i], &t->form));
+    for (uint32_t i = 0; set && i < set->n_objects && !s->status; i++)
+        out = gr_or(s->g, out, emit_members(s, set->objects[i], &t->form));
     return set ? emit_waiting(s, schema_checked(s, s->root, "limit", out)) : 0;
 }
 
-int schema_tagged(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *start, struct error *err)
+int schema_tagged(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options,
+                  gr_expr *start, struct error *err)
 {
     struct schema s = {.g = g, .mem = mem, .err = err, .options = *options};
     struct schema plain = {.g = g, .mem = mem, .err = err, .options = *options};

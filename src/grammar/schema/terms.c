@@ -103,7 +103,8 @@ term term_of(struct schema *s, uint32_t literal)
 {
     enum json_kind kind = s->nodes[literal >> 2].kind;
     bool schema = !(literal & 2), negative = literal & 1;
-    if (schema && (kind == JSON_TRUE || kind == JSON_FALSE)) return (kind == JSON_TRUE) != negative ? TERM_ANY : TERM_NONE;
+    if (schema && (kind == JSON_TRUE || kind == JSON_FALSE))
+        return (kind == JSON_TRUE) != negative ? TERM_ANY : TERM_NONE;
     if (schema && kind == JSON_OBJECT && s->nodes[literal >> 2].count == 0) return negative ? TERM_NONE : TERM_ANY;
     return intern(s, &literal, 1);
 }
@@ -127,7 +128,8 @@ term term_and(struct schema *s, term a, term b)
     uint32_t *own = scratch_of(s, x->n + y->n), n = 0;
     if (!own) return TERM_NONE;
     for (uint32_t i = 0, j = 0; i < x->n || j < y->n;) {
-        uint32_t next = j == y->n || (i < x->n && x->literals[i] <= y->literals[j]) ? x->literals[i++] : y->literals[j++];
+        uint32_t next =
+            j == y->n || (i < x->n && x->literals[i] <= y->literals[j]) ? x->literals[i++] : y->literals[j++];
         if (n && own[n - 1] == next) continue;
         if (n && (own[n - 1] ^ next) == 1) return TERM_NONE; /* and its negation */
         own[n++] = next;
@@ -164,8 +166,10 @@ static unsigned kinds_of_type(const struct schema_node *n)
     static const struct {
         const char *name;
         unsigned kinds;
-    } types[] = {{"object", 1 << JSON_OBJECT}, {"array", 1 << JSON_ARRAY}, {"string", 1 << JSON_STRING}, {"number", 1 << JSON_NUMBER},
-                 {"integer", 1 << JSON_NUMBER}, {"boolean", 1 << JSON_TRUE | 1 << JSON_FALSE}, {"null", 1 << JSON_NULL}};
+    } types[] = {{"object", 1 << JSON_OBJECT},  {"array", 1 << JSON_ARRAY},
+                 {"string", 1 << JSON_STRING},  {"number", 1 << JSON_NUMBER},
+                 {"integer", 1 << JSON_NUMBER}, {"boolean", 1 << JSON_TRUE | 1 << JSON_FALSE},
+                 {"null", 1 << JSON_NULL}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (bytes_equal(n->text, types[i].name)) return types[i].kinds;
     return ALL_KINDS - 1;

@@ -100,7 +100,8 @@ int schema_refuse(struct schema *s, uint32_t node, const char *keyword, const ch
 {
     char pointer[POINTER];
     if (s->status) return s->status;
-    s->status = fail(s->err, ERR_SCHEMA, keyword, 0, "%s at %s: %.*s.", keyword, pointer_of(s, node, pointer), SENTENCE, sentence);
+    s->status = fail(s->err, ERR_SCHEMA, keyword, 0, "%s at %s: %.*s.", keyword, pointer_of(s, node, pointer), SENTENCE,
+                     sentence);
     return s->status;
 }
 
@@ -123,7 +124,8 @@ static bool is_noted(struct schema *s, struct bytes keyword, struct bytes value)
 
 void schema_note(struct schema *s, uint32_t node, const char *sentence, bool by_value)
 {
-    struct bytes keyword = s->names[s->nodes[node].key], value = by_value ? s->nodes[node].text : (struct bytes){NULL, 0};
+    struct bytes keyword = s->names[s->nodes[node].key],
+                 value = by_value ? s->nodes[node].text : (struct bytes){NULL, 0};
     char pointer[POINTER], name[QUOTED];
     const char *rule = is_plain(keyword) ? quoted(keyword, name) : "keyword";
     uint32_t schema = s->nodes[node].parent;
@@ -198,7 +200,8 @@ static uint32_t add_node(struct schema *s, enum json_kind kind, uint32_t parent,
     if (s->n_nodes + 1 >= s->node_room) {
         uint32_t room = s->node_room ? s->node_room * 2 : 256;
         struct schema_node *nodes = s->status ? NULL : mem_resize(s->mem, s->nodes, (uint64_t)room * sizeof *nodes);
-        if (!nodes && !s->status) s->status = fail(s->err, ERR_MEM_LOAD, "memory", 0, "Memory ran out while reading a schema.");
+        if (!nodes && !s->status)
+            s->status = fail(s->err, ERR_MEM_LOAD, "memory", 0, "Memory ran out while reading a schema.");
         if (!nodes) return 0;
         s->nodes = nodes;
         s->node_room = room;
@@ -327,8 +330,10 @@ uint32_t schema_count(struct schema *s, uint32_t node, const char *keyword)
 {
     struct decimal d;
     uint64_t value = 0;
-    bool whole = s->nodes[node].kind == JSON_NUMBER && decimal_read(s->nodes[node].text, &d) && d.point >= d.n && (!d.negative || d.n == 0);
-    if (!whole) return (void)schema_refuse(s, s->nodes[node].parent, keyword, "a whole number from 0 on was expected"), 0;
+    bool whole = s->nodes[node].kind == JSON_NUMBER && decimal_read(s->nodes[node].text, &d) && d.point >= d.n &&
+                 (!d.negative || d.n == 0);
+    if (!whole)
+        return (void)schema_refuse(s, s->nodes[node].parent, keyword, "a whole number from 0 on was expected"), 0;
     for (int i = 0; i < d.point && value < GR_MANY; i++) value = value * 10 + (uint64_t)(i < d.n ? d.digits[i] : 0);
     return value < GR_MANY - 1 ? (uint32_t)value : GR_MANY - 1;
 }

@@ -2,8 +2,9 @@
  *
  * A schema's text as a tree, and what every part of the compiler shares: its memory, its names, its first error.
  *
- * Nodes lie in the order of the text, so a parent comes before what it holds, and one pass finds which nodes are schemas and to which
- * resource ($id) they belong. The first error stays: every function returns at once then, and results are empty.
+ * Nodes lie in the order of the text, so a parent comes before what it holds, and one pass finds which nodes are
+ * schemas and to which resource ($id) they belong. The first error stays: every function returns at once then, and
+ * results are empty.
  */
 #ifndef QUERN_SCHEMA_TREE_H
 #define QUERN_SCHEMA_TREE_H
@@ -84,7 +85,8 @@ void schema_release(struct schema *s);
 
 /* Says what is wrong at a node, unless something was before; returns the status. */
 int schema_refuse(struct schema *s, uint32_t node, const char *keyword, const char *sentence);
-/* The same of a member that says nothing: it is noted, once for each keyword (by_value: with this value), or refused where that is asked for. */
+/* The same of a member that says nothing: it is noted, once for each keyword (by_value: with this value), or refused
+ * where that is asked for. */
 void schema_note(struct schema *s, uint32_t node, const char *sentence, bool by_value);
 /* What the grammar gave: 0 is its error, which is told with the keyword. */
 gr_expr schema_checked(struct schema *s, uint32_t node, const char *keyword, gr_expr e);
@@ -92,7 +94,8 @@ gr_expr schema_checked(struct schema *s, uint32_t node, const char *keyword, gr_
 int schema_read(struct schema *s, struct bytes text);
 uint32_t schema_name(struct schema *s, struct bytes name);             /* its number; 0 after an error */
 uint32_t schema_member(const struct schema *s, uint32_t node, const char *key); /* its value; 0: there is none */
-uint32_t schema_keyword(const struct schema *s, uint32_t node, const char *key); /* the same, but for what drafts pass over beside $ref */
+/* the same, but for what drafts pass over beside $ref */
+uint32_t schema_keyword(const struct schema *s, uint32_t node, const char *key);
 bool schema_equal(const struct schema *s, uint32_t a, uint32_t b);     /* as JSON values */
 /* A whole number >= 0; more than UINT32_MAX - 1 counts as that. */
 uint32_t schema_count(struct schema *s, uint32_t node, const char *keyword);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unevaluatedProperties and unevaluatedItems: what no other keyword in this place has looked at. Each alternative knows what it has.
+ * unevaluatedProperties and unevaluatedItems: what no other keyword in this place has looked at. Each alternative knows
+ * what it has.
  */
 #include "grammar/schema/keywords.h"
 
@@ -13,7 +14,8 @@ static const struct object_shape *rest_of_object(struct pass *p, const struct ob
     if (!o || !keys) return NULL;
     *o = *shape;
     for (uint32_t i = 0; i < shape->n_keys; i++) keys[i] = shape->keys[i];
-    keys[shape->n_keys] = (struct object_keys){{.n = shape->seen.n, .names = shape->seen.names, .keys = shape->seen.keys, .rest = true}, what};
+    keys[shape->n_keys] = (struct object_keys){
+        {.n = shape->seen.n, .names = shape->seen.names, .keys = shape->seen.keys, .rest = true}, what};
     if (!shape->seen.rest && what != TERM_ANY) o->n_keys++;
     o->keys = keys;
     o->seen = (struct key_set){.rest = true};
@@ -55,7 +57,8 @@ static void leave(struct pass *p, const char *keyword, bool arrays)
     if (!set || !shapes) return (void)(p->set = NULL);
     *set = *p->set;
     for (uint32_t i = 0; i < (arrays ? set->n_arrays : set->n_objects) && p->set; i++) {
-        shapes[i] = arrays ? (const void *)rest_of_array(p, set->arrays[i], what) : rest_of_object(p, set->objects[i], what);
+        shapes[i] =
+            arrays ? (const void *)rest_of_array(p, set->arrays[i], what) : rest_of_object(p, set->objects[i], what);
         if (!shapes[i]) p->set = NULL;
     }
     if (!p->set) return;

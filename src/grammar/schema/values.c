@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * A value (of const or enum) as the set of what equals it, and its complement. What lies in a container is named by terms, so nothing recurses.
+ * A value (of const or enum) as the set of what equals it, and its complement. What lies in a container is named by
+ * terms, so nothing recurses.
  */
 #include "grammar/schema/sets.h"
 
 /* --- arrays ---------------------------------------------------------------------------------------------- */
 
-static term item_term(struct schema *s, uint32_t node, bool negative) { return term_of(s, LITERAL(node, true, negative)); }
+static term item_term(struct schema *s, uint32_t node, bool negative)
+{
+    return term_of(s, LITERAL(node, true, negative));
+}
 
 static const struct schema_set *array_itself(struct schema *s, uint32_t node)
 {
@@ -27,7 +31,8 @@ static const struct schema_set *other_arrays(struct schema *s, uint32_t node)
         term *first = schema_take(s, ++at, sizeof *first); /* TERM_ANY, which is 0, before it */
         if (!first) return NULL;
         first[at - 1] = item_term(s, i, true);
-        set = set_or(s, set, set_of_array(s, &(struct array_shape){.n_first = at, .first = first, .least = n, .most = n}, true));
+        set = set_or(
+            s, set, set_of_array(s, &(struct array_shape){.n_first = at, .first = first, .least = n, .most = n}, true));
     }
     return set;
 }
@@ -46,7 +51,8 @@ static const struct schema_set *object_itself(struct schema *s, uint32_t node)
         names[at] = (struct object_name){own[at], true, item_term(s, i, false), false};
     }
     *others = (struct object_keys){{.n = n, .names = own, .rest = true}, TERM_NONE};
-    return set_of_object(s, &(struct object_shape){.n_names = n, .names = names, .n_keys = 1, .keys = others, .most = GR_MANY}, true);
+    return set_of_object(
+        s, &(struct object_shape){.n_names = n, .names = names, .n_keys = 1, .keys = others, .most = GR_MANY}, true);
 }
 
 /* Any that has another name, lacks one, or has another value at one. */
@@ -58,14 +64,17 @@ static const struct schema_set *other_objects(struct schema *s, uint32_t node)
     if (!own || !others) return NULL;
     for (uint32_t i = s->nodes[node].first; i; i = s->nodes[i].next) own[at++] = s->nodes[i].key;
     *others = (struct object_keys){{.n = n, .names = own, .rest = true}, TERM_ANY};
-    const struct schema_set *set = set_of_object(s, &(struct object_shape){.n_exists = 1, .exists = others, .most = GR_MANY}, false);
+    const struct schema_set *set =
+        set_of_object(s, &(struct object_shape){.n_exists = 1, .exists = others, .most = GR_MANY}, false);
     for (uint32_t i = s->nodes[node].first; i && set; i = s->nodes[i].next) {
         struct object_name *names = schema_take(s, 2, sizeof *names);
         if (!names) return NULL;
         names[0] = (struct object_name){s->nodes[i].key, false, TERM_NONE, false};
         names[1] = (struct object_name){s->nodes[i].key, true, item_term(s, i, true), false};
-        set = set_or(s, set, set_of_object(s, &(struct object_shape){.n_names = 1, .names = names, .most = GR_MANY}, true));
-        set = set_or(s, set, set_of_object(s, &(struct object_shape){.n_names = 1, .names = names + 1, .most = GR_MANY}, true));
+        set = set_or(s, set,
+                     set_of_object(s, &(struct object_shape){.n_names = 1, .names = names, .most = GR_MANY}, true));
+        set = set_or(s, set,
+                     set_of_object(s, &(struct object_shape){.n_names = 1, .names = names + 1, .most = GR_MANY}, true));
     }
     return set;
 }

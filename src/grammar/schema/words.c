@@ -101,7 +101,8 @@ static bool read_number(struct schema *s, uint32_t value, const char *keyword, s
 {
     const struct schema_node *n = &s->nodes[value];
     if (n->kind != JSON_NUMBER) return refused(s, value, keyword, "a number was expected");
-    return decimal_read(n->text, d) || refused(s, value, keyword, "a number of at most 40 digits, no larger than 10^308, was expected");
+    return decimal_read(n->text, d) ||
+           refused(s, value, keyword, "a number of at most 40 digits, no larger than 10^308, was expected");
 }
 
 /* `minimum` beside draft 4's `exclusiveMinimum: true`. */
@@ -121,13 +122,15 @@ gr_expr words_number(struct schema *s, uint32_t value, const char *keyword, bool
     if (bound >= 0 && bound < 2) bound = sharpened(s, value, bound);
     if (!read_number(s, value, keyword, &d)) return 0;
     if (bound >= 0) {
-        if (!number_bound_fits(&d)) return refused(s, value, keyword, "a bound is 0, or its size is from 0.00001 to below 10^21");
+        if (!number_bound_fits(&d))
+            return refused(s, value, keyword, "a bound is 0, or its size is from 0.00001 to below 10^21");
         enum number_order order = negative ? bounds[bound].otherwise : bounds[bound].order;
         return schema_checked(s, s->nodes[value].parent, keyword, number_bound(s->g, &w->forms, order, &d));
     }
     if (d.n == 0 || d.negative) return refused(s, value, keyword, "a number above 0 was expected");
     gr_expr e = number_multiple(s->g, &w->forms, &d);
-    if (!e && !grammar_error(s->g)->code) return refused(s, value, keyword, "whole numbers and those of which some make 1 (0.25, 0.01) can be kept");
+    if (!e && !grammar_error(s->g)->code)
+        return refused(s, value, keyword, "whole numbers and those of which some make 1 (0.25, 0.01) can be kept");
     if (e && negative) e = words_but(s, number_sure(s->g, &w->forms), e);
     return schema_checked(s, s->nodes[value].parent, keyword, e);
 }
@@ -148,7 +151,8 @@ gr_expr words_const_number(struct schema *s, uint32_t value, bool negative)
 
 bool words_is_string(const char *keyword)
 {
-    return !strcmp(keyword, "minLength") || !strcmp(keyword, "maxLength") || !strcmp(keyword, "pattern") || !strcmp(keyword, "format");
+    return !strcmp(keyword, "minLength") || !strcmp(keyword, "maxLength") || !strcmp(keyword, "pattern") ||
+           !strcmp(keyword, "format");
 }
 
 static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword, struct bytes pattern, int where)
@@ -163,12 +167,15 @@ static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword,
     return schema_checked(s, s->nodes[value].parent, keyword, e);
 }
 
-/* Both limits as one count, which is what each of them says: of two counts that have to hold the states would be pairs. Plain strings, of which masks
- * know no short cut, have some 3 KB of states for each letter that is counted: so not more than some thousands are. */
+/* Both limits as one count, which is what each of them says: of two counts that have to hold the states would be pairs.
+ * Plain strings, of which masks know no short cut, have some 3 KB of states for each letter that is counted: so not
+ * more than some thousands are. */
 static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, bool negative)
 {
-    uint32_t node = s->nodes[value].parent, min = schema_member(s, node, "minLength"), max = schema_member(s, node, "maxLength");
-    uint32_t least = min ? schema_count(s, min, "minLength") : 0, most = max ? schema_count(s, max, "maxLength") : GR_MANY;
+    uint32_t node = s->nodes[value].parent, min = schema_member(s, node, "minLength"),
+             max = schema_member(s, node, "maxLength");
+    uint32_t least = min ? schema_count(s, min, "minLength") : 0,
+             most = max ? schema_count(s, max, "maxLength") : GR_MANY;
     gr_expr letter = s->words->letter;
     if (s->status) return 0;
     if (s->options.plain && most > PLAIN_COUNTED) most = GR_MANY;
@@ -181,7 +188,8 @@ static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, 
 static gr_expr unknown_format(struct schema *s, uint32_t value, bool negative)
 {
     char name[QUOTED], sentence[QUOTED + 60];
-    snprintf(sentence, sizeof sentence, "the format \"%s\" is not one of JSON Schema and says nothing", quoted(s->nodes[value].text, name));
+    snprintf(sentence, sizeof sentence, "the format \"%s\" is not one of JSON Schema and says nothing",
+             quoted(s->nodes[value].text, name));
     schema_note(s, value, sentence, true);
     return s->status ? 0 : negative ? s->words->never : s->words->string;
 }
@@ -189,13 +197,15 @@ static gr_expr unknown_format(struct schema *s, uint32_t value, bool negative)
 gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool negative)
 {
     const struct schema_node *n = &s->nodes[value];
-    if (keyword[0] == 'm') return schema_checked(s, s->nodes[value].parent, keyword, length_of(s, value, keyword, negative));
+    if (keyword[0] == 'm')
+        return schema_checked(s, s->nodes[value].parent, keyword, length_of(s, value, keyword, negative));
     if (n->kind != JSON_STRING) return refused(s, value, keyword, "a string was expected");
     gr_expr e;
     if (keyword[0] == 'p') e = pattern_of(s, value, keyword, n->text, GR_SEARCH);
     else {
         const char *pattern = format_pattern(n->text);
-        if (!pattern && bytes_equal(n->text, "idn-hostname")) return refused(s, value, keyword, "idn-hostname cannot be kept");
+        if (!pattern && bytes_equal(n->text, "idn-hostname"))
+            return refused(s, value, keyword, "idn-hostname cannot be kept");
         if (!pattern) return unknown_format(s, value, negative);
         e = pattern_of(s, value, keyword, (struct bytes){(const uint8_t *)pattern, strlen(pattern)}, GR_WHOLE);
     }
@@ -207,7 +217,8 @@ gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool
 gr_expr words_const_string(struct schema *s, uint32_t value)
 {
     struct bytes text = s->nodes[value].text;
-    return schema_checked(s, s->nodes[value].parent, "const", s->options.plain ? gr_text(s->g, text) : gr_json_text(s->g, text));
+    return schema_checked(s, s->nodes[value].parent, "const",
+                          s->options.plain ? gr_text(s->g, text) : gr_json_text(s->g, text));
 }
 
 gr_expr words_of_name(struct schema *s, uint32_t name) { return gr_json_text(s->g, s->names[name]); }

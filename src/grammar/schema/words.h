@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The regular languages of a schema: its numbers, and its strings as they stand between quotes. Here AND, OR and NOT are exact.
+ * The regular languages of a schema: its numbers, and its strings as they stand between quotes. Here AND, OR and NOT
+ * are exact.
  */
 #ifndef QUERN_SCHEMA_WORDS_H
 #define QUERN_SCHEMA_WORDS_H
@@ -13,7 +14,8 @@ struct schema_words {
     struct number_forms forms;
     gr_expr never, number, integer, letter, string; /* letter: one code point */
     gr_expr written; /* any number, as it may be written */
-    gr_expr open, close, begin, end, comma, colon, quote; /* of objects, of arrays, and between; with the white space that is allowed */
+    /* of objects, of arrays, and between; with the white space that is allowed */
+    gr_expr open, close, begin, end, comma, colon, quote;
 };
 
 bool words_new(struct schema *s);
@@ -22,7 +24,8 @@ gr_expr words_and(struct schema *s, gr_expr all, gr_expr a, gr_expr b);
 gr_expr words_but(struct schema *s, gr_expr all, gr_expr a); /* all but a */
 bool words_empty(struct schema *s, gr_expr e);               /* surely */
 
-/* Assertions about numbers and strings: what they leave, or what they forbid. value: the keyword's. 0 after an error. */
+/* Assertions about numbers and strings: what they leave, or what they forbid. value: the keyword's. 0 after an error.
+ */
 bool words_is_number(const char *keyword);
 bool words_is_string(const char *keyword);
 gr_expr words_number(struct schema *s, uint32_t value, const char *keyword, bool negative);

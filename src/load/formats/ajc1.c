@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints of qwen3.c: a header of 256 bytes, norms as floats, and matrices as 8-bit codes with a float scale for each group.
+ * Checkpoints of qwen3.c: a header of 256 bytes, norms as floats, and matrices as 8-bit codes with a float scale for
+ * each group.
  *
- * Nothing in the file says where a tensor is: all follows from eleven numbers, and that the file has exactly the length that follows
- * from them is the only check the format offers. So the numbers have limits, under which no product leaves 64 bits.
+ * Nothing in the file says where a tensor is: all follows from eleven numbers, and that the file has exactly the length
+ * that follows from them is the only check the format offers. So the numbers have limits, under which no product leaves
+ * 64 bits.
  */
 #include "base/reader.h"
 #include "load/format.h"
@@ -44,8 +46,11 @@ struct shape {
 static int check_group(const struct shape *s, struct error *err)
 {
     uint64_t group = s->field[GROUP], all_heads = s->field[HEADS] * s->field[HEAD_DIM];
-    if ((group == 32 || group == 64 || group == 128) && s->field[DIM] % group == 0 && s->field[FFN] % group == 0 && all_heads % group == 0) return OK;
-    return fail(err, ERR_FORMAT, "group-size", 0x2C, "The group size is %d; it must be 32, 64 or 128 and divide the rows of every matrix.",
+    if ((group == 32 || group == 64 || group == 128) && s->field[DIM] % group == 0 && s->field[FFN] % group == 0 &&
+        all_heads % group == 0)
+        return OK;
+    return fail(err, ERR_FORMAT, "group-size", 0x2C,
+                "The group size is %d; it must be 32, 64 or 128 and divide the rows of every matrix.",
                 (int)(int32_t)group);
 }
 
@@ -53,13 +58,14 @@ static int read_fields(const uint8_t *header, struct shape *s, struct error *err
 {
     uint32_t version = load_u32(header + 4);
     if (version != VERSION)
-        return fail(err, ERR_FORMAT, "version", 4, "The qwen3.c checkpoint has the version %d; only version 1 is known.", (int)version);
+        return fail(err, ERR_FORMAT, "version", 4,
+                    "The qwen3.c checkpoint has the version %d; only version 1 is known.", (int)version);
     for (int i = 0; i < FIELDS; i++) {
         size_t at = 8 + 4 * (size_t)i;
         int32_t value = (int32_t)load_u32(header + at);
         if (value < fields[i].least || value > fields[i].most)
-            return fail(err, ERR_FORMAT, "value", at, "The checkpoint's %s is %d; it must be from %d to %d.", fields[i].name, (int)value,
-                        (int)fields[i].least, (int)fields[i].most);
+            return fail(err, ERR_FORMAT, "value", at, "The checkpoint's %s is %d; it must be from %d to %d.",
+                        fields[i].name, (int)value, (int)fields[i].least, (int)fields[i].most);
         s->field[i] = (uint64_t)(uint32_t)value;
     }
     return check_group(s, err);
@@ -79,7 +85,8 @@ static int put_metadata(struct checkpoint *ck, const struct shape *s, struct err
 
 /* --- tensors ---------------------------------------------------------------------------------------------- */
 
-static int add(struct checkpoint *ck, struct shape *s, const char *name, const char *type, uint64_t cols, uint64_t rows, struct error *err)
+static int add(struct checkpoint *ck, struct shape *s, const char *name, const char *type, uint64_t cols, uint64_t rows,
+               struct error *err)
 {
     struct tensor t = {.name = {ck->header_size, strlen(name)},
                        .type = dtype_by_name(type),
@@ -94,7 +101,8 @@ static int add(struct checkpoint *ck, struct shape *s, const char *name, const c
     return status ? status : ck_add_tensor(ck, &t, err);
 }
 
-static int add_vector(struct checkpoint *ck, struct shape *s, const char *format, uint64_t layer, uint64_t n, struct error *err)
+static int add_vector(struct checkpoint *ck, struct shape *s, const char *format, uint64_t layer, uint64_t n,
+                      struct error *err)
 {
     char name[64];
     snprintf(name, sizeof name, format, (int)layer);
@@ -102,7 +110,8 @@ static int add_vector(struct checkpoint *ck, struct shape *s, const char *format
 }
 
 /* All its codes, then all its scales. */
-static int add_matrix(struct checkpoint *ck, struct shape *s, const char *format, uint64_t layer, uint64_t cols, uint64_t rows, struct error *err)
+static int add_matrix(struct checkpoint *ck, struct shape *s, const char *format, uint64_t layer, uint64_t cols,
+                      uint64_t rows, struct error *err)
 {
     char base[48], name[64];
     snprintf(base, sizeof base, format, (int)layer);
@@ -118,8 +127,11 @@ static int add_norms(struct checkpoint *ck, struct shape *s, struct error *err)
         const char *name;
         int width;
         bool once;
-    } norms[] = {{"blk.%d.attn_norm.weight", DIM, false}, {"blk.%d.ffn_norm.weight", DIM, false}, {"output_norm.weight", DIM, true},
-                 {"blk.%d.attn_q_norm.weight", HEAD_DIM, false}, {"blk.%d.attn_k_norm.weight", HEAD_DIM, false}};
+    } norms[] = {{"blk.%d.attn_norm.weight", DIM, false},
+                 {"blk.%d.ffn_norm.weight", DIM, false},
+                 {"output_norm.weight", DIM, true},
+                 {"blk.%d.attn_q_norm.weight", HEAD_DIM, false},
+                 {"blk.%d.attn_k_norm.weight", HEAD_DIM, false}};
     int status = OK;
     for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
         for (uint64_t l = 0; !status && l < (norms[i].once ? 1 : s->field[LAYERS]); l++)
@@ -129,15 +141,18 @@ static int add_norms(struct checkpoint *ck, struct shape *s, struct error *err)
 
 static int add_matrices(struct checkpoint *ck, struct shape *s, struct error *err)
 {
-    const uint64_t dim = s->field[DIM], ffn = s->field[FFN], q = s->field[HEADS] * s->field[HEAD_DIM], kv = s->field[KV_HEADS] * s->field[HEAD_DIM];
+    const uint64_t dim = s->field[DIM], ffn = s->field[FFN], q = s->field[HEADS] * s->field[HEAD_DIM],
+                   kv = s->field[KV_HEADS] * s->field[HEAD_DIM];
     const struct {
         const char *name;
         uint64_t cols, rows;
-    } kinds[] = {{"blk.%d.attn_q", dim, q}, {"blk.%d.attn_k", dim, kv}, {"blk.%d.attn_v", dim, kv}, {"blk.%d.attn_output", q, dim},
-                 {"blk.%d.ffn_gate", dim, ffn}, {"blk.%d.ffn_down", ffn, dim}, {"blk.%d.ffn_up", dim, ffn}};
+    } kinds[] = {{"blk.%d.attn_q", dim, q},      {"blk.%d.attn_k", dim, kv},    {"blk.%d.attn_v", dim, kv},
+                 {"blk.%d.attn_output", q, dim}, {"blk.%d.ffn_gate", dim, ffn}, {"blk.%d.ffn_down", ffn, dim},
+                 {"blk.%d.ffn_up", dim, ffn}};
     int status = add_matrix(ck, s, "token_embd", 0, dim, s->field[VOCAB], err);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        for (uint64_t l = 0; !status && l < s->field[LAYERS]; l++) status = add_matrix(ck, s, kinds[i].name, l, kinds[i].cols, kinds[i].rows, err);
+        for (uint64_t l = 0; !status && l < s->field[LAYERS]; l++)
+            status = add_matrix(ck, s, kinds[i].name, l, kinds[i].cols, kinds[i].rows, err);
     if (!status && !s->field[SHARED]) status = add_matrix(ck, s, "output", 0, dim, s->field[VOCAB], err);
     return status;
 }
@@ -146,7 +161,8 @@ static int add_matrices(struct checkpoint *ck, struct shape *s, struct error *er
 static uint64_t file_length(const struct shape *s)
 {
     const uint64_t *f = s->field;
-    uint64_t dim = f[DIM], q = f[HEADS] * f[HEAD_DIM], kv = f[KV_HEADS] * f[HEAD_DIM], vocab = f[VOCAB] * (f[SHARED] ? 1 : 2);
+    uint64_t dim = f[DIM], q = f[HEADS] * f[HEAD_DIM], kv = f[KV_HEADS] * f[HEAD_DIM],
+             vocab = f[VOCAB] * (f[SHARED] ? 1 : 2);
     uint64_t weights = vocab * dim + f[LAYERS] * dim * (2 * q + 2 * kv + 3 * f[FFN]);
     return HEADER + 4 * (2 * f[LAYERS] * dim + dim + 2 * f[LAYERS] * f[HEAD_DIM]) + weights + weights / f[GROUP] * 4;
 }
@@ -156,7 +172,8 @@ static int check_length(const struct checkpoint *ck, const struct shape *s, stru
     uint64_t length = file_length(s);
     if (!ck->known_size || ck->known_size == length) return OK;
     return fail(err, ERR_FORMAT, "length", ck->known_size < length ? ck->known_size : length,
-                "The checkpoint has %llu bytes; by its header it should have %llu.", (unsigned long long)ck->known_size, (unsigned long long)length);
+                "The checkpoint has %llu bytes; by its header it should have %llu.", (unsigned long long)ck->known_size,
+                (unsigned long long)length);
 }
 
 static int finish(struct checkpoint *ck, struct error *err)
@@ -183,7 +200,9 @@ static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t 
 
 static int ended(struct checkpoint *ck, struct error *err)
 {
-    return fail(err, ERR_FORMAT, "length", ck->header_size, "The checkpoint ends at byte %zu, inside its header.", ck->header_size);
+    return fail(err, ERR_FORMAT, "length", ck->header_size, "The checkpoint ends at byte %zu, inside its header.",
+                ck->header_size);
 }
 
-const struct format format_ajc1 = {.name = "ajc1", .too_short = "length", .too_long = "length", .sniff = sniff, .header = header, .ended = ended};
+const struct format format_ajc1 = {
+    .name = "ajc1", .too_short = "length", .too_long = "length", .sniff = sniff, .header = header, .ended = ended};

@@ -2,8 +2,8 @@
  *
  * The .tokenizer file of a qwen3.c checkpoint: three numbers, then for each token a score and its bytes.
  *
- * It has no magic number, so it is what nothing else is and what could be one by the length of its first token. It has no token types either:
- * see type_of() and scores.h.
+ * It has no magic number, so it is what nothing else is and what could be one by the length of its first token. It has
+ * no token types either: see type_of() and scores.h.
  */
 #include "base/reader.h"
 #include "load/format.h"
@@ -43,13 +43,18 @@ static int take_token(struct cursor *c, uint32_t id, float *score, struct bytes 
     uint32_t bits, length;
     size_t at = c->pos;
     if (!take_u32(c, &bits) || !take_u32(c, &length))
-        return fail(err, ERR_FORMAT, "truncated", c->size, "The tokenizer file ends in the middle of token %u.", (unsigned)id);
+        return fail(err, ERR_FORMAT, "truncated", c->size, "The tokenizer file ends in the middle of token %u.",
+                    (unsigned)id);
     *score = f32_from_bits(bits);
-    if (!isfinite(*score)) return fail(err, ERR_FORMAT, "score", at, "The score of token %u in the tokenizer file is not a number.", (unsigned)id);
+    if (!isfinite(*score))
+        return fail(err, ERR_FORMAT, "score", at, "The score of token %u in the tokenizer file is not a number.",
+                    (unsigned)id);
     if (length > TOKEN_MOST)
-        return fail(err, ERR_FORMAT, "token-length", at + 4, "Token %u of the tokenizer file claims %u bytes.", (unsigned)id, (unsigned)length);
+        return fail(err, ERR_FORMAT, "token-length", at + 4, "Token %u of the tokenizer file claims %u bytes.",
+                    (unsigned)id, (unsigned)length);
     if (!take_bytes(c, length, text))
-        return fail(err, ERR_FORMAT, "truncated", c->size, "The tokenizer file ends in the middle of token %u.", (unsigned)id);
+        return fail(err, ERR_FORMAT, "truncated", c->size, "The tokenizer file ends in the middle of token %u.",
+                    (unsigned)id);
     return OK;
 }
 
@@ -90,8 +95,8 @@ static size_t spell(struct bytes text, uint8_t *out)
     return n;
 }
 
-/* Exporters give what was not merged, bytes and special tokens, a score far below any merge. Special ones look like tags; those that do
- * not are found when the vocabulary is built, since nothing makes them. */
+/* Exporters give what was not merged, bytes and special tokens, a score far below any merge. Special ones look like
+ * tags; those that do not are found when the vocabulary is built, since nothing makes them. */
 static int32_t type_of(struct bytes text, float score)
 {
     if (text.size == 0) return UNUSED;
@@ -126,7 +131,8 @@ static int check_end(const uint8_t *header, size_t at, uint32_t n, struct error 
 {
     uint32_t id = load_u32(header + at);
     if (id < n) return OK;
-    return fail(err, ERR_INCONSISTENT, "value", at, "The tokenizer file names the token %u, but has only %u.", (unsigned)id, (unsigned)n);
+    return fail(err, ERR_INCONSISTENT, "value", at, "The tokenizer file names the token %u, but has only %u.",
+                (unsigned)id, (unsigned)n);
 }
 
 static int write(struct checkpoint *model, const uint8_t *header, const struct vocabulary *v, struct error *err)
@@ -134,11 +140,15 @@ static int write(struct checkpoint *model, const uint8_t *header, const struct v
     int status = check_end(header, 4, v->n, err);
     if (!status) status = check_end(header, 8, v->n, err);
     if (!status) status = ck_put_text(model, "tokenizer.ggml.model", text_of("scores"), err);
-    if (!status) status = ck_put_array(model, "tokenizer.ggml.tokens", META_STRING, (struct bytes){v->texts, v->size}, v->n, err);
     if (!status)
-        status = ck_put_array(model, "tokenizer.ggml.token_type", META_I32, (struct bytes){(const uint8_t *)v->types, 4 * (size_t)v->n}, v->n, err);
+        status =
+            ck_put_array(model, "tokenizer.ggml.tokens", META_STRING, (struct bytes){v->texts, v->size}, v->n, err);
     if (!status)
-        status = ck_put_array(model, "tokenizer.ggml.scores", META_F32, (struct bytes){(const uint8_t *)v->scores, 4 * (size_t)v->n}, v->n, err);
+        status = ck_put_array(model, "tokenizer.ggml.token_type", META_I32,
+                              (struct bytes){(const uint8_t *)v->types, 4 * (size_t)v->n}, v->n, err);
+    if (!status)
+        status = ck_put_array(model, "tokenizer.ggml.scores", META_F32,
+                              (struct bytes){(const uint8_t *)v->scores, 4 * (size_t)v->n}, v->n, err);
     if (!status) status = ck_put_int(model, "tokenizer.ggml.bos_token_id", load_u32(header + 4), err);
     return status ? status : ck_put_int(model, "tokenizer.ggml.eos_token_id", load_u32(header + 8), err);
 }
@@ -152,7 +162,9 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
     v.texts = mem_alloc_raw(file->mem, v.size);
     v.scores = mem_array(file->mem, v.n, sizeof *v.scores);
     v.types = mem_array(file->mem, v.n, sizeof *v.types);
-    status = v.texts && v.scores && v.types ? fill(c, &v, err) : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the vocabulary.");
+    status = v.texts && v.scores && v.types
+                 ? fill(c, &v, err)
+                 : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the vocabulary.");
     if (!status) status = write(model, file->header, &v, err);
     mem_free(file->mem, v.texts);
     mem_free(file->mem, v.scores);

@@ -2,9 +2,9 @@
  *
  * GGUF v2 and v3: the header, pushed in chunk by chunk.
  *
- * The parser goes item by item (a key with its value, one element of a string array, one tensor entry). An item that is not whole
- * yet is tried again from its beginning when more bytes have come, so no chunking can change a result and no item is looked at
- * more than a few times. Counts from the file are checked against caps and never size an allocation.
+ * The parser goes item by item (a key with its value, one element of a string array, one tensor entry). An item that is
+ * not whole yet is tried again from its beginning when more bytes have come, so no chunking can change a result and no
+ * item is looked at more than a few times. Counts from the file are checked against caps and never size an allocation.
  */
 #include "base/reader.h"
 #include "load/format.h"
@@ -40,7 +40,10 @@ static const uint8_t widths[META_TYPES] = {
 
 static bool gguf_sniff(const uint8_t *bytes, size_t n) { return n >= 4 && memcmp(bytes, "GGUF", 4) == 0; }
 
-static struct span span_of(const struct cursor *c, struct bytes b) { return (struct span){(size_t)(b.data - c->data), b.size}; }
+static struct span span_of(const struct cursor *c, struct bytes b)
+{
+    return (struct span){(size_t)(b.data - c->data), b.size};
+}
 
 /* A string: length, then bytes. NEED_MORE, OK, or the given rule when it is longer than max. */
 static int take_string(struct cursor *c, uint64_t max, const char *rule, struct span *out, struct error *err)
@@ -50,7 +53,8 @@ static int take_string(struct cursor *c, uint64_t max, const char *rule, struct 
     size_t at = c->pos;
     if (!take_u64(c, &length)) return NEED_MORE;
     if (length > max)
-        return fail(err, ERR_FORMAT, rule, at, "A string at byte %zu claims %llu bytes; at most %llu are allowed there.", at,
+        return fail(err, ERR_FORMAT, rule, at,
+                    "A string at byte %zu claims %llu bytes; at most %llu are allowed there.", at,
                     (unsigned long long)length, (unsigned long long)max);
     if (!take_bytes(c, length, &text)) return NEED_MORE;
     *out = span_of(c, text);
@@ -63,15 +67,20 @@ static int check_version(uint32_t version, struct error *err)
 {
     if (version == 2 || version == 3) return OK;
     if (version == 0x02000000 || version == 0x03000000)
-        return fail(err, ERR_UNSUPPORTED, "endianness", 4, "This GGUF file is big-endian; convert it to little-endian.");
-    if (version > 3) return fail(err, ERR_UNSUPPORTED, "version", 4, "This file is GGUF version %u; this engine reads versions 2 and 3.", version);
-    return fail(err, ERR_FORMAT, "version", 4, "GGUF version %u is not readable any more; versions 2 and 3 are.", version);
+        return fail(err, ERR_UNSUPPORTED, "endianness", 4,
+                    "This GGUF file is big-endian; convert it to little-endian.");
+    if (version > 3)
+        return fail(err, ERR_UNSUPPORTED, "version", 4,
+                    "This file is GGUF version %u; this engine reads versions 2 and 3.", version);
+    return fail(err, ERR_FORMAT, "version", 4, "GGUF version %u is not readable any more; versions 2 and 3 are.",
+                version);
 }
 
 static int check_count(uint64_t count, size_t at, const char *what, struct error *err)
 {
     if (count <= COUNT_MAX) return OK;
-    return fail(err, ERR_FORMAT, "count", at, "The file claims %llu %s; at most %d are allowed.", (unsigned long long)count, what, COUNT_MAX);
+    return fail(err, ERR_FORMAT, "count", at, "The file claims %llu %s; at most %d are allowed.",
+                (unsigned long long)count, what, COUNT_MAX);
 }
 
 static int parse_fixed(struct parser *p, struct cursor *c, struct error *err)
@@ -90,13 +99,17 @@ static int parse_fixed(struct parser *p, struct cursor *c, struct error *err)
 
 /* --- metadata -------------------------------------------------------------------------------------------- */
 
-static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header."); }
+static int fail_memory(struct error *err)
+{
+    return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header.");
+}
 
 static int take_key(struct cursor *c, struct span *key, struct error *err)
 {
     size_t at = c->pos;
     int status = take_string(c, KEY_MAX, "key-length", key, err);
-    if (!status && key->size == 0) return fail(err, ERR_FORMAT, "key-empty", at, "A metadata key at byte %zu is empty.", at);
+    if (!status && key->size == 0)
+        return fail(err, ERR_FORMAT, "key-empty", at, "A metadata key at byte %zu is empty.", at);
     return status;
 }
 
@@ -108,18 +121,21 @@ static int check_type(uint32_t type, size_t at, struct error *err)
 
 static int check_array(enum meta_type element, uint64_t count, size_t at, struct error *err)
 {
-    if (element == META_ARRAY) return fail(err, ERR_FORMAT, "array-nested", at, "An array of arrays at byte %zu is not allowed.", at);
+    if (element == META_ARRAY)
+        return fail(err, ERR_FORMAT, "array-nested", at, "An array of arrays at byte %zu is not allowed.", at);
     uint64_t bytes = count * (element == META_STRING ? 8 : widths[element]);
     if (count <= ARRAY_MAX && bytes <= (uint64_t)ARRAY_MAX * 8) return OK;
-    return fail(err, ERR_FORMAT, "array-count", at, "An array at byte %zu claims %llu elements; at most %d are allowed.", at,
-                (unsigned long long)count, ARRAY_MAX);
+    return fail(err, ERR_FORMAT, "array-count", at,
+                "An array at byte %zu claims %llu elements; at most %d are allowed.", at, (unsigned long long)count,
+                ARRAY_MAX);
 }
 
 /* Truth values are 0 or 1. */
 static int check_bools(struct bytes values, size_t at, struct error *err)
 {
     for (size_t i = 0; i < values.size; i++)
-        if (values.data[i] > 1) return fail(err, ERR_FORMAT, "kv-bool", at + i, "A truth value at byte %zu is %d.", at + i, values.data[i]);
+        if (values.data[i] > 1)
+            return fail(err, ERR_FORMAT, "kv-bool", at + i, "A truth value at byte %zu is %d.", at + i, values.data[i]);
     return OK;
 }
 
@@ -187,10 +203,12 @@ static int parse_element(struct checkpoint *ck, struct parser *p, struct cursor 
 
 /* --- tensors --------------------------------------------------------------------------------------------- */
 
-static int fail_tensor(struct error *err, const struct checkpoint *ck, const struct tensor *t, const char *rule, const char *what)
+static int fail_tensor(struct error *err, const struct checkpoint *ck, const struct tensor *t, const char *rule,
+                       const char *what)
 {
     char name[QUOTED];
-    return fail(err, ERR_FORMAT, rule, t->name.at, "The tensor \"%.64s\": %s.", quoted(ck_view(ck, t->name), name), what);
+    return fail(err, ERR_FORMAT, rule, t->name.at, "The tensor \"%.64s\": %s.", quoted(ck_view(ck, t->name), name),
+                what);
 }
 
 static int take_name(const struct checkpoint *ck, struct cursor *c, struct tensor *t, struct error *err)
@@ -207,7 +225,8 @@ static int take_dims(const struct checkpoint *ck, struct cursor *c, struct tenso
 {
     uint32_t n_dims;
     if (!take_u32(c, &n_dims)) return NEED_MORE;
-    if (n_dims < 1 || n_dims > 4) return fail_tensor(err, ck, t, "tensor-dims", "the number of dimensions is not 1 to 4");
+    if (n_dims < 1 || n_dims > 4)
+        return fail_tensor(err, ck, t, "tensor-dims", "the number of dimensions is not 1 to 4");
     t->n_dims = (int)n_dims;
     t->rows = t->stack = 1;
     for (uint32_t i = 0; i < n_dims; i++) {
@@ -219,7 +238,8 @@ static int take_dims(const struct checkpoint *ck, struct cursor *c, struct tenso
         if (i == 0) t->cols = dim;
         else if (!mul64(t->rows, dim, &t->rows)) return fail_tensor(err, ck, t, "tensor-size", "its size overflows");
     }
-    if (t->cols > INT32_MAX || t->rows > INT32_MAX) return fail_tensor(err, ck, t, "tensor-size", "its dimensions are too large");
+    if (t->cols > INT32_MAX || t->rows > INT32_MAX)
+        return fail_tensor(err, ck, t, "tensor-size", "its dimensions are too large");
     return OK;
 }
 
@@ -228,11 +248,14 @@ static int check_tensor_type(const struct checkpoint *ck, struct tensor *t, uint
     t->type = dtype_by_gguf(type);
     char name[QUOTED];
     if (!t->type)
-        return fail(err, ERR_UNSUPPORTED, "tensor-type", t->name.at,
-                    "The tensor \"%.64s\" has the weight type number %u, which this version does not know; take a file of Q4_K_M or Q8_0.",
-                    quoted(ck_view(ck, t->name), name), (unsigned)type);
-    if (t->cols % t->type->block) return fail_tensor(err, ck, t, "tensor-block", "its rows are not whole blocks of its weight type");
-    if (!mul64(t->cols / t->type->block * t->type->bytes, t->rows, &t->bytes)) return fail_tensor(err, ck, t, "tensor-size", "its size overflows");
+        return fail(
+            err, ERR_UNSUPPORTED, "tensor-type", t->name.at,
+            "The tensor \"%.64s\" has the weight type number %u, which this version does not know; take a file of Q4_K_M or Q8_0.",
+            quoted(ck_view(ck, t->name), name), (unsigned)type);
+    if (t->cols % t->type->block)
+        return fail_tensor(err, ck, t, "tensor-block", "its rows are not whole blocks of its weight type");
+    if (!mul64(t->cols / t->type->block * t->type->bytes, t->rows, &t->bytes))
+        return fail_tensor(err, ck, t, "tensor-size", "its size overflows");
     return OK;
 }
 
@@ -260,7 +283,8 @@ static int find_alignment(const struct checkpoint *ck, uint64_t *out, struct err
         if (!bytes_equal(ck_view(ck, m->key), "general.alignment")) continue;
         *out = m->type == META_U32 ? load_u32(ck_view(ck, m->value).data) : 0;
         if (*out && *out <= ALIGNMENT_MAX && (*out & (*out - 1)) == 0) return OK;
-        return fail(err, ERR_FORMAT, "alignment", m->value.at, "general.alignment must be a u32 power of two up to %d.", ALIGNMENT_MAX);
+        return fail(err, ERR_FORMAT, "alignment", m->value.at, "general.alignment must be a u32 power of two up to %d.",
+                    ALIGNMENT_MAX);
     }
     return OK;
 }
@@ -274,7 +298,8 @@ static int place_tensors(struct checkpoint *ck, uint64_t data, uint64_t alignmen
         if (t->offset % alignment) return fail_tensor(err, ck, t, "tensor-align", "its offset is not aligned");
         if (!add64(t->offset, data, &t->offset) || !add64(t->offset, t->bytes, &end))
             return fail_tensor(err, ck, t, "tensor-range", "it lies outside the file");
-        if (ck->known_size && end > ck->known_size) return fail_tensor(err, ck, t, "tensor-range", "it ends behind the end of the file");
+        if (ck->known_size && end > ck->known_size)
+            return fail_tensor(err, ck, t, "tensor-range", "it ends behind the end of the file");
         if (end > ck->file_size) ck->file_size = end;
     }
     return OK;
@@ -285,11 +310,13 @@ static int finish_header(struct checkpoint *ck, struct error *err)
     struct parser *p = ck->parser;
     uint64_t alignment, data;
     int status = find_alignment(ck, &alignment, err);
-    if (!status && !pad64(p->pos, alignment, &data)) status = fail(err, ERR_FORMAT, "alignment", 0, "The data section lies outside the file.");
+    if (!status && !pad64(p->pos, alignment, &data))
+        status = fail(err, ERR_FORMAT, "alignment", 0, "The data section lies outside the file.");
     if (!status) status = place_tensors(ck, data, alignment, err);
     if (!status) status = ck_complete(ck, err);
     if (!status && ck_tensors_in_all(ck) == 0) /* the first file of a split model may hold metadata only */
-        status = fail(err, ERR_FORMAT, "no-tensors", 8, "The file holds no tensors; it may be a vocabulary without a model.");
+        status = fail(err, ERR_FORMAT, "no-tensors", 8,
+                      "The file holds no tensors; it may be a vocabulary without a model.");
     if (ck->n_tensors == 0) ck->file_size = p->pos;
     ck->header_size = p->pos;
     ck->begin = p->pos;
@@ -341,7 +368,8 @@ static int gguf_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, si
 
 static int gguf_ended(struct checkpoint *ck, struct error *err)
 {
-    return fail(err, ERR_FORMAT, "truncated", ck->header_size, "The file ends at byte %zu, inside its header.", ck->header_size);
+    return fail(err, ERR_FORMAT, "truncated", ck->header_size, "The file ends at byte %zu, inside its header.",
+                ck->header_size);
 }
 
 const struct format format_gguf = {.name = "gguf", .sniff = gguf_sniff, .header = gguf_header, .ended = gguf_ended};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the readers of Hugging Face's JSON files share. One walk over a file's outermost object hands each known key to the reader
- * that knows it, whatever the file is called; when the file has ended, each adds what it found to the model's metadata, in GGUF's words.
+ * What the readers of Hugging Face's JSON files share. One walk over a file's outermost object hands each known key to
+ * the reader that knows it, whatever the file is called; when the file has ended, each adds what it found to the
+ * model's metadata, in GGUF's words.
  */
 #ifndef QUERN_HF_H
 #define QUERN_HF_H
@@ -21,7 +22,8 @@ extern const struct hf_reader hf_config; /* config.json and generation_config.js
 struct hf_config *hf_config_new(struct mem *m);
 
 struct hf_vision;
-extern const struct hf_reader hf_vision; /* config.json's vision_config, and the files of the preprocessors of images and videos */
+/* config.json's vision_config, and the files of the preprocessors of images and videos */
+extern const struct hf_reader hf_vision;
 struct hf_vision *hf_vision_new(struct mem *m);
 
 struct hf_special;
@@ -39,7 +41,8 @@ extern const struct hf_reader hf_tokenizer; /* tokenizer.json */
 struct hf_tokenizer *hf_tokenizer_new(struct mem *m);
 void hf_tokenizer_free(struct hf_tokenizer *t); /* accepts NULL */
 
-extern const struct hf_reader hf_quantization; /* config.json: weights as other programs make them smaller, of which we read FP8 alone; no state */
+/* config.json: weights as other programs make them smaller, of which we read FP8 alone; no state */
+extern const struct hf_reader hf_quantization;
 /* The value of quantization_config: refused by the method's name unless it is FP8 in blocks. */
 void hf_read_quantization(struct json_reader *r);
 /* The name of the method that stores a tensor under such a name; NULL: none that we know. */

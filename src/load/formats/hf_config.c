@@ -14,41 +14,130 @@ enum { ENDS_MAX = 8 };
 
 static const char *const keys[] = {
     /* whole numbers */
-    "num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings",
-    "vocab_size", "num_experts", "num_experts_per_tok", "moe_intermediate_size", "decoder_sparse_step", "sliding_window", "max_window_layers",
+    "num_hidden_layers",
+    "hidden_size",
+    "intermediate_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "max_position_embeddings",
+    "vocab_size",
+    "num_experts",
+    "num_experts_per_tok",
+    "moe_intermediate_size",
+    "decoder_sparse_step",
+    "sliding_window",
+    "max_window_layers",
     /* numbers */
-    "rms_norm_eps", "rope_theta",
+    "rms_norm_eps",
+    "rope_theta",
     /* truth values */
-    "tie_word_embeddings", "norm_topk_prob", "is_causal", "attention_bias", "use_sliding_window",
+    "tie_word_embeddings",
+    "norm_topk_prob",
+    "is_causal",
+    "attention_bias",
+    "use_sliding_window",
     /* the rest */
-    "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config",
-    "use_bidirectional_attention", "peft_type", "num_local_experts", "layer_types",
+    "hidden_act",
+    "eos_token_id",
+    "mlp_only_layers",
+    "rope_scaling",
+    "rope_parameters",
+    "quantization_config",
+    "use_bidirectional_attention",
+    "peft_type",
+    "num_local_experts",
+    "layer_types",
     /* the outermost object's alone */
-    "architectures", "model_type", "text_config", "transformers_version",
+    "architectures",
+    "model_type",
+    "text_config",
+    "transformers_version",
     /* generation_config.json's */
-    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", NULL,
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    NULL,
 };
 enum {
-    LAYERS, DIM, FFN, HEADS, KV_HEADS, HEAD_DIM, CONTEXT, VOCAB, EXPERTS, EXPERTS_USED, EXPERT_FFN, SPARSE_STEP, WINDOW, WINDOW_FROM, INTS,
-    EPS = INTS, THETA, FLOATS_END,
-    TIED = FLOATS_END, NORM_TOPK, CAUSAL, BIAS, SLIDING, TRUTHS_END,
-    ACTIVATION = TRUTHS_END, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, BIDIRECTIONAL, PEFT, LOCAL_EXPERTS, LAYER_TYPES, OUTER,
-    ARCHITECTURES = OUTER, MODEL_TYPE, TEXT, VERSION, SAMPLING
+    LAYERS,
+    DIM,
+    FFN,
+    HEADS,
+    KV_HEADS,
+    HEAD_DIM,
+    CONTEXT,
+    VOCAB,
+    EXPERTS,
+    EXPERTS_USED,
+    EXPERT_FFN,
+    SPARSE_STEP,
+    WINDOW,
+    WINDOW_FROM,
+    INTS,
+    EPS = INTS,
+    THETA,
+    FLOATS_END,
+    TIED = FLOATS_END,
+    NORM_TOPK,
+    CAUSAL,
+    BIAS,
+    SLIDING,
+    TRUTHS_END,
+    ACTIVATION = TRUTHS_END,
+    EOS,
+    DENSE_LAYERS,
+    ROPE_SCALING,
+    ROPE_PARAMETERS,
+    QUANTIZATION,
+    BIDIRECTIONAL,
+    PEFT,
+    LOCAL_EXPERTS,
+    LAYER_TYPES,
+    OUTER,
+    ARCHITECTURES = OUTER,
+    MODEL_TYPE,
+    TEXT,
+    VERSION,
+    SAMPLING
 };
 
 /* The keys of numbers and truth values behind the architecture's name; NULL: only checked. */
 static const char *const names[] = {
-    "block_count", "embedding_length", "feed_forward_length", "attention.head_count", "attention.head_count_kv", "attention.key_length",
-    "context_length", "vocab_size", "expert_count", "expert_used_count", "expert_feed_forward_length", "decoder_sparse_step", NULL, NULL,
-    "attention.layer_norm_rms_epsilon", "rope.freq_base", "tie_word_embeddings", "expert_weights_norm", "attention.causal", NULL, NULL,
+    "block_count",
+    "embedding_length",
+    "feed_forward_length",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "context_length",
+    "vocab_size",
+    "expert_count",
+    "expert_used_count",
+    "expert_feed_forward_length",
+    "decoder_sparse_step",
+    NULL,
+    NULL,
+    "attention.layer_norm_rms_epsilon",
+    "rope.freq_base",
+    "tie_word_embeddings",
+    "expert_weights_norm",
+    "attention.causal",
+    NULL,
+    NULL,
 };
 
-static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow", "original_max_position_embeddings"};
-static const char *const scaling_names[] = {"rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.yarn_beta_fast",
-                                            "rope.scaling.yarn_beta_slow", "rope.scaling.original_context_length"};
+static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow",
+                                           "original_max_position_embeddings"};
+static const char *const scaling_names[] = {"rope.scaling.factor", "rope.scaling.attn_factor",
+                                            "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
+                                            "rope.scaling.original_context_length"};
 enum { FACTOR, ATTENTION, ORIGINAL = 4, SCALINGS = 5, SECTIONS = 4, SAMPLINGS = 5 };
 
-static const char *const sampling_names[] = {"general.sampling.temp", "general.sampling.top_p", "general.sampling.top_k", "general.sampling.min_p",
+static const char *const sampling_names[] = {"general.sampling.temp", "general.sampling.top_p",
+                                             "general.sampling.top_k", "general.sampling.min_p",
                                              "general.sampling.penalty_repeat"};
 
 struct hf_config {
@@ -93,8 +182,9 @@ struct hf_config *hf_config_new(struct mem *m)
 static const struct architecture *known_of(const struct hf_config *c)
 {
     for (const struct architecture *a = architectures; a->name; a++) {
-        bool is = c->architecture.data ? bytes_equal(c->architecture, a->class) || bytes_equal(c->architecture, a->trunk)
-                                       : bytes_equal(c->model_type, a->type);
+        bool is = c->architecture.data
+                      ? bytes_equal(c->architecture, a->class) || bytes_equal(c->architecture, a->trunk)
+                      : bytes_equal(c->model_type, a->type);
         if (is) return a;
     }
     return NULL;
@@ -151,7 +241,8 @@ static void read_scaling_key(struct hf_config *c, struct json_reader *r, struct 
     else if (bytes_equal(key, "mrope_section")) c->n_sections = 0, read_ids(r, c->sections, SECTIONS, &c->n_sections);
     else if (bytes_equal(key, "mrope_interleaved")) {
         if (json_truth(r, &interleaved) && !interleaved)
-            hf_unsupported(r, "rope-scaling", "Positions whose sections are not interleaved are not supported", (struct bytes){NULL, 0});
+            hf_unsupported(r, "rope-scaling", "Positions whose sections are not interleaved are not supported",
+                           (struct bytes){NULL, 0});
     } else if (bytes_equal(key, "rope_theta")) c->there[THETA] = json_float(r, &c->number[THETA]);
     else if (bytes_equal(key, "mscale")) json_float(r, &c->magnitude[0]);
     else if (bytes_equal(key, "mscale_all_dim")) json_float(r, &c->magnitude[1]);
@@ -293,18 +384,22 @@ static void write_number(struct writer *w, const struct hf_config *c, int key)
 static void write_scaling(struct writer *w, const struct hf_config *c)
 {
     char full[128];
-    bool none = !c->scaling_type.data || bytes_equal(c->scaling_type, "default") || (sees(c) && bytes_equal(c->scaling_type, "mrope"));
+    bool none = !c->scaling_type.data || bytes_equal(c->scaling_type, "default") ||
+                (sees(c) && bytes_equal(c->scaling_type, "mrope"));
     if (w->status || none) return;
     w->status = ck_put_text(w->model, full_key(w, "rope.scaling.type", full), c->scaling_type, w->err);
     for (int i = 0; !w->status && i < SCALINGS; i++)
-        if (c->has_scaling[i]) w->status = ck_put_float(w->model, full_key(w, scaling_names[i], full), c->scaling[i], w->err);
-    if (!w->status && !c->whole_columns) w->status = ck_put_bool(w->model, full_key(w, "rope.scaling.yarn_truncate", full), false, w->err);
+        if (c->has_scaling[i])
+            w->status = ck_put_float(w->model, full_key(w, scaling_names[i], full), c->scaling[i], w->err);
+    if (!w->status && !c->whole_columns)
+        w->status = ck_put_bool(w->model, full_key(w, "rope.scaling.yarn_truncate", full), false, w->err);
 }
 
 /* By how much YaRN's cosines and sines grow. */
 static double growth(double factor, double scale) { return factor <= 1 ? 1 : 0.1 * scale * num_log64(factor) + 1; }
 
-/* That growth is all of attention_factor here, or two growths by each other; in GGUF files their factor comes on top of 0.1 ln(factor) + 1. */
+/* That growth is all of attention_factor here, or two growths by each other; in GGUF files their factor comes on top of
+ * 0.1 ln(factor) + 1. */
 static void convert_attention(struct hf_config *c)
 {
     const double *scale = c->magnitude, factor = c->scaling[FACTOR];
@@ -347,7 +442,8 @@ static void set_defaults(struct hf_config *c)
 static void set_sight(struct hf_config *c)
 {
     const struct architecture *a = known_of(c);
-    if (!c->n_sections) memcpy(c->sections, a->sections, SECTIONS_SAID * sizeof *a->sections), c->n_sections = SECTIONS_SAID;
+    if (!c->n_sections)
+        memcpy(c->sections, a->sections, SECTIONS_SAID * sizeof *a->sections), c->n_sections = SECTIONS_SAID;
     if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* as GGUF files have them */
     c->truth[NORM_TOPK] = true;
 }
@@ -360,18 +456,23 @@ static void write_list(struct writer *w, const char *name, const int32_t *list, 
     w->status = ck_put_array(w->model, full_key(w, name, full), META_I32, data, (uint64_t)n, w->err);
 }
 
-static int refuse(struct error *err, const char *rule, const char *what) { return fail(err, ERR_UNSUPPORTED, rule, 0, "%s", what); }
+static int refuse(struct error *err, const char *rule, const char *what)
+{
+    return fail(err, ERR_UNSUPPORTED, rule, 0, "%s", what);
+}
 
-/* Attention in a window is refused where a layer has one: of some architectures each; of others those that layer_types names, or else those
- * from max_window_layers on. A window as long as the context is none. */
+/* Attention in a window is refused where a layer has one: of some architectures each; of others those that layer_types
+ * names, or else those from max_window_layers on. A window as long as the context is none. */
 static int check_windows(const struct hf_config *c, struct error *err)
 {
     enum { WINDOW_MISSING = 4096, FROM_MISSING = 28 }; /* transformers' own */
     char text[QUOTED];
-    int64_t window = c->there[WINDOW] ? c->integer[WINDOW] : WINDOW_MISSING, from = c->there[WINDOW_FROM] ? c->integer[WINDOW_FROM] : FROM_MISSING;
+    int64_t window = c->there[WINDOW] ? c->integer[WINDOW] : WINDOW_MISSING,
+            from = c->there[WINDOW_FROM] ? c->integer[WINDOW_FROM] : FROM_MISSING;
     bool windows = c->truth[SLIDING] && !c->no_window && !(c->there[CONTEXT] && window >= c->integer[CONTEXT]);
     if (c->layer_type.data)
-        return fail(err, ERR_UNSUPPORTED, "architecture", 0, "Layers of the type \"%.64s\" are not supported; Qwen3's have full attention.",
+        return fail(err, ERR_UNSUPPORTED, "architecture", 0,
+                    "Layers of the type \"%.64s\" are not supported; Qwen3's have full attention.",
                     quoted(c->layer_type, text));
     if (known_of(c)->windows) from = 0;
     else if (c->has_layer_types) windows = false;
@@ -409,9 +510,11 @@ static int write_sampling(const struct hf_config *c, struct checkpoint *model, s
     int status = OK;
     for (int i = 0; !status && i < SAMPLINGS; i++) {
         double value = c->sampling[i];
-        bool is_whole = value > 1 && value < 1e9 && (double)(int64_t)value == value; /* top_k is an integer in GGUF files */
+        /* top_k is an integer in GGUF files */
+        bool is_whole = value > 1 && value < 1e9 && (double)(int64_t)value == value;
         if (!c->has_sampling[i]) continue;
-        status = is_whole ? ck_put_int(model, sampling_names[i], (int64_t)value, err) : ck_put_float(model, sampling_names[i], value, err);
+        status = is_whole ? ck_put_int(model, sampling_names[i], (int64_t)value, err)
+                          : ck_put_float(model, sampling_names[i], value, err);
     }
     return status;
 }

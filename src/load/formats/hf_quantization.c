@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights that other programs have made smaller, in a Hugging Face folder: which method it was, by config.json or, where that is silent, by the
- * names of tensors, so that a refusal names it. Of all these only FP8 with scales of blocks is read.
+ * Weights that other programs have made smaller, in a Hugging Face folder: which method it was, by config.json or,
+ * where that is silent, by the names of tensors, so that a refusal names it. Of all these only FP8 with scales of
+ * blocks is read.
  */
 #include "load/formats/hf.h"
 
@@ -17,9 +18,11 @@ struct said {
 static void refuse(struct json_reader *r, const char *name)
 {
     if (!r->status)
-        r->status = fail(r->err, ERR_UNSUPPORTED, "quantisation", r->pos,
-                         "The weights are quantised with %.64s, which this version does not read; take the model's GGUF file, or its folder in "
-                         "BF16.", name);
+        r->status = fail(
+            r->err, ERR_UNSUPPORTED, "quantisation", r->pos,
+            "The weights are quantised with %.64s, which this version does not read; take the model's GGUF file, or its folder in "
+            "BF16.",
+            name);
 }
 
 /* Short names are abbreviations (GPTQ, AWQ, EXL2, HQQ), others words (bitsandbytes, compressed-tensors). */
@@ -64,8 +67,10 @@ void hf_read_quantization(struct json_reader *r)
     if (s.method.data && !bytes_equal(s.method, "fp8")) refuse_method(r, s.method);
     else if (!s.method.data && s.loads) refuse(r, "bitsandbytes");
     else if (!s.method.data && s.bits && s.group) refuse(r, "MLX");
-    else if (s.others) hf_unsupported(r, "quantisation", "Scales of blocks that are not 128 x 128 are not supported", none);
-    else if (!s.blocks) hf_unsupported(r, "quantisation", "Of FP8 weights only those with scales of blocks are supported", none);
+    else if (s.others)
+        hf_unsupported(r, "quantisation", "Scales of blocks that are not 128 x 128 are not supported", none);
+    else if (!s.blocks)
+        hf_unsupported(r, "quantisation", "Of FP8 weights only those with scales of blocks are supported", none);
 }
 
 /* --- keys beside quantization_config ------------------------------------------------------------------------- */
@@ -77,7 +82,8 @@ static void read_key(void *state, struct json_reader *r, int key)
     (void)state;
     if (hf_null(r)) return;
     if (key == 1) hf_read_quantization(r);
-    else if (json_peek(r) == JSON_OBJECT) refuse(r, "MLX"); /* which repeats it as quantization_config, without its name */
+    /* which repeats it as quantization_config, without its name */
+    else if (json_peek(r) == JSON_OBJECT) refuse(r, "MLX");
     else json_skip(r);
 }
 
@@ -95,9 +101,16 @@ const struct hf_reader hf_quantization = {keys, read_key, done};
 static const struct {
     const char *end, *name;
 } tensors[] = {
-    {".qweight", "GPTQ or AWQ"}, {".weight_packed", "compressed-tensors"}, {".q_weight", "EXL2"}, {".trellis", "EXL3"}, {".biases", "MLX"},
-    {".W_q", "HQQ"}, {".weight._data", "quanto"}, {".weight.absmax", "bitsandbytes"},
-    {".weight.quant_map", "bitsandbytes"}, {".SCB", "bitsandbytes"},
+    {".qweight", "GPTQ or AWQ"},
+    {".weight_packed", "compressed-tensors"},
+    {".q_weight", "EXL2"},
+    {".trellis", "EXL3"},
+    {".biases", "MLX"},
+    {".W_q", "HQQ"},
+    {".weight._data", "quanto"},
+    {".weight.absmax", "bitsandbytes"},
+    {".weight.quant_map", "bitsandbytes"},
+    {".SCB", "bitsandbytes"},
 };
 
 const char *hf_quantized_tensor(struct bytes name)

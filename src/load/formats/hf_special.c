@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer_config.json's special tokens, whose texts chat templates ask for: a string, or an object with it. They stay texts: which ids they
- * have, the vocabulary says, and none of them ends a reply because it stands here.
+ * tokenizer_config.json's special tokens, whose texts chat templates ask for: a string, or an object with it. They stay
+ * texts: which ids they have, the vocabulary says, and none of them ends a reply because it stands here.
  */
 #include "load/formats/hf.h"
 
 static const char *const keys[] = {"bos_token", "eos_token", "pad_token", "unk_token", NULL};
 enum { TEXTS = sizeof keys / sizeof *keys - 1 };
-static const char *const names[TEXTS] = {"tokenizer.bos_token", "tokenizer.eos_token", "tokenizer.pad_token", "tokenizer.unk_token"};
+static const char *const names[TEXTS] = {"tokenizer.bos_token", "tokenizer.eos_token", "tokenizer.pad_token",
+                                         "tokenizer.unk_token"};
 
 struct hf_special {
     struct bytes texts[TEXTS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a post-processor. A template names its tokens, and their ids may stand before or behind it in the file, so names are kept until the
- * object has ended. Processors of a sequence follow each other: each stands around what those before it have made.
+ * Reading a post-processor. A template names its tokens, and their ids may stand before or behind it in the file, so
+ * names are kept until the object has ended. Processors of a sequence follow each other: each stands around what those
+ * before it have made.
  */
 #include "load/formats/hf_template.h"
 
@@ -28,7 +29,10 @@ struct processor {
     int n_specials;
 };
 
-static void refuse(struct json_reader *r, const char *what, struct bytes name) { hf_unsupported(r, "tokenizer", what, name); }
+static void refuse(struct json_reader *r, const char *what, struct bytes name)
+{
+    hf_unsupported(r, "tokenizer", what, name);
+}
 
 /* --- a template ------------------------------------------------------------------------------------------- */
 
@@ -46,7 +50,8 @@ static struct bytes read_id(struct json_reader *r)
 static void add_name(struct processor *p, struct json_reader *r, struct bytes name)
 {
     int side = p->texts ? BEHIND : BEFORE;
-    if (p->n_names[side] == HF_ADDED_MOST) refuse(r, "The tokenizer adds more special tokens to a text than are supported", nothing);
+    if (p->n_names[side] == HF_ADDED_MOST)
+        refuse(r, "The tokenizer adds more special tokens to a text than are supported", nothing);
     else p->names[side][p->n_names[side]++] = name;
 }
 
@@ -75,7 +80,8 @@ static void read_special_ids(struct hf_ids *out, struct json_reader *r)
     if (!json_open(r, JSON_ARRAY)) return;
     while (json_more(r) && json_integer(r, &id)) {
         if (id > INT32_MAX) json_wrong(r, r->pos, "a token's id is too large");
-        else if (out->n == HF_ADDED_MOST) refuse(r, "A special token of the tokenizer's template stands for more ids than are supported", nothing);
+        else if (out->n == HF_ADDED_MOST)
+            refuse(r, "A special token of the tokenizer's template stands for more ids than are supported", nothing);
         else out->ids[out->n++] = (int32_t)id;
     }
 }
@@ -91,7 +97,8 @@ static void read_specials(struct processor *p, struct json_reader *r)
             if (bytes_equal(key, "ids")) read_special_ids(&one.ids, r);
             else json_skip(r);
         }
-        if (p->n_specials == SPECIALS_MOST) refuse(r, "The tokenizer's template has more special tokens than are supported", nothing);
+        if (p->n_specials == SPECIALS_MOST)
+            refuse(r, "The tokenizer's template has more special tokens than are supported", nothing);
         else p->specials[p->n_specials++] = one;
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The post-processor of a tokenizer.json file: which special tokens its template puts around a text. Alone or in a sequence; one that only
- * moves offsets adds nothing. What it does with a pair of texts is not read: no caller here has two.
+ * The post-processor of a tokenizer.json file: which special tokens its template puts around a text. Alone or in a
+ * sequence; one that only moves offsets adds nothing. What it does with a pair of texts is not read: no caller here has
+ * two.
  */
 #ifndef QUERN_HF_TEMPLATE_H
 #define QUERN_HF_TEMPLATE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.json -> the vocabulary as GGUF files have it, and what the post-processor's template puts around a text. Only byte-level BPE behind
- * a split that we know is taken; any other kind is refused by its name, since a vocabulary behind another split gives wrong tokens without a sign.
+ * tokenizer.json -> the vocabulary as GGUF files have it, and what the post-processor's template puts around a text.
+ * Only byte-level BPE behind a split that we know is taken; any other kind is refused by its name, since a vocabulary
+ * behind another split gives wrong tokens without a sign.
  */
 #include "load/architecture.h"
 #include "load/formats/hf.h"
@@ -102,7 +103,10 @@ static void read_vocab(struct hf_tokenizer *t, struct json_reader *r)
 }
 
 /* Flags that would change where a token is found. */
-static bool is_flag(struct bytes key) { return bytes_equal(key, "single_word") || bytes_equal(key, "lstrip") || bytes_equal(key, "rstrip"); }
+static bool is_flag(struct bytes key)
+{
+    return bytes_equal(key, "single_word") || bytes_equal(key, "lstrip") || bytes_equal(key, "rstrip");
+}
 
 static void read_added_token(struct hf_tokenizer *t, struct json_reader *r)
 {
@@ -134,7 +138,9 @@ static void read_added(struct hf_tokenizer *t, struct json_reader *r)
 static bool read_pair(struct json_reader *r, struct bytes *out)
 {
     struct bytes left, right;
-    if (!json_open(r, JSON_ARRAY) || !json_more(r) || !json_string_value(r, &left) || !json_more(r) || !json_string_value(r, &right)) return false;
+    if (!json_open(r, JSON_ARRAY) || !json_more(r) || !json_string_value(r, &left) || !json_more(r) ||
+        !json_string_value(r, &right))
+        return false;
     if (json_more(r)) return json_wrong(r, r->pos, "a merge has more than two parts");
     uint8_t *text = r->text + (left.data - r->text);
     text[left.size] = ' ';
@@ -156,7 +162,8 @@ static void read_merges(struct hf_tokenizer *t, struct json_reader *r)
 /* Whatever is set of these changes what encoding gives. */
 static bool is_refinement(struct bytes key)
 {
-    static const char *const names[] = {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"};
+    static const char *const names[] = {
+        "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (bytes_equal(key, names[i])) return true;
     return false;
@@ -185,7 +192,8 @@ static void read_model(struct hf_tokenizer *t, struct json_reader *r)
             if (json_string_value(r, &type) && !bytes_equal(type, "BPE"))
                 hf_unsupported(r, "tokenizer", "The tokenizer is not supported; Qwen3's is byte-level BPE", type);
         } else if (bytes_equal(key, "vocab") && json_peek(r) == JSON_OBJECT) read_vocab(t, r);
-        else if (bytes_equal(key, "vocab")) hf_unsupported(r, "tokenizer", "The tokenizer is not supported; Qwen3's is byte-level BPE", nothing);
+        else if (bytes_equal(key, "vocab"))
+            hf_unsupported(r, "tokenizer", "The tokenizer is not supported; Qwen3's is byte-level BPE", nothing);
         else if (bytes_equal(key, "merges")) read_merges(t, r);
         else if (is_refinement(key)) read_refinement(r, key);
         else json_skip(r);
@@ -238,9 +246,15 @@ static const struct text_split *split_of(struct bytes regex)
     return s;
 }
 
-static bool is_split(const struct component *c) { return bytes_equal(c->type, "Split") && bytes_equal(c->behavior, "Isolated") && !c->invert; }
+static bool is_split(const struct component *c)
+{
+    return bytes_equal(c->type, "Split") && bytes_equal(c->behavior, "Isolated") && !c->invert;
+}
 
-static bool is_byte_level(const struct component *c) { return bytes_equal(c->type, "ByteLevel") && !c->use_regex && !c->add_prefix_space; }
+static bool is_byte_level(const struct component *c)
+{
+    return bytes_equal(c->type, "ByteLevel") && !c->use_regex && !c->add_prefix_space;
+}
 
 static void refuse_pre(struct json_reader *r, struct bytes name)
 {
@@ -305,7 +319,8 @@ static int sort_tokens(const struct hf_tokenizer *t, uint32_t *by_id, struct err
     for (size_t i = 0; i < t->tokens.size / sizeof *tokens; i++) {
         uint32_t *slot = &by_id[tokens[i].id];
         if (*slot && (tokens[*slot - 1].type != NORMAL) == (tokens[i].type != NORMAL))
-            return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has two tokens with the id %u.", (unsigned)tokens[i].id);
+            return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has two tokens with the id %u.",
+                        (unsigned)tokens[i].id);
         if (!*slot || tokens[i].type != NORMAL) *slot = (uint32_t)i + 1;
     }
     return OK;
@@ -317,7 +332,8 @@ static bool pack(struct hf_tokenizer *t, const uint32_t *by_id, struct buffer *t
     const struct token hole = {.type = UNUSED};
     for (uint32_t id = 0; id < t->n_ids; id++) {
         const struct token *token = by_id[id] ? &tokens[by_id[id] - 1] : &hole;
-        if (!append_packed(t->mem, texts, token->text) || !append(t->mem, types, &token->type, sizeof token->type)) return false;
+        if (!append_packed(t->mem, texts, token->text) || !append(t->mem, types, &token->type, sizeof token->type))
+            return false;
     }
     return true;
 }
@@ -325,14 +341,15 @@ static bool pack(struct hf_tokenizer *t, const uint32_t *by_id, struct buffer *t
 static struct bytes view(const struct buffer *b) { return (struct bytes){b->data, b->size}; }
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
 
-static int write_vocabulary(struct hf_tokenizer *t, struct checkpoint *model, const struct buffer *texts, const struct buffer *types,
-                            struct error *err)
+static int write_vocabulary(struct hf_tokenizer *t, struct checkpoint *model, const struct buffer *texts,
+                            const struct buffer *types, struct error *err)
 {
     int status = ck_put_text(model, "tokenizer.ggml.model", text_of("gpt2"), err);
     if (!status) status = ck_put_text(model, "tokenizer.ggml.pre", text_of(t->split), err);
     if (!status) status = ck_put_array(model, "tokenizer.ggml.tokens", META_STRING, view(texts), t->n_ids, err);
     if (!status) status = ck_put_array(model, "tokenizer.ggml.token_type", META_I32, view(types), t->n_ids, err);
-    return status ? status : ck_put_array(model, "tokenizer.ggml.merges", META_STRING, view(&t->merges), t->n_merges, err);
+    return status ? status
+                  : ck_put_array(model, "tokenizer.ggml.merges", META_STRING, view(&t->merges), t->n_merges, err);
 }
 
 /* Lists without an id say that nothing is added, whatever a GGUF file says whose vocabulary gives way to this one. */
@@ -342,7 +359,8 @@ static int write_added(const struct hf_tokenizer *t, struct checkpoint *model, s
     int status = OK;
     for (int side = 0; !status && side < 2; side++) {
         const struct hf_ids *ids = &t->added.sides[side];
-        status = ck_put_array(model, keys_of[side], META_I32, (struct bytes){(const uint8_t *)ids->ids, (size_t)ids->n * sizeof *ids->ids},
+        status = ck_put_array(model, keys_of[side], META_I32,
+                              (struct bytes){(const uint8_t *)ids->ids, (size_t)ids->n * sizeof *ids->ids},
                               (uint64_t)ids->n, err);
     }
     return status;
@@ -354,9 +372,12 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     struct buffer texts = {0}, types = {0};
     size_t n = t->tokens.size / sizeof(struct token);
     if (!t->model || n == 0) return fail(err, ERR_FORMAT, "vocab", 0, "The tokenizer.json file has no vocabulary.");
-    if (!t->split) return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer.json file has no pre-tokenizer; Qwen3's is Qwen2's.");
+    if (!t->split)
+        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
+                    "The tokenizer.json file has no pre-tokenizer; Qwen3's is Qwen2's.");
     if (t->n_ids > 2 * n + HOLES_MAX)
-        return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %zu tokens with ids up to %u.", n, (unsigned)t->n_ids - 1);
+        return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %zu tokens with ids up to %u.", n,
+                    (unsigned)t->n_ids - 1);
     uint32_t *by_id = mem_array(t->mem, t->n_ids, sizeof *by_id);
     int status = by_id ? sort_tokens(t, by_id, err) : ERR_MEM_LOAD;
     if (!status && !pack(t, by_id, &texts, &types)) status = ERR_MEM_LOAD;

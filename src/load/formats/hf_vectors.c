@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a sentence-transformers folder makes a text's vector: 1_Pooling/config.json says which hidden states count, modules.json which steps
- * follow, sentence_bert_config.json what is done to a text before. They are known by what they hold, whatever they are called. A step that is
- * not built here is no error: such a model still writes and ranks, so its name is kept (vectors.refused) for those who ask for vectors.
+ * How a sentence-transformers folder makes a text's vector: 1_Pooling/config.json says which hidden states count,
+ * modules.json which steps follow, sentence_bert_config.json what is done to a text before. They are known by what they
+ * hold, whatever they are called. A step that is not built here is no error: such a model still writes and ranks, so
+ * its name is kept (vectors.refused) for those who ask for vectors.
  */
 #include "load/formats/hf.h"
 
@@ -13,8 +14,18 @@
 enum { UNSAID = -1, MEAN = 1, FIRST = 2, LAST = 3 };
 
 static const char *const keys[] = {
-    "pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_lasttoken", "pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens", "pooling_mode", "include_prompt", "modality_config", "do_lower_case", "word_embedding_dimension", NULL,
+    "pooling_mode_cls_token",
+    "pooling_mode_mean_tokens",
+    "pooling_mode_lasttoken",
+    "pooling_mode_max_tokens",
+    "pooling_mode_mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens",
+    "pooling_mode",
+    "include_prompt",
+    "modality_config",
+    "do_lower_case",
+    "word_embedding_dimension",
+    NULL,
 };
 enum { MODES = 6, MODE = MODES, PROMPT, MODALITIES, LOWER };
 
@@ -22,7 +33,9 @@ enum { MODES = 6, MODE = MODES, PROMPT, MODALITIES, LOWER };
 static const struct {
     const char *name;
     int kind;
-} modes[MODES] = {{"cls", FIRST}, {"mean", MEAN}, {"lasttoken", LAST}, {"max", UNSAID}, {"mean_sqrt_len_tokens", UNSAID}, {"weightedmean", UNSAID}};
+} modes[MODES] = {
+    {"cls", FIRST},          {"mean", MEAN}, {"lasttoken", LAST}, {"max", UNSAID}, {"mean_sqrt_len_tokens", UNSAID},
+    {"weightedmean", UNSAID}};
 
 struct hf_vectors {
     bool older[MODES], newer[MODES]; /* as older programs write it, and as newer ones do, which counts */
@@ -99,10 +112,13 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     int n = 0, mode = 0;
     for (int i = 0; i < MODES; i++)
         if (chosen[i]) n++, mode = i;
-    if (v->messages || v->lower) return put_refused(model, v->messages ? "texts as messages of a chat" : "texts in small letters", err);
+    if (v->messages || v->lower)
+        return put_refused(model, v->messages ? "texts as messages of a chat" : "texts in small letters", err);
     if (!v->said) return OK;
-    if (n == 1 && modes[mode].kind == MEAN && v->bare) return put_refused(model, "means of the tokens behind the instruction", err);
-    if (n == 1 && !v->other.data && modes[mode].kind != UNSAID) return ck_put_int(model, "vectors.pooling", modes[mode].kind, err);
+    if (n == 1 && modes[mode].kind == MEAN && v->bare)
+        return put_refused(model, "means of the tokens behind the instruction", err);
+    if (n == 1 && !v->other.data && modes[mode].kind != UNSAID)
+        return ck_put_int(model, "vectors.pooling", modes[mode].kind, err);
     const char *name = n == 1 ? modes[mode].name : n ? "several kinds, joined" : "nothing";
     snprintf(what, sizeof what, "pooling by %.64s", v->other.data ? quoted(v->other, text) : name);
     return put_refused(model, what, err);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of a folder say of images and videos -> the keys "clip.*" that a projector's GGUF file has, so that the encoder reads one form.
+ * What the files of a folder say of images and videos -> the keys "clip.*" that a projector's GGUF file has, so that
+ * the encoder reads one form.
  *
  * The encoder's sizes stand in config.json (vision_config); limits and normalisation in preprocessor_config.json and
- * video_preprocessor_config.json, or both in processor_config.json, which then counts. Whether the encoder is one that we run, vision.c says.
+ * video_preprocessor_config.json, or both in processor_config.json, which then counts. Whether the encoder is one that
+ * we run, vision.c says.
  */
 #include "load/formats/hf.h"
 
@@ -14,15 +16,36 @@ enum { DEPTH_MAX = 256, CHANNELS = 3, MERGE = 2, TEMPORAL = 2, BICUBIC = 3 };
 
 static const char *const keys[] = {
     /* of a preprocessor: whole numbers */
-    "min_pixels", "max_pixels", "patch_size", "merge_size", "temporal_patch_size", "resample", "min_frames", "max_frames",
+    "min_pixels",
+    "max_pixels",
+    "patch_size",
+    "merge_size",
+    "temporal_patch_size",
+    "resample",
+    "min_frames",
+    "max_frames",
     /* numbers */
-    "fps", "rescale_factor",
+    "fps",
+    "rescale_factor",
     /* what must be done */
-    "do_resize", "do_rescale", "do_normalize", "do_convert_rgb",
+    "do_resize",
+    "do_rescale",
+    "do_normalize",
+    "do_convert_rgb",
     /* the rest */
-    "size", "image_mean", "image_std", "video_processor_type",
+    "size",
+    "image_mean",
+    "image_std",
+    "video_processor_type",
     /* of the outermost object alone */
-    "image_processor", "video_processor", "image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_config", NULL,
+    "image_processor",
+    "video_processor",
+    "image_token_id",
+    "video_token_id",
+    "vision_start_token_id",
+    "vision_end_token_id",
+    "vision_config",
+    NULL,
 };
 enum {
     LOW, HIGH, PATCH, MERGE_SIZE, TEMPORAL_SIZE, RESAMPLE, MIN_FRAMES, MAX_FRAMES, INTS,
@@ -32,12 +55,20 @@ enum {
     IMAGES = OUTER, VIDEOS, IDS, VISION = IDS + 4
 };
 
-static const char *const vision_keys[] = {"depth",      "hidden_size",        "intermediate_size",   "num_heads",  "out_hidden_size",
-                                          "patch_size", "spatial_merge_size", "temporal_patch_size", "in_channels", "num_position_embeddings"};
+static const char *const vision_keys[] = {
+    "depth",      "hidden_size",        "intermediate_size",   "num_heads",   "out_hidden_size",
+    "patch_size", "spatial_merge_size", "temporal_patch_size", "in_channels", "num_position_embeddings"};
 /* NULL: only checked. */
-static const char *const vision_names[] = {
-    "clip.vision.block_count", "clip.vision.embedding_length", "clip.vision.feed_forward_length", "clip.vision.attention.head_count",
-    "clip.vision.projection_dim", "clip.vision.patch_size", "clip.vision.spatial_merge_size", NULL, NULL, NULL};
+static const char *const vision_names[] = {"clip.vision.block_count",
+                                           "clip.vision.embedding_length",
+                                           "clip.vision.feed_forward_length",
+                                           "clip.vision.attention.head_count",
+                                           "clip.vision.projection_dim",
+                                           "clip.vision.patch_size",
+                                           "clip.vision.spatial_merge_size",
+                                           NULL,
+                                           NULL,
+                                           NULL};
 enum { V_DEPTH, V_PATCH = 5, V_MERGE, V_TEMPORAL, V_CHANNELS, V_POSITIONS, V_INTS };
 
 /* What is done to images or videos before the encoder sees them. */
@@ -64,7 +95,10 @@ struct hf_vision *hf_vision_new(struct mem *m) { return mem_alloc(m, sizeof(stru
 
 /* --- preprocessors ---------------------------------------------------------------------------------------- */
 
-static void refuse(struct json_reader *r, const char *what) { hf_unsupported(r, "preprocessor", what, (struct bytes){NULL, 0}); }
+static void refuse(struct json_reader *r, const char *what)
+{
+    hf_unsupported(r, "preprocessor", what, (struct bytes){NULL, 0});
+}
 
 static void read_size(struct processor *p, struct json_reader *r)
 {
@@ -94,8 +128,10 @@ static void check_number(const struct processor *p, struct json_reader *r, int k
     const int64_t wanted = key == MERGE_SIZE ? MERGE : key == TEMPORAL_SIZE ? TEMPORAL : key == RESAMPLE ? BICUBIC : -1;
     if (r->status) return;
     if (key < INTS && wanted >= 0 && p->integer[key] != wanted)
-        refuse(r, key == RESAMPLE ? "Only bicubic resampling is supported" : "Only visual tokens of 2 x 2 patches of 2 frames are supported");
-    if (key == RESCALE && fabs(p->number[RESCALE] * 255 - 1) > 1e-6) refuse(r, "Only values of pixels divided by 255 are supported");
+        refuse(r, key == RESAMPLE ? "Only bicubic resampling is supported"
+                                  : "Only visual tokens of 2 x 2 patches of 2 frames are supported");
+    if (key == RESCALE && fabs(p->number[RESCALE] * 255 - 1) > 1e-6)
+        refuse(r, "Only values of pixels divided by 255 are supported");
 }
 
 static void read_processor_key(struct processor *p, struct json_reader *r, int key)
@@ -133,7 +169,8 @@ static void read_added(struct hf_vision *v, struct json_reader *r)
     int64_t block, last = -1;
     if (json_peek(r) != JSON_ARRAY || !json_open(r, JSON_ARRAY)) return;
     while (json_more(r) && json_integer(r, &block)) {
-        if (block <= last || block >= DEPTH_MAX) json_wrong(r, r->pos, "the blocks of deepstack_visual_indexes must rise, below 256");
+        if (block <= last || block >= DEPTH_MAX)
+            json_wrong(r, r->pos, "the blocks of deepstack_visual_indexes must rise, below 256");
         else v->added[block] = true;
         last = block;
     }
@@ -209,7 +246,8 @@ static void write_patch(struct writer *w, bool there, int64_t patch)
     if (m) memcpy(&before, ck_view(w->model, m->value).data, sizeof before);
     else w->status = ck_put_int(w->model, key, patch, w->err);
     if (before != patch)
-        w->status = fail(w->err, ERR_INCONSISTENT, "value", 0, "Patches of images are %lld pixels wide in one file of the folder, %lld in another.",
+        w->status = fail(w->err, ERR_INCONSISTENT, "value", 0,
+                         "Patches of images are %lld pixels wide in one file of the folder, %lld in another.",
                          (long long)before, (long long)patch);
 }
 
@@ -222,8 +260,10 @@ static void write_colours(struct writer *w, const char *key, bool there, const f
 static void write_processor(struct writer *w, const struct processor *p, bool video)
 {
     write_patch(w, p->there[PATCH], p->integer[PATCH]);
-    write_int(w, video ? "clip.vision.video_min_pixels" : "clip.vision.image_min_pixels", p->there[LOW], p->integer[LOW]);
-    write_int(w, video ? "clip.vision.video_max_pixels" : "clip.vision.image_max_pixels", p->there[HIGH], p->integer[HIGH]);
+    write_int(w, video ? "clip.vision.video_min_pixels" : "clip.vision.image_min_pixels", p->there[LOW],
+              p->integer[LOW]);
+    write_int(w, video ? "clip.vision.video_max_pixels" : "clip.vision.image_max_pixels", p->there[HIGH],
+              p->integer[HIGH]);
     write_colours(w, video ? "clip.vision.video_mean" : "clip.vision.image_mean", p->has_mean, p->mean);
     write_colours(w, video ? "clip.vision.video_std" : "clip.vision.image_std", p->has_std, p->std);
     if (!video) return;
@@ -235,7 +275,8 @@ static void write_processor(struct writer *w, const struct processor *p, bool vi
 
 static int fail_value(struct error *err, const char *what, int64_t value)
 {
-    return fail(err, ERR_INCONSISTENT, "value", 0, "The encoder of images has %lld %s in config.json, which cannot be.", (long long)value, what);
+    return fail(err, ERR_INCONSISTENT, "value", 0, "The encoder of images has %lld %s in config.json, which cannot be.",
+                (long long)value, what);
 }
 
 /* The table of positions is a square. */
@@ -252,21 +293,27 @@ static int write_added(struct writer *w, const struct hf_vision *v)
     if (depth < 1 || depth > DEPTH_MAX) return fail_value(w->err, "blocks", depth);
     for (int i = (int)depth; i < DEPTH_MAX; i++)
         if (v->added[i])
-            return fail(w->err, ERR_INCONSISTENT, "value", 0, "Something is added after block %d of images, but there are %d.", i, (int)depth);
-    int status = ck_put_array(w->model, "clip.vision.is_deepstack_layers", META_BOOL, (struct bytes){(const uint8_t *)v->added, (size_t)depth},
-                              (uint64_t)depth, w->err);
+            return fail(w->err, ERR_INCONSISTENT, "value", 0,
+                        "Something is added after block %d of images, but there are %d.", i, (int)depth);
+    int status = ck_put_array(w->model, "clip.vision.is_deepstack_layers", META_BOOL,
+                              (struct bytes){(const uint8_t *)v->added, (size_t)depth}, (uint64_t)depth, w->err);
     return status ? status : ck_put_bool(w->model, "clip.vision.deepstack_by_place", true, w->err);
 }
 
 /* Numbers that a file does not say are transformers' own. */
-static int64_t or_default(const struct hf_vision *v, int key, int64_t value) { return v->there[key] ? v->integer[key] : value; }
+static int64_t or_default(const struct hf_vision *v, int key, int64_t value)
+{
+    return v->there[key] ? v->integer[key] : value;
+}
 
 static void write_encoder(struct writer *w, const struct hf_vision *v)
 {
     const int64_t patch = or_default(v, V_PATCH, 16);
     bool ours = or_default(v, V_TEMPORAL, TEMPORAL) == TEMPORAL && or_default(v, V_CHANNELS, CHANNELS) == CHANNELS;
     if (!w->status) w->status = ck_put_bool(w->model, "clip.has_vision_encoder", true, w->err);
-    if (!w->status) w->status = ck_put_text(w->model, "clip.projector_type", text_of(ours ? "qwen3vl_merger" : "other frames or colours"), w->err);
+    if (!w->status)
+        w->status = ck_put_text(w->model, "clip.projector_type",
+                                text_of(ours ? "qwen3vl_merger" : "other frames or colours"), w->err);
     if (!w->status) w->status = ck_put_bool(w->model, "clip.use_gelu", v->tanh, w->err);
     if (!w->status) w->status = ck_put_float(w->model, "clip.vision.attention.layer_norm_epsilon", 1e-6, w->err);
     for (int i = 0; i < V_INTS; i++)
@@ -278,7 +325,8 @@ static void write_encoder(struct writer *w, const struct hf_vision *v)
 
 static int done(void *state, struct checkpoint *model, struct error *err)
 {
-    static const char *const ids[] = {"config.image_token_id", "config.video_token_id", "config.vision_start_token_id", "config.vision_end_token_id"};
+    static const char *const ids[] = {"config.image_token_id", "config.video_token_id", "config.vision_start_token_id",
+                                      "config.vision_end_token_id"};
     struct hf_vision *v = state;
     struct writer w = {.model = model, .err = err}, both = {.model = model, .err = err, .counts = true};
     for (int i = 0; i < 4; i++)

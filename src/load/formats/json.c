@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say; one that says nothing we know is left out.
- * Here: the walk, chat templates (of tokenizer_config.json, chat_template.json, and of files of their own, which whoever reads those puts into
- * JSON) and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c, hf_quantization.c, hf_special.c, hf_tokenizer.c,
+ * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say; one that says
+ * nothing we know is left out. Here: the walk, chat templates (of tokenizer_config.json, chat_template.json, and of
+ * files of their own, which whoever reads those puts into JSON) and the list of tensors of
+ * model.safetensors.index.json; the rest is in hf_config.c, hf_quantization.c, hf_special.c, hf_tokenizer.c,
  * hf_vectors.c and hf_vision.c.
  */
 #include "load/formats/hf.h"
@@ -128,9 +129,11 @@ static void read_weight_map(struct notes *n, struct json_reader *r)
         uint64_t name = name_hash(tensor); /* before the next string may take its place */
         if (!json_string_value(r, &file)) return;
         if (!plain_name(file))
-            r->status = fail(r->err, ERR_INCONSISTENT, "index", r->pos, "The index of the weights names a file outside its folder: \"%.64s\".",
-                             quoted(file, text));
-        else if (!note_tensor(n, file, name)) r->status = fail(r->err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the index of the weights.");
+            r->status =
+                fail(r->err, ERR_INCONSISTENT, "index", r->pos,
+                     "The index of the weights names a file outside its folder: \"%.64s\".", quoted(file, text));
+        else if (!note_tensor(n, file, name))
+            r->status = fail(r->err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the index of the weights.");
     }
 }
 
@@ -147,7 +150,8 @@ static int compare_files(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* For each file the sum of its tensors' hashes, as name_hash in struct checkpoint; in place of the list. Returns how many. */
+/* For each file the sum of its tensors' hashes, as name_hash in struct checkpoint; in place of the list. Returns how
+ * many. */
 static size_t sum_files(struct notes *n)
 {
     uint64_t *sums = (uint64_t *)n->tensors;
@@ -171,8 +175,10 @@ static int put_templates(const struct notes *n, struct checkpoint *model, struct
     for (int i = 0; !status && i < n->n_templates; i++) {
         struct bytes name = n->templates[i].name;
         bool usual = bytes_equal(name, "default");
-        int size = snprintf(key, sizeof key, "%s%s%.*s", prefix, usual ? "" : ".", usual ? 0 : (int)name.size, (const char *)name.data);
-        if (!ck_seek(model, (struct bytes){(const uint8_t *)key, (size_t)size})) status = ck_put_text(model, key, n->templates[i].text, err);
+        int size = snprintf(key, sizeof key, "%s%s%.*s", prefix, usual ? "" : ".", usual ? 0 : (int)name.size,
+                            (const char *)name.data);
+        if (!ck_seek(model, (struct bytes){(const uint8_t *)key, (size_t)size}))
+            status = ck_put_text(model, key, n->templates[i].text, err);
     }
     return status;
 }
@@ -183,7 +189,8 @@ static int notes_done(void *state, struct checkpoint *model, struct error *err)
     int status = put_templates(n, model, err);
     if (status || !n->index) return status;
     size_t files = sum_files(n);
-    return ck_put_array(model, "index.files", META_U64, (struct bytes){(const uint8_t *)n->tensors, files * sizeof(uint64_t)}, files, err);
+    return ck_put_array(model, "index.files", META_U64,
+                        (struct bytes){(const uint8_t *)n->tensors, files * sizeof(uint64_t)}, files, err);
 }
 
 static const struct hf_reader notes_reader = {note_keys, read_note, notes_done};
@@ -201,7 +208,8 @@ struct walk {
 /* What servers call what went wrong. */
 static bool is_complaint(struct bytes name)
 {
-    static const char *const words[] = {"error", "Error", "errors", "message", "Message", "msg", "detail", "details", "status", "statusCode"};
+    static const char *const words[] = {"error", "Error",  "errors",  "message", "Message",
+                                        "msg",   "detail", "details", "status",  "statusCode"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (bytes_equal(name, words[i])) return true;
     return false;
@@ -231,7 +239,8 @@ static int read_all(struct walk *w, struct json_reader *r, struct checkpoint *mo
     int status = json_finish(r);
     for (int i = 0; i < READERS; i++) seen |= w->seen[i];
     if (!status && !seen && w->complains)
-        status = fail(r->err, ERR_FORMAT, "magic", 0, "This file is not a model: this is JSON, perhaps an error message of the server.");
+        status = fail(r->err, ERR_FORMAT, "magic", 0,
+                      "This file is not a model: this is JSON, perhaps an error message of the server.");
     for (int i = 0; !status && i < READERS; i++)
         if (w->seen[i]) status = w->readers[i]->done(w->states[i], model, r->err);
     return status;
@@ -239,12 +248,15 @@ static int read_all(struct walk *w, struct json_reader *r, struct checkpoint *mo
 
 static int read(struct checkpoint *file, struct checkpoint *model, struct error *err)
 {
-    struct json_reader r = {.text = file->header, .size = file->header_size, .rule = "json", .what = "The JSON file", .err = err};
+    struct json_reader r = {
+        .text = file->header, .size = file->header_size, .rule = "json", .what = "The JSON file", .err = err};
     struct notes notes = {.mem = file->mem};
     struct mem *m = file->mem;
-    struct walk w = {{&notes_reader, &hf_tokenizer, &hf_config, &hf_vision, &hf_special, &hf_vectors,
-                      &hf_quantization},
-                     {&notes, hf_tokenizer_new(m), hf_config_new(m), hf_vision_new(m), hf_special_new(m), hf_vectors_new(m), NULL}, {0}, false};
+    struct walk w = {
+        {&notes_reader, &hf_tokenizer, &hf_config, &hf_vision, &hf_special, &hf_vectors, &hf_quantization},
+        {&notes, hf_tokenizer_new(m), hf_config_new(m), hf_vision_new(m), hf_special_new(m), hf_vectors_new(m), NULL},
+        {0},
+        false};
     bool there = true;
     for (int i = 0; i < READERS - 1; i++) there = there && w.states[i];
     int status = there ? json_peek(&r) == JSON_ARRAY ? hf_read_modules(&r, model) : read_all(&w, &r, model)

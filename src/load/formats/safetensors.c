@@ -2,9 +2,9 @@
  *
  * safetensors: a length, a JSON header of that length, and tensors that fill the rest of the file without a gap.
  *
- * The header is collected as it comes (its length is only a promise) and read when it is whole. Hugging Face's names become canonical ones
- * where they stand, so that errors know their place. What the model is, the JSON files beside it say: see json.c; so how experts lie in one
- * tensor is settled afterwards.
+ * The header is collected as it comes (its length is only a promise) and read when it is whole. Hugging Face's names
+ * become canonical ones where they stand, so that errors know their place. What the model is, the JSON files beside it
+ * say: see json.c; so how experts lie in one tensor is settled afterwards.
  */
 #include "base/json_reader.h"
 #include "base/reader.h"
@@ -21,12 +21,14 @@ enum {
     DIMS_MAX = 8,
 };
 
-/* A brace in the ninth byte, after a number that is no text; or what a damaged writer puts there, after a small number. */
+/* A brace in the ninth byte, after a number that is no text; or what a damaged writer puts there, after a small number.
+ */
 static bool sniff(const uint8_t *b, size_t n)
 {
     bool text = true;
     if (n <= FIXED) return false;
-    for (int i = 0; i < FIXED; i++) text &= (b[i] >= 0x20 && b[i] < 0x7F) || b[i] == '\n' || b[i] == '\r' || b[i] == '\t';
+    for (int i = 0; i < FIXED; i++)
+        text &= (b[i] >= 0x20 && b[i] < 0x7F) || b[i] == '\n' || b[i] == '\r' || b[i] == '\t';
     if (b[FIXED] == '{') return !text;
     return load_u32(b + 4) == 0 && load_u32(b) < LENGTH_MAX && memchr(" \t\r\n\xEF\xFE\xFF\0", b[FIXED], 8);
 }
@@ -66,7 +68,8 @@ static const char *renamed(struct bytes *b, const struct rename *table, size_t n
 
 #define RENAMED(b, table) renamed((b), (table), sizeof(table) / sizeof *(table))
 
-static const struct rename outside[] = {{"embed_tokens.", "token_embd"}, {"norm.", "output_norm"}, {"lm_head.", "output"}};
+static const struct rename outside[] = {
+    {"embed_tokens.", "token_embd"}, {"norm.", "output_norm"}, {"lm_head.", "output"}};
 static const struct rename inside[] = {
     {"input_layernorm.", "attn_norm"},     {"post_attention_layernorm.", "ffn_norm"},
     {"self_attn.q_proj.", "attn_q"},       {"self_attn.k_proj.", "attn_k"},
@@ -144,8 +147,9 @@ static struct span rename_tensor(struct json_reader *r, struct bytes name)
 /* Known to the format, unknown to us: refused when a model wants such a tensor. */
 #define OTHER(name, bytes) {name, UINT32_MAX, 1, bytes, LAYOUT_NONE, NULL}
 static const struct dtype others[] = {
-    OTHER("BOOL", 1), OTHER("U8", 1), OTHER("I8", 1), OTHER("F8_E5M2", 1), OTHER("F8_E8M0", 1), OTHER("F8_E4M3FNUZ", 1), OTHER("F8_E5M2FNUZ", 1),
-    OTHER("I16", 2), OTHER("U16", 2), OTHER("I32", 4), OTHER("U32", 4), OTHER("F64", 8), OTHER("I64", 8), OTHER("U64", 8), OTHER("C64", 8),
+    OTHER("BOOL", 1),        OTHER("U8", 1),          OTHER("I8", 1),  OTHER("F8_E5M2", 1), OTHER("F8_E8M0", 1),
+    OTHER("F8_E4M3FNUZ", 1), OTHER("F8_E5M2FNUZ", 1), OTHER("I16", 2), OTHER("U16", 2),     OTHER("I32", 4),
+    OTHER("U32", 4),         OTHER("F64", 8),         OTHER("I64", 8), OTHER("U64", 8),     OTHER("C64", 8),
 };
 static const char *const sub_byte[] = {"F4", "F6_E2M3", "F6_E3M2"};
 
@@ -164,10 +168,11 @@ static int fail_type(struct json_reader *r, struct bytes name)
     char text[QUOTED];
     for (size_t i = 0; i < sizeof sub_byte / sizeof *sub_byte; i++)
         if (bytes_equal(name, sub_byte[i]))
-            return r->status = fail(r->err, ERR_UNSUPPORTED, "dtype", FIXED + r->pos,
-                                    "The file holds tensors of the type %s, which this version does not run.", sub_byte[i]);
-    return r->status = fail(r->err, ERR_FORMAT, "dtype", FIXED + r->pos, "The file holds a tensor of the unknown type \"%.64s\".",
-                            quoted(name, text));
+            return r->status =
+                       fail(r->err, ERR_UNSUPPORTED, "dtype", FIXED + r->pos,
+                            "The file holds tensors of the type %s, which this version does not run.", sub_byte[i]);
+    return r->status = fail(r->err, ERR_FORMAT, "dtype", FIXED + r->pos,
+                            "The file holds a tensor of the unknown type \"%.64s\".", quoted(name, text));
 }
 
 /* --- the header ------------------------------------------------------------------------------------------- */
@@ -186,9 +191,11 @@ static void read_shape(struct json_reader *r, struct entry *e)
     e->t.cols = e->t.rows = e->t.stack = e->elements = e->outer = 1;
     if (!json_open(r, JSON_ARRAY)) return;
     while (json_more(r) && json_integer(r, &dim)) {
-        bool fits = e->t.n_dims < DIMS_MAX && mul64(e->t.rows, e->t.cols, &e->t.rows) && mul64(e->elements, (uint64_t)dim, &e->elements);
+        bool fits = e->t.n_dims < DIMS_MAX && mul64(e->t.rows, e->t.cols, &e->t.rows) &&
+                    mul64(e->elements, (uint64_t)dim, &e->elements);
         if (!fits || (dim > INT32_MAX)) {
-            r->status = fail(r->err, ERR_FORMAT, "size", FIXED + r->pos, "The shape at byte %zu is too large.", FIXED + r->pos);
+            r->status =
+                fail(r->err, ERR_FORMAT, "size", FIXED + r->pos, "The shape at byte %zu is too large.", FIXED + r->pos);
             return;
         }
         if (e->t.n_dims == 0) e->outer = (uint64_t)dim;
@@ -206,8 +213,8 @@ static void read_offsets(struct json_reader *r, struct entry *e)
     for (; n < 3 && json_more(r); n++)
         if (n < 2) json_integer(r, ends[n]);
     if (!r->status && (n != 2 || e->begin > e->end))
-        r->status = fail(r->err, ERR_FORMAT, "offsets", FIXED + r->pos, "The data_offsets at byte %zu are not a beginning and an end.",
-                         FIXED + r->pos);
+        r->status = fail(r->err, ERR_FORMAT, "offsets", FIXED + r->pos,
+                         "The data_offsets at byte %zu are not a beginning and an end.", FIXED + r->pos);
 }
 
 static void read_field(struct json_reader *r, struct bytes key, struct entry *e)
@@ -219,7 +226,8 @@ static void read_field(struct json_reader *r, struct bytes key, struct entry *e)
                  : bytes_equal(key, "data_offsets") ? &e->has_offsets
                                                     : NULL;
     if (!seen || *seen) {
-        json_wrong(r, at, seen ? "a field stands twice in one entry" : "an entry has a field that the format does not know");
+        json_wrong(r, at,
+                   seen ? "a field stands twice in one entry" : "an entry has a field that the format does not know");
         return;
     }
     *seen = true;
@@ -231,7 +239,8 @@ static void read_field(struct json_reader *r, struct bytes key, struct entry *e)
 static int check_entry(const struct checkpoint *ck, struct json_reader *r, struct entry *e, size_t at)
 {
     char name[QUOTED];
-    if (!e->has_type || !e->has_shape || !e->has_offsets) return json_wrong(r, at, "an entry lacks its type, its shape or its offsets"), r->status;
+    if (!e->has_type || !e->has_shape || !e->has_offsets)
+        return json_wrong(r, at, "an entry lacks its type, its shape or its offsets"), r->status;
     e->t.bytes = (uint64_t)e->end - (uint64_t)e->begin;
     uint64_t bytes;
     if (mul64(e->elements, e->t.type->bytes, &bytes) && bytes == e->t.bytes) return OK;
@@ -263,15 +272,19 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     struct bytes key;
     size_t at = (size_t)(name.data - r->text);
     ck->trunk = ck->trunk || is_trunk(name);
-    if (name.size == 0 || memchr(name.data, 0, name.size)) return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
+    if (name.size == 0 || memchr(name.data, 0, name.size))
+        return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
     for (size_t i = 0; i + 6 <= name.size; i++)
-        if (memcmp(name.data + i, "lora_", 5) == 0 && (name.data[i + 5] | 32) == 'a') /* PEFT's capital A, MLX's small one */
+        /* PEFT's capital A, MLX's small one */
+        if (memcmp(name.data + i, "lora_", 5) == 0 && (name.data[i + 5] | 32) == 'a')
             return r->status = fail(r->err, ERR_UNSUPPORTED, "lora", FIXED + at,
                                     "This is a LoRA adapter, not a model; merge it into its model first.");
     const char *method = hf_quantized_tensor(name);
     if (method)
-        return r->status = fail(r->err, ERR_UNSUPPORTED, "quantisation", FIXED + at,
-                                "The weights are quantised with %s, which this version does not read; take the model's GGUF file.", method);
+        return r->status = fail(
+                   r->err, ERR_UNSUPPORTED, "quantisation", FIXED + at,
+                   "The weights are quantised with %s, which this version does not read; take the model's GGUF file.",
+                   method);
     ck->name_hash += name_hash(name);
     e.t.name = rename_tensor(r, name);
     if (json_open(r, JSON_OBJECT))
@@ -320,7 +333,8 @@ static int place_tensors(struct checkpoint *ck, struct error *err)
     for (size_t i = 0; i < ck->n_tensors; i++) {
         struct tensor *t = &ck->tensors[i];
         if (t->offset != at)
-            return fail(err, ERR_FORMAT, "offsets", t->name.at, "The tensor \"%.64s\" begins at %llu, but the one before it ends at %llu.",
+            return fail(err, ERR_FORMAT, "offsets", t->name.at,
+                        "The tensor \"%.64s\" begins at %llu, but the one before it ends at %llu.",
                         quoted(ck_view(ck, t->name), name), (unsigned long long)t->offset, (unsigned long long)at);
         at += t->bytes; /* data_offsets are below 2^63 */
         t->offset += ck->begin;
@@ -334,16 +348,22 @@ static int check_file_size(const struct checkpoint *ck, struct error *err)
     bool less = ck->known_size < ck->file_size;
     if (!ck->known_size || ck->known_size == ck->file_size) return OK;
     return fail(err, ERR_FORMAT, less ? "truncated" : "trailing", less ? ck->known_size : ck->file_size,
-                "The file has %llu bytes; by its header it should have %llu.", (unsigned long long)ck->known_size, (unsigned long long)ck->file_size);
+                "The file has %llu bytes; by its header it should have %llu.", (unsigned long long)ck->known_size,
+                (unsigned long long)ck->file_size);
 }
 
 static int finish(struct checkpoint *ck, struct error *err)
 {
-    struct json_reader r = {
-        .text = ck->header + FIXED, .size = ck->header_size - FIXED, .base = FIXED, .rule = "header-json", .what = "The file's header", .err = err};
+    struct json_reader r = {.text = ck->header + FIXED,
+                            .size = ck->header_size - FIXED,
+                            .base = FIXED,
+                            .rule = "header-json",
+                            .what = "The file's header",
+                            .err = err};
     int status = read_header(ck, &r);
     ck->begin = ck->header_size;
-    if (!status && ck->n_tensors == 0) status = fail(err, ERR_FORMAT, "no-tensors", FIXED, "The file holds no tensors.");
+    if (!status && ck->n_tensors == 0)
+        status = fail(err, ERR_FORMAT, "no-tensors", FIXED, "The file holds no tensors.");
     if (!status) status = place_tensors(ck, err);
     if (!status) status = check_file_size(ck, err);
     return status ? status : ck_complete(ck, err);
@@ -354,7 +374,8 @@ static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t 
 {
     uint64_t length = load_u64(ck->header), end;
     if (length < 2 || length > LENGTH_MAX || !add64(length, FIXED, &end) || (ck->known_size && end > ck->known_size))
-        return fail(err, ERR_FORMAT, "header-length", 0, "The file claims a header of %llu bytes, which it cannot have.", (unsigned long long)length);
+        return fail(err, ERR_FORMAT, "header-length", 0,
+                    "The file claims a header of %llu bytes, which it cannot have.", (unsigned long long)length);
     if (end < ck->header_size) /* so short that sniffing went further */
         return fail(err, ERR_FORMAT, "no-tensors", FIXED, "The file holds no tensors.");
     *used = end - ck->header_size < n ? (size_t)(end - ck->header_size) : n;
@@ -365,7 +386,8 @@ static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t 
 
 static int ended(struct checkpoint *ck, struct error *err)
 {
-    return fail(err, ERR_FORMAT, "truncated", ck->header_size, "The file ends at byte %zu, inside its header.", ck->header_size);
+    return fail(err, ERR_FORMAT, "truncated", ck->header_size, "The file ends at byte %zu, inside its header.",
+                ck->header_size);
 }
 
 /* --- what the description decides ---------------------------------------------------------------------------- */
@@ -379,8 +401,8 @@ static int rename_later(struct checkpoint *ck, size_t i, const char *name, struc
     return status;
 }
 
-/* All experts of a layer in one tensor: of each a matrix, or two, gate and up. Published Qwen3-VL models have them by columns ([E, dim, 2 e],
- * [E, e, dim]), newer programs by rows ([E, 2 e, dim], [E, dim, e]). */
+/* All experts of a layer in one tensor: of each a matrix, or two, gate and up. Published Qwen3-VL models have them by
+ * columns ([E, dim, 2 e], [E, e, dim]), newer programs by rows ([E, 2 e, dim], [E, dim, e]). */
 struct stack {
     int layer;
     bool pair;
@@ -390,7 +412,8 @@ static bool is_stack(struct bytes name, struct stack *s)
 {
     take_text(&name, "model.");
     take_text(&name, "language_model.");
-    if (!take_text(&name, "layers.") || !take_index(&name, &s->layer) || !take_text(&name, "mlp.experts.")) return false;
+    if (!take_text(&name, "layers.") || !take_index(&name, &s->layer) || !take_text(&name, "mlp.experts."))
+        return false;
     s->pair = take_text(&name, "gate_up_proj");
     return (s->pair || take_text(&name, "down_proj")) && name.size == 0;
 }
@@ -416,13 +439,15 @@ static enum order order_of(const struct tensor *t, const struct stack *s, uint64
     return when_columns == dim ? BY_COLUMNS : BY_ROWS;
 }
 
-/* What square ones are: what the others of the file are, or else what the version of transformers writes that saved them. */
+/* What square ones are: what the others of the file are, or else what the version of transformers writes that saved
+ * them. */
 static enum order usual_order(const struct checkpoint *ck, const struct checkpoint *model, bool turned, uint64_t dim)
 {
     struct bytes version;
     struct stack s;
     for (size_t i = 0; i < ck->n_tensors; i++)
-        if (is_stacked(ck, &ck->tensors[i], &s) && order_of(&ck->tensors[i], &s, dim) != EITHER) return order_of(&ck->tensors[i], &s, dim);
+        if (is_stacked(ck, &ck->tensors[i], &s) && order_of(&ck->tensors[i], &s, dim) != EITHER)
+            return order_of(&ck->tensors[i], &s, dim);
     meta_text(model, "config.transformers", false, &version, NULL);
     bool newer = version.size && version.data[0] >= '5' && version.data[0] <= '9';
     return turned && !newer ? BY_COLUMNS : BY_ROWS;
@@ -452,16 +477,20 @@ static int split_stack(struct checkpoint *ck, size_t i, const struct stack *s, e
     return status ? status : rename_later(ck, ck->n_tensors - 1, name, err);
 }
 
-/* Some programs undo stacks by columns as if they were by rows: half of the columns of both matrices under each one's name. */
+/* Some programs undo stacks by columns as if they were by rows: half of the columns of both matrices under each one's
+ * name. */
 static int check_halves(const struct checkpoint *ck, uint64_t dim, struct error *err)
 {
     struct bytes rest;
     int layer, e;
     for (size_t at = ck_first(ck, "blk."); ck_rest(ck, at, "blk.", &rest); at++) {
         const struct tensor *t = &ck->tensors[ck->by_name[at]];
-        if (!take_index(&rest, &layer) || !take_text(&rest, "ffn_gate.") || !take_index(&rest, &e) || t->cols == dim || 2 * t->rows != dim) continue;
-        return fail(err, ERR_UNSUPPORTED, "experts", t->name.at,
-                    "The experts of this folder are cut in halves, as transformers 5.0 saves them by mistake; save the model with a newer version.");
+        if (!take_index(&rest, &layer) || !take_text(&rest, "ffn_gate.") || !take_index(&rest, &e) || t->cols == dim ||
+            2 * t->rows != dim)
+            continue;
+        return fail(
+            err, ERR_UNSUPPORTED, "experts", t->name.at,
+            "The experts of this folder are cut in halves, as transformers 5.0 saves them by mistake; save the model with a newer version.");
     }
     return OK;
 }
@@ -476,7 +505,8 @@ static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, s
     size_t n = ck->n_tensors;
     int status = meta_text(model, "general.architecture", true, &architecture, err);
     if (status) return status;
-    snprintf(key, sizeof key, "%.*s.embedding_length", (int)(architecture.size < 64 ? architecture.size : 64), (const char *)architecture.data);
+    snprintf(key, sizeof key, "%.*s.embedding_length", (int)(architecture.size < 64 ? architecture.size : 64),
+             (const char *)architecture.data);
     if (meta_int(model, key, 0, INT64_MAX, &unknown, &dim, NULL)) dim = 0;
     const struct architecture *a = architecture_named(architecture);
     bool turned = a && a->turned;
