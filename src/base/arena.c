@@ -15,7 +15,7 @@ struct block {
 
 static struct block *header_of(void *p) { return (struct block *)((char *)p - MEM_ALIGN); }
 
-/* Counts the call and says whether `total` more bytes, `freed` less, may be had. */
+/* Counts the call. Returns whether the limit allows `total` more bytes after `freed` bytes are released. */
 static bool may_allocate(struct mem *m, uint64_t total, uint64_t freed)
 {
     m->n_allocs++;

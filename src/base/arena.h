@@ -13,22 +13,23 @@
 enum { MEM_ALIGN = 64 }; /* bytes: a cache line, and any SIMD load */
 
 struct mem {
-    uint64_t used, peak;  /* bytes now and at most, headers included */
-    uint64_t limit;       /* bytes; 0 = none */
+    uint64_t used, peak;  /* current and highest use in bytes, block headers included */
+    uint64_t limit;       /* bytes; 0 = no limit */
     uint64_t n_allocs;    /* calls so far */
-    uint64_t fail_at;     /* tests: the call that fails, counted from 1; 0 = none */
-    bool fail_after;      /* tests: every later call fails too */
+    uint64_t fail_at;     /* for tests: number of the call that fails, from 1; 0 = no call fails */
+    bool fail_after;      /* for tests: every later call fails too */
 };
 
-/* Zeroed bytes aligned to MEM_ALIGN, or NULL. n = 0 gives a valid pointer. */
+/* Returns n zeroed bytes aligned to MEM_ALIGN, or NULL. n = 0 gives a valid pointer. */
 void *mem_alloc(struct mem *m, uint64_t n);
-/* The same without zeroing, for large blocks whose pages should stay untouched until they are used. */
+/* Like mem_alloc() without zeroing, for large blocks whose pages should stay untouched until they are used. */
 void *mem_alloc_raw(struct mem *m, uint64_t n);
-/* count * size with the product checked; zeroed. */
+/* Returns count * size zeroed bytes. NULL also when the product overflows. */
 void *mem_array(struct mem *m, uint64_t count, uint64_t size);
-/* Keeps the old contents; NULL leaves the old block as it is. New bytes are not zeroed. */
+/* Keeps the old contents; new bytes are not zeroed. Returns NULL when memory is short; the old block then stays
+ * valid. */
 void *mem_resize(struct mem *m, void *p, uint64_t n);
-/* What a block of n bytes counts for, its header and padding included. Saturates. */
+/* Bytes that a block of n bytes adds to `used`, header and padding included. Saturates. */
 uint64_t mem_cost(uint64_t n);
 /* Accepts NULL. */
 void mem_free(struct mem *m, void *p);
@@ -36,11 +37,11 @@ void mem_free(struct mem *m, void *p);
 /* Bump allocator. With base == NULL it only measures: run the same takes twice, first to learn `used`. */
 struct arena {
     uint8_t *base;
-    uint64_t used; /* 64 bits on every machine: what is measured may be more than it can address */
+    uint64_t used; /* 64 bits on every machine, since a measured size may exceed the address space */
 };
 
-/* count * size bytes aligned to MEM_ALIGN; NULL while measuring. Sums stay far below 2^64 for any dimensions a loader
- * lets through (each is below 2^32). */
+/* Returns count * size bytes aligned to MEM_ALIGN; NULL while measuring. The sums cannot overflow: every dimension that
+ * a loader accepts is below 2^32. */
 void *arena_take(struct arena *a, uint64_t count, uint64_t size);
 
 #endif

@@ -34,7 +34,7 @@ const char *status_name(int status)
     return status <= 0 && -status < count ? names[-status] : "engine/trap";
 }
 
-/* Drops the tail of a character that was cut at the end of text. */
+/* Removes an incomplete UTF-8 character from the end of text. */
 static void trim_utf8(char *text)
 {
     size_t n = strlen(text), tail = 0;
@@ -71,7 +71,7 @@ bool text_equal(const uint8_t *data, size_t size, const char *text)
     return size == strlen(text) && memcmp(data, text, size) == 0;
 }
 
-/* Bytes of the character that the text begins with, which can be shown; 0: it is none. */
+/* Bytes of the printable character that the text begins with; 0 if it begins with none. */
 static size_t shown_size(const uint8_t *text, size_t size)
 {
     uint8_t c = text[0];

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The crew's trials: windows of some layers in turn, so that whatever else the machine does meets both numbers of
- * threads.
+ * The crew's trials. Windows of a few layers alternate between two numbers of threads, so that other load on the
+ * machine affects both numbers alike.
  */
 #include "base/crew.h"
 
 #include <string.h>
 
 enum {
-    WINDOWS = 6,       /* of a trial, half of them for each number */
-    LAYERS_LEAST = 2,  /* of a window */
+    WINDOWS = 6,       /* windows of a trial, half of them for each number of threads */
+    LAYERS_LEAST = 2,  /* layers of a window at least */
 };
-static const double WINDOW_MS = 20;        /* several turns of a system's scheduler, of a few ms each */
-static const double WAITED_MOST = 0.05;    /* of a window, before fewer threads are tried */
-static const double BETTER = 0.97;         /* of the time, for a number of threads to replace another */
-static const double REST_MS = 1000, REST_MOST_MS = 16000; /* between trials: longer with each that changed nothing */
+static const double WINDOW_MS = 20;        /* several time slices of the system's scheduler, which are a few ms each */
+static const double WAITED_MOST = 0.05; /* share of a window that the caller may wait before fewer threads are tried */
+static const double BETTER = 0.97;         /* a number of threads is better below this share of the other time */
+static const double REST_MS = 1000, REST_MOST_MS = 16000; /* between trials; doubles after a trial without gain */
 
 static void window_begin(struct crew *c)
 {
@@ -39,7 +39,7 @@ static void trial_end(struct crew *c, int threads)
 
 static double mean(const struct crew *c, int i) { return c->sums[i].ms / c->sums[i].layers; }
 
-/* What was right goes on at once. */
+/* Ends the trial. After a gain, the next number in the same direction is tried at once. */
 static void trial_judge(struct crew *c)
 {
     bool better = mean(c, 1) < BETTER * mean(c, 0);
@@ -68,13 +68,13 @@ static void usual_window(struct crew *c)
 void crew_begin(struct crew *c, int most, int working)
 {
     *c = (struct crew){.most = most, .working = working, .window = -1, .rest = REST_MS};
-    c->rested = working < most ? 0 : REST_MS; /* fewer may be tried at once */
+    c->rested = working < most ? 0 : REST_MS; /* the crew may try fewer threads at once */
 }
 
 int crew_layer(struct crew *c, int rows, double ms, double waited_ms)
 {
     if (c->most == 1) return 1;
-    if (rows != c->rows) { /* another kind of step: what was measured compares with nothing */
+    if (rows != c->rows) { /* a different kind of step: earlier measurements do not compare */
         if (c->window >= 0) trial_end(c, c->usual);
         c->rows = rows;
         window_begin(c);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The crew: how many of the pool's threads work, found out by what layers take.
+ * The crew: decides how many of the pool's threads work, from the measured time of layers.
  *
- * More threads than processors are slower than fewer, many times in some browsers, and which processors are free nobody
- * says: some claim twice what there is, and another program may take one at any time. So the crew looks at how long the
- * caller waits for the others. Where that is much, some layers are computed by one thread less in turn with the others,
- * and the faster number stays; later one more is tried. Where nobody waits nothing is tried and nothing lost. Results
- * never depend on it. It only decides: pool_limit() does it.
+ * More threads than free processors are slower than fewer threads, many times slower in some browsers. No interface
+ * tells how many processors are free: some systems claim twice the true number, and another program may take a
+ * processor at any time. So the crew measures how long the caller waits for the other threads. If it waits long, the
+ * crew starts a trial: some layers run with one thread less, alternating with the usual number, and the faster number
+ * stays. Later it tries one thread more. If nobody waits, there is no trial and no cost. Results never depend on the
+ * number of threads. The crew only decides; pool_limit() applies the decision.
  */
 #ifndef QUERN_CREW_H
 #define QUERN_CREW_H
@@ -14,23 +15,23 @@
 #include "base/base.h"
 
 struct crew {
-    int most, working;    /* threads there are, and that work now */
-    int rows;             /* of the steps whose layers are compared */
-    int window;           /* of a trial: even ones with `usual` threads, odd ones with `tried`; -1: no trial */
+    int most, working;    /* number of threads, and number that works now */
+    int rows;             /* rows of the steps whose layers are compared */
+    int window;           /* of a trial: even windows have `usual` threads, odd ones `tried`; -1: no trial */
     int usual, tried;
-    int layers;           /* of this window */
-    double ms, waited;    /* theirs */
+    int layers;           /* layers of the current window */
+    double ms, waited;    /* milliseconds of these layers, and of the caller's waiting in them */
     struct {
         double ms;
         int layers;
-    } sums[2];            /* of the trial's windows */
-    double rested, rest;  /* ms of layers since the last trial, and those until the next */
+    } sums[2];            /* sums over the trial's windows: [0] with `usual` threads, [1] with `tried` */
+    double rested, rest;  /* ms of layers since the last trial, and ms needed until the next */
 };
 
 void crew_begin(struct crew *c, int most, int working);
 
-/* A layer of a step of so many rows took ms, of which the caller waited for others. Returns how many threads are to
- * work from now on. */
+/* Records one layer of a step with `rows` rows: it took ms milliseconds, of which the caller waited waited_ms for other
+ * threads. Returns the number of threads that should work from now on. */
 int crew_layer(struct crew *c, int rows, double ms, double waited_ms);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See hash.h. The header is the system's; the Makefile copies it to build/include, so that the WebAssembly build finds
- * it.
+ * See hash.h. xxhash.h comes from the system; the Makefile copies it to build/include for the WebAssembly build.
  */
 #include "base/hash.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of a chunk of a stored file: XXH3's 128 bits, by the xxHash library, whose one header is compiled in. It
- * finds damage, not malice; it is fast enough that every byte from the store is checked before use.
+ * Checksum of a chunk of a stored file: XXH3 with 128 bits, from the header-only xxHash library. It detects damage, not
+ * malice, and is fast enough to check every byte from the store before use.
  */
 #ifndef QUERN_HASH_H
 #define QUERN_HASH_H
@@ -11,7 +11,7 @@
 
 #define HASH_BYTES 16
 
-/* out [HASH_BYTES]: the hash in its canonical, big-endian order. */
+/* Writes the hash to out [HASH_BYTES] in its canonical, big-endian order. */
 void hash128(const void *bytes, size_t n, uint8_t *out);
 
 #endif

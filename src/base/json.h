@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A JSON writer into a growing string; the reader is json_reader.h.
+ * A JSON writer into a growing string. The reader is json_reader.h.
  *
- * Commas are put by the writer; a string of a file is cut at 200 bytes and any byte that is not printable ASCII or part
- * of valid UTF-8 becomes an escape, so the output is always valid JSON. Memory running out is remembered in `failed`.
+ * The writer puts the commas. A string is cut at 200 bytes. Bytes that are neither printable ASCII nor part of valid
+ * UTF-8 become escapes, so the output is always valid JSON. If memory runs out, `failed` is set.
  */
 #ifndef QUERN_JSON_H
 #define QUERN_JSON_H
@@ -18,10 +18,10 @@ struct json {
     bool failed;
 };
 
-/* key NULL: the outermost value. */
+/* key is NULL for the outermost value and for elements of an array. */
 void json_object(struct json *j, const char *key);
 void json_end(struct json *j);
-void json_array(struct json *j, const char *key); /* its values have the key NULL */
+void json_array(struct json *j, const char *key);
 void json_array_end(struct json *j);
 void json_number(struct json *j, const char *key, double value); /* up to 17 digits */
 void json_null(struct json *j, const char *key);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { NUMBER_MAX = 64 }; /* bytes; 17 digits say all that a double can */
+enum { NUMBER_MAX = 64 }; /* bytes; 17 digits express every double */
 
 bool json_wrong(struct json_reader *r, size_t at, const char *sentence)
 {
@@ -19,7 +19,7 @@ bool json_wrong(struct json_reader *r, size_t at, const char *sentence)
     return false;
 }
 
-/* The next byte that is no white space; -1 at the end, and after an error. */
+/* Skips white space and returns the next byte; -1 at the end, and after an error. */
 static int next_byte(struct json_reader *r)
 {
     while (r->pos < r->size &&
@@ -58,7 +58,7 @@ bool json_open(struct json_reader *r, enum json_kind kind)
 
 static bool in_object(const struct json_reader *r) { return r->objects >> (r->depth - 1) & 1; }
 
-/* Past the comma, or past the end of the container: false. */
+/* Skips a comma and returns true, or skips the end of the container and returns false. */
 bool json_more(struct json_reader *r)
 {
     int c = next_byte(r), end = in_object(r) ? '}' : ']';
@@ -87,7 +87,7 @@ bool json_key(struct json_reader *r, struct bytes *key)
 
 /* --- strings ------------------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits at r->pos; -1 when they are not. */
+/* Value of the four hexadecimal digits at r->pos; -1 if they are not digits. */
 static int hex4(struct json_reader *r)
 {
     int value = 0;
@@ -101,7 +101,7 @@ static int hex4(struct json_reader *r)
     return value;
 }
 
-/* What follows \u, a second half included; -1 when it is no character. */
+/* Code point of the digits after \u, with the second half of a surrogate pair; -1 if they are not a character. */
 static int32_t escaped_character(struct json_reader *r)
 {
     int32_t high = hex4(r);
@@ -121,7 +121,8 @@ static size_t put_utf8(uint8_t *out, uint32_t c)
     return n;
 }
 
-/* An escape, r->pos behind its backslash: its bytes, which are fewer, to out. Returns how many; 0: it is wrong. */
+/* Decodes the escape at r->pos, which is after its backslash, to out. Returns the number of bytes, which is less than
+ * the escape's length; 0 if the escape is wrong. */
 static size_t unescape(struct json_reader *r, uint8_t *out)
 {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -167,7 +168,7 @@ static size_t digits(const struct json_reader *r, size_t at)
     return n;
 }
 
-/* Length of the number at r->pos by the grammar; 0 when it is none. */
+/* Length of the number at r->pos; 0 if there is no number by JSON's grammar. */
 static size_t number_length(const struct json_reader *r)
 {
     size_t at = r->pos + (r->text[r->pos] == '-'), n = digits(r, at);
@@ -202,7 +203,8 @@ bool json_integer(struct json_reader *r, int64_t *out)
     return true;
 }
 
-/* value * 10^e. Powers up to 10^22 are exact, so numbers of up to 15 digits within them are rounded once. */
+/* Returns value * 10^e. Powers up to 10^22 are exact, so numbers of up to 15 digits in that range are rounded only
+ * once. */
 static double scaled(double value, int e)
 {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -212,7 +214,7 @@ static double scaled(double value, int e)
     return e < 0 ? value / powers[-e] : value * powers[e];
 }
 
-/* The whole number after an e; 9999 when it is more. */
+/* The exponent after the letter e, cut at 9999. */
 static int exponent_of(const uint8_t *text, size_t n)
 {
     bool negative = n && *text == '-';
@@ -222,7 +224,7 @@ static int exponent_of(const uint8_t *text, size_t n)
     return negative ? -value : value;
 }
 
-/* A number by the grammar. Digits beyond 18 count as zeros. */
+/* Value of a number that fits JSON's grammar. Digits after the 18th count as zeros. */
 static double number_of(const uint8_t *text, size_t n)
 {
     bool negative = *text == '-', fraction = false;
@@ -273,7 +275,7 @@ bool json_truth(struct json_reader *r, bool *out)
 
 /* --- anything ------------------------------------------------------------------------------------------- */
 
-/* The value that begins here; containers are only opened. */
+/* Skips the value at r->pos. An object or array is only opened. */
 static void skip_one(struct json_reader *r)
 {
     struct bytes text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Double-precision exp, log, sine and cosine: range reduction, then the Taylor series cut where the rest is below
- * 2^-60. Speed does not matter here (a few hundred calls a token); being the same everywhere does.
+ * Exp, log, sine and cosine in double precision: range reduction, then the Taylor series, cut where the rest is below
+ * 2^-60. Speed does not matter here (a few hundred calls per token); equal results on all machines do.
  */
 #include "base/num.h"
 
@@ -48,8 +48,8 @@ double num_log64(double x)
     return (double)exponent * LN2_HI + (2 * s * p + (double)exponent * LN2_LO);
 }
 
-/* erf z = 2 / sqrt(pi) * z * e^-zz * (1 + 2zz / 3 + (2zz)^2 / 15 ...): all terms are positive. They fall from 2k + 1 >
- * 2zz on, so that behind one that changes nothing no other does. */
+/* erf z = 2 / sqrt(pi) * z * e^-zz * (1 + 2zz / 3 + (2zz)^2 / 15 ...). All terms are positive, and they fall once 2k +
+ * 1 > 2zz. So after one of these that leaves the sum unchanged, no later term changes it. */
 float num_gelu_erf(float x)
 {
     double wide = (double)x, z = (wide < 0 ? -wide : wide) * 0.7071067811865476, e = 1;
@@ -66,7 +66,7 @@ float num_gelu_erf(float x)
     return (float)(0.5 * wide * (1 + (wide < 0 ? -e : e)));
 }
 
-/* pi / 2 in three parts; the first has 33 bits, so that n times it is exact for n < 2^20. */
+/* pi / 2 in three parts. The first has 33 bits, so n times the first part is exact for n < 2^20. */
 static const double PIO2_1 = 0x1.921fb544p0, PIO2_2 = 0x1.0b4611a6p-34, PIO2_3 = 0x1.3198a2e037073p-69;
 
 void num_sincos64(double x, double *sine, double *cosine)

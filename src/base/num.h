@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers: half floats, and our own exp, log, sine and cosine.
+ * Numbers: half floats, and exp, log, sine and cosine of our own.
  *
- * libm differs between platforms in the last bit; these do not. Each is a fixed sequence of IEEE operations
- * (compiled with -ffp-contract=off), so scalar code, SIMD code and every browser agree to the bit. ARITHMETIC.md of the
- * design is summarised in MODEL.md. Everything is inline: the scalar kernels use it per element.
+ * libm differs between platforms in the last bit; these functions do not. Each is a fixed sequence of IEEE operations
+ * (compiled with -ffp-contract=off), so scalar code, SIMD code and every browser agree to the bit. MODEL.md,
+ * "Arithmetic", has the formulas. The f32 functions are inline, because the scalar kernels call them per element.
  */
 #ifndef QUERN_NUM_H
 #define QUERN_NUM_H
@@ -13,9 +13,9 @@
 
 /* --- half floats ------------------------------------------------------------------------------------- */
 
-/* Exact, all 65,536 values; a NaN keeps its payload bits. A subnormal half gets the exponent of the smallest normal
- * one, which is then taken off as a float: so no operand is a subnormal float, on which processors lose hundreds of
- * cycles, and the scales of K types are subnormal halves as a rule. */
+/* Exact for all 65,536 values; a NaN keeps its payload bits. A subnormal half first gets the exponent of the smallest
+ * normal half, which is then subtracted as a float. So no operand is a subnormal float, which costs processors hundreds
+ * of cycles; the scales of K types usually are subnormal halves. */
 static inline float f32_from_f16(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7FFF;
@@ -31,7 +31,7 @@ static inline uint16_t f16_from_f32(float x)
     uint32_t bits = bits_from_f32(x), sign = bits >> 16 & 0x8000, abs = bits & 0x7FFFFFFF;
     if (abs > 0x7F800000) return (uint16_t)(sign | 0x7E00);
     if (abs >= 0x477FF000) return (uint16_t)(sign | 0x7C00); /* from 65520 on */
-    if (abs < 0x38800000) { /* below 2^-14: adding 0.5 leaves the value in units of 2^-24, rounded, in the low bits */
+    if (abs < 0x38800000) { /* below 2^-14: adding 0.5 leaves the rounded value, in units of 2^-24, in the low bits */
         float shifted = f32_from_bits(abs) + 0.5f;
         return (uint16_t)(sign | (bits_from_f32(shifted) - 0x3F000000));
     }
@@ -39,8 +39,8 @@ static inline uint16_t f16_from_f32(float x)
     return (uint16_t)(sign | ((abs + 0xFFF + odd - 0x38000000) >> 13));
 }
 
-/* OCP FP8 E4M3, exact: bias 7, no infinities, NaN where all bits but the sign are set; the trick of f32_from_f16 for
- * subnormal ones. */
+/* OCP FP8 E4M3, exact: bias 7, no infinities, NaN if all bits but the sign are set. Subnormals use the trick of
+ * f32_from_f16(). */
 static inline float f32_from_e4m3(uint8_t b)
 {
     uint32_t sign = (uint32_t)(b & 0x80) << 24, rest = b & 0x7F;
@@ -62,13 +62,13 @@ static inline float f32_from_bf16(uint16_t b) { return f32_from_bits((uint32_t)b
 #define EXP_C4 0.0013981999507f
 #define EXP_C5 0.00019875691500f
 #define EXP_LOG2E 1.44269504089f
-#define EXP_LN2_HI 0.693359375f     /* 9 bits: n * it is exact */
+#define EXP_LN2_HI 0.693359375f     /* 9 bits, so n * EXP_LN2_HI is exact */
 #define EXP_LN2_LO -2.12194440e-4f
 #define EXP_MAGIC 12582912.0f       /* 1.5 * 2^23: adding it rounds to an integer, half to even */
-#define EXP_MIN -87.33f             /* below: 0, before the result gets subnormal */
-#define EXP_MAX 88.0f               /* above: infinity */
+#define EXP_MIN -87.33f             /* smaller arguments give 0, before the result gets subnormal */
+#define EXP_MAX 88.0f               /* larger arguments give infinity */
 
-/* exp(0) is exactly 1; NaN in, NaN out. vec.h's callers repeat these steps lane by lane. */
+/* exp(0) is exactly 1; NaN gives NaN. The callers of vec.h repeat these steps lane by lane. */
 static inline float num_exp(float x)
 {
     if (x < EXP_MIN) return 0.0f;
@@ -91,9 +91,9 @@ static inline float num_exp(float x)
 /* silu(x) = x / (1 + e^-x) */
 static inline float num_silu(float x) { return x / (1.0f + num_exp(-x)); }
 
-/* gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), which is x / (1 + e^-2u); -infinity gives NaN. */
+/* gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), computed as x / (1 + e^-2u). -infinity gives NaN. */
 #define GELU_C1 1.5957691f  /* 2 sqrt(2 / pi) */
-#define GELU_C2 0.07135482f /* that times 0.044715 */
+#define GELU_C2 0.07135482f /* GELU_C1 * 0.044715 */
 static inline float num_gelu_tanh(float x)
 {
     float z = x * (GELU_C1 + GELU_C2 * (x * x));
@@ -102,13 +102,13 @@ static inline float num_gelu_tanh(float x)
 
 /* --- f64 functions: sampling and RoPE ---------------------------------------------------------------- */
 
-/* Errors below 1e-15 relative. exp: 0 below -708, infinity above 709. log: x > 0 and normal. */
+/* Relative errors are below 1e-15. exp gives 0 below -708 and infinity above 709. log needs x > 0 and normal. */
 double num_exp64(double x);
 double num_log64(double x);
-/* x / 2 * (1 + erf(x / sqrt(2))), by erf's series: error below 1e-14 up to |x| = 4 sqrt(2), where erf is 1 within 2e-8.
- */
+/* x / 2 * (1 + erf(x / sqrt(2))) by the series of erf. The error is below 1e-14 up to |x| = 4 sqrt(2), where erf is 1
+ * within 2e-8. */
 float num_gelu_erf(float x);
-/* |x| < 1e6 (a position in radians). */
+/* Needs |x| < 1e6 (radians). */
 void num_sincos64(double x, double *sine, double *cosine);
 
 #endif

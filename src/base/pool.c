@@ -2,11 +2,11 @@
  *
  * The pool's barrier: one word that counts jobs, one that counts workers still busy.
  *
- * A job is published by a new value of `job`, which also says how many threads it is for; workers spin on it, then wait
- * in the kernel. The last worker to finish wakes the caller. Nobody is woken while nobody sleeps: a wake-up that finds
- * no one still is a call of the system (or, in a browser, of its runtime). Workers that a job is not for wait for
- * `working` to grow, and no job wakes them. In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait),
- * elsewhere with a futex or, where there is none, by naps.
+ * A new value of `job` publishes a job; the value includes the number of threads that the job is for. Workers spin on
+ * the word, then wait in the kernel. The last worker to finish wakes the caller. Nothing is woken while no thread
+ * sleeps, because even a wake-up without effect is a call of the system (in a browser, of its runtime). Workers that
+ * take no part wait for `working` to grow, and no job wakes them. In WebAssembly a thread waits with
+ * memory.atomic.wait32 (Atomics.wait), on Linux with a futex, elsewhere by short sleeps.
  */
 #include "base/pool.h"
 
@@ -23,10 +23,10 @@
 #include <time.h>
 #endif
 
-/* Spinning lasts longer than the gaps between the operations of a step, of which a token has some hundred, each of
- * which would cost a wake-up of 50 microseconds. What a turn takes differs: 1 ns in V8, which has no pause, 3 in
- * JavaScriptCore, 40 with a pause. So a clock ends it, looked at every few microseconds; and a number of turns, since
- * there are browsers with clocks of 1 to 100 ms. */
+/* Spinning lasts longer than the gaps between the operations of a step. A token has some hundred operations, and a
+ * wake-up in each would cost 50 microseconds. The time of a turn differs: 1 ns in V8, which has no pause instruction, 3
+ * ns in JavaScriptCore, 40 ns with a pause. So a clock ends the spinning, read every few microseconds. A number of
+ * turns also ends it, since some browsers have clocks of 1 to 100 ms. */
 static const double SPIN_MS = 0.1;
 #ifdef __EMSCRIPTEN__
 enum { TURNS = 2000, LOOKS = 50 };
@@ -35,7 +35,7 @@ enum { TURNS = 50, LOOKS = 50 };
 #endif
 
 enum { JOB = 256 };
-_Static_assert((int)POOL_MAX_THREADS < (int)JOB, "a job's word says how many threads it is for");
+_Static_assert((int)POOL_MAX_THREADS < (int)JOB, "a job's word contains its number of threads");
 
 struct worker {
     struct pool *pool;
@@ -48,20 +48,20 @@ struct pool {
     int n_threads;                 /* the caller included */
     pool_fn *fn;
     void *arg;
-    double waited;                 /* ms, by the caller */
+    double waited;                 /* ms that the caller has waited */
     uint32_t jobs;                 /* published so far */
     bool quit;
-    /* counts up by JOB with every job; below that, how many threads it is for */
+    /* Grows by JOB with every job; the value modulo JOB is the job's number of threads. */
     _Alignas(MEM_ALIGN) _Atomic uint32_t job;
     _Alignas(MEM_ALIGN) _Atomic uint32_t busy;  /* workers that have not finished the job */
-    _Alignas(MEM_ALIGN) _Atomic uint32_t working; /* threads the next job is for */
-    _Atomic uint32_t grown;                       /* the job before `working` grew */
+    _Alignas(MEM_ALIGN) _Atomic uint32_t working; /* threads that take part in the next job */
+    _Atomic uint32_t grown;                       /* value of `job` before `working` grew */
     _Alignas(MEM_ALIGN) _Atomic uint32_t sleepers; /* threads that wait in the kernel, or are about to */
     _Alignas(MEM_ALIGN) struct worker workers[POOL_MAX_THREADS - 1];
 };
 
-/* May return early; callers look again. In wasm, whoever owns the pool leaves by an exception within a second when one
- * of its threads has crashed. */
+/* May return early; callers look again. In WebAssembly, if a thread of the pool has crashed, the pool's owner leaves by
+ * an exception within a second. */
 static void word_wait(_Atomic uint32_t *word, uint32_t value)
 {
 #ifdef __EMSCRIPTEN__
@@ -92,13 +92,15 @@ static inline void relax(void)
 #endif
 }
 
-/* After a word has changed: either the sleeper has seen that, or it has counted itself before. */
+/* Call after changing the word: a thread that goes to sleep has either seen the change or has counted itself in
+ * `sleepers`. */
 static void wake(struct pool *p, _Atomic uint32_t *word, int count)
 {
     if (atomic_load(&p->sleepers)) word_wake(word, count);
 }
 
-/* Returns the word's value once it is no longer `value`, after *waited ms, or after a moment that is none. */
+/* Waits until the word is no longer `value` and returns its new value. Adds the time to *waited in ms; short waits add
+ * 0. */
 static uint32_t await_change(struct pool *p, _Atomic uint32_t *word, uint32_t value, double *waited)
 {
     uint32_t now;
@@ -122,7 +124,8 @@ static uint32_t await_change(struct pool *p, _Atomic uint32_t *word, uint32_t va
     return now;
 }
 
-/* Waits until jobs are for this worker. Returns the last job it need not do, which was `job`. */
+/* Waits until `working` includes this worker. Returns the last job that it need not do; that is `job` if it did not
+ * wait. */
 static uint32_t await_work(const struct worker *w, uint32_t job)
 {
     struct pool *p = w->pool;
@@ -132,7 +135,7 @@ static uint32_t await_work(const struct worker *w, uint32_t job)
     return atomic_load(&p->grown);
 }
 
-/* The next job that is for this worker, after `job`. */
+/* Returns the next job after `job` that includes this worker. */
 static uint32_t await_job(const struct worker *w, uint32_t job)
 {
     double waited = 0;
@@ -237,7 +240,7 @@ static void do_nothing(void *arg, int thread, int n_threads) { (void)arg, (void)
 
 double pool_barrier_us(struct pool *p)
 {
-    enum { TRIES = 6, JOBS = 16 }; /* a thread that is put aside holds up one try; one without a processor all */
+    enum { TRIES = 6, JOBS = 16 }; /* a paused thread delays one try only; a missing processor delays all */
     double least = 0;
     if (pool_working(p) == 1) return 0;
     for (int t = 0; t < TRIES; t++) {
@@ -258,7 +261,7 @@ void pool_share(int total, int thread, int n_threads, int *begin, int *end)
 
 bool pool_claim(int64_t *claimed, int64_t total, int n_threads, int64_t *begin, int64_t *end)
 {
-    enum { LEAST = 32 }; /* intervals a thread would get if all were the smallest */
+    enum { LEAST = 32 }; /* intervals per thread if all were the smallest */
     int64_t more;
     *begin = __atomic_load_n(claimed, __ATOMIC_RELAXED);
     do {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHA-256 as the standard writes it, a block of 64 bytes at a time. Its constants are computed: a table of them is
- * random numbers to whoever compresses the engine.
+ * SHA-256 as in the standard, one block of 64 bytes at a time. The constants are computed, because a table of them
+ * would be incompressible data in the download of the engine.
  */
 #include "base/sha256.h"
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* --- constants: 32 bits behind the point of roots of the first 64 primes ----------------------------------------- */
+/* --- constants: the first 32 fraction bits of roots of the first 64 primes ---------------------------------------- */
 
 static uint32_t fraction(double x) { return (uint32_t)((x - floor(x)) * 0x1p32); }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHA-256 (FIPS 180-4), for names that nobody can make two things share. For finding damage there is hash.h, which is
- * far faster.
+ * SHA-256 (FIPS 180-4), for names that must be safe against collisions made on purpose. To detect damage use hash.h,
+ * which is far faster.
  */
 #ifndef QUERN_SHA256_H
 #define QUERN_SHA256_H
@@ -13,7 +13,7 @@ enum { SHA256_BYTES = 32, SHA256_BLOCK = 64 };
 
 struct sha256 {
     uint32_t state[8], constants[SHA256_BLOCK];
-    uint64_t size; /* bytes that have come */
+    uint64_t size; /* bytes added so far */
     uint8_t block[SHA256_BLOCK];
 };
 

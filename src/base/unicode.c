@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * UTF-8 by the table of well-formed sequences (Unicode, table 3-7) and classes by binary search in one sorted
- * table of 6.5 KB: 11 steps for text outside ASCII, which costs less than the merging that follows.
+ * UTF-8 by the table of well-formed sequences (Unicode, table 3-7). Classes by binary search in one sorted table of 6.5
+ * KB: 11 steps for characters outside ASCII, which cost less than the merging that follows.
  */
 #include "base/unicode.h"
 
@@ -39,7 +39,7 @@ bool unicode_stretch(size_t i, enum unicode_class *class, uint32_t *first, uint3
     return true;
 }
 
-/* Length of the character that lead starts; 0 when no character starts so. */
+/* Length of a character that begins with the byte `lead`; 0 if no character does. */
 static size_t length_by_lead(uint8_t lead)
 {
     if (lead < 0x80) return 1;
@@ -48,7 +48,7 @@ static size_t length_by_lead(uint8_t lead)
     return in_range(lead, 0xF0, 0xF4) ? 4 : 0;
 }
 
-/* Overlong forms, surrogates and numbers above U+10FFFF all show in the second byte. */
+/* The second byte reveals overlong forms, surrogates and numbers above U+10FFFF. */
 static bool second_fits(uint8_t lead, uint8_t second)
 {
     uint8_t first = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
@@ -56,7 +56,7 @@ static bool second_fits(uint8_t lead, uint8_t second)
     return second >= first && second <= last;
 }
 
-/* How many of `have` bytes, at least 1, belong to the character that starts at text[0]; 0 when none does. */
+/* How many of `have` bytes, at least 1, belong to the character at text[0]; 0 if there is no character. */
 static size_t well_formed(const uint8_t *text, size_t have)
 {
     size_t want = length_by_lead(text[0]);
