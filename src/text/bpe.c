@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Merging in O(n log n) without recursion. A short piece (nearly all are) lives in two arrays on the stack, where
- * finding the lowest rank by a scan beats any structure. A long one is a doubly linked list of symbols over one block,
- * with a heap of (rank, position) candidates, and can be left after any of them. A candidate is never removed: when it
- * comes up and its symbol no longer has that rank, it is stale and dropped. Symbols only grow, so a rank, once left
- * behind at a position, never comes back.
+ * Merging in O(n log n) without recursion. A short piece (nearly all are) is in two arrays on the stack, where a scan
+ * for the lowest rank is faster than any other structure. A long piece is a doubly linked list of symbols in one block,
+ * with a heap of (rank, position) candidates; its work can pause after any candidate. A candidate is never removed: if
+ * its symbol no longer has its rank when the heap returns it, it is stale and dropped. Symbols only grow, so a position
+ * never gets an earlier rank again.
  */
 #include "text/bpe.h"
 
 #include <string.h>
 
-enum { SHORT_PIECE = 64 }; /* bytes; measured: around here the heap starts to win */
+enum { SHORT_PIECE = 64 }; /* bytes; measured: around this size the heap starts to be faster */
 
-/* What a step of each pass costs, in that of the first: measured with pieces of a megabyte, whose symbols are in no
+/* Cost of a step of each pass, relative to the first pass. Measured with pieces of a megabyte, whose symbols are in no
  * cache. */
 enum { RANK_COST = 8, JOIN_COST = 32, SHORT_COST = 8 };
 
@@ -71,7 +71,7 @@ bool bpe_set_merge(struct bpe *b, uint32_t rank, struct merge merge)
 
 struct short_piece {
     uint32_t ids[SHORT_PIECE];   /* [n] */
-    uint32_t ranks[SHORT_PIECE]; /* [n - 1]: of the pair that starts here */
+    uint32_t ranks[SHORT_PIECE]; /* [n - 1]: rank of the pair that starts here */
     size_t n;
 };
 
@@ -107,7 +107,7 @@ static bool skipped(struct bytes piece, struct bytes skip, size_t at)
 
 static void encode_short(const struct bpe *b, struct bytes piece, struct bytes skip, struct id_sink *out)
 {
-    struct short_piece p; /* not cleared: that would cost as much as the merging */
+    struct short_piece p; /* not cleared, because that would cost as much as the merging */
     p.n = 0;
     for (size_t i = 0; i < piece.size;) {
         if (skipped(piece, skip, i)) i += skip.size;
@@ -126,11 +126,11 @@ static void encode_short(const struct bpe *b, struct bytes piece, struct bytes s
 
 struct symbol {
     uint32_t id;
-    uint32_t rank;       /* of the pair with the next symbol; NO_RANK when none, or merged away */
+    uint32_t rank;       /* of the pair with the next symbol; NO_RANK without a merge, or if merged away */
     uint32_t prev, next; /* NO_SYMBOL at the ends */
 };
 
-/* n - 1 candidates at the start; each merge takes one and adds at most two: never over 2n. */
+/* The heap starts with n - 1 candidates at most; each merge takes one and adds at most two. So it never exceeds 2n. */
 static void heap_push(struct bpe_run *run, uint64_t candidate)
 {
     size_t i = run->n_heap++;
@@ -177,7 +177,7 @@ static bool next_pass(struct bpe_run *run)
     return true;
 }
 
-/* A symbol for each byte. Each pass says whether there is nothing left for it to do. */
+/* Makes a symbol of each byte. Each pass returns whether it is finished. */
 static bool fill(const struct bpe *b, struct bpe_run *run, struct bytes piece, struct bytes skip, int64_t *budget)
 {
     for (; run->at < piece.size && *budget > 0; --*budget) {
@@ -229,7 +229,7 @@ bool bpe_go_on(const struct bpe *b, struct bpe_run *run, struct bytes piece, str
     return tell(run, budget, out);
 }
 
-/* A quarter more, so that pieces of growing length cost few allocations. */
+/* Allocates a quarter more than needed, so that pieces of growing length cost few allocations. */
 static bool reserve(struct bpe_run *run, size_t size)
 {
     if (size <= run->capacity) return true;

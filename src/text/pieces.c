@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The split by hand, one function per alternative of the model's regular expression, in its order:
+ * The split, written by hand: one function per alternative of the model's regular expression, in its order.
  *
- *   (?i:'s|'t|'re|'ve|'m|'ll|'d) | [^\r\n\p{L}\p{N}]?\p{L}+ | \p{N} | ?[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S)
- * | \s+
+ *    (?i:'s|'t|'re|'ve|'m|'ll|'d) | [^\r\n\p{L}\p{N}]?\p{L}+ | \p{N} |
+ *     ?[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+
  *
- * A regex engine would bring backtracking and code of its own; each alternative here is one forward scan, which its
- * first characters choose. Case-insensitive matching is Unicode's simple folding, as in the libraries the models'
- * authors used: U+017F (long s) counts as an s. No other letter of the contractions has a partner outside ASCII.
+ * A regex engine would need backtracking. Here each alternative is one forward scan, chosen by the first characters.
+ * Case-insensitive matching is Unicode's simple folding, as in the libraries of the models' authors: U+017F (long s)
+ * counts as an s. No other letter of the contractions has a counterpart outside ASCII.
  */
 #include "text/pieces.h"
 
@@ -15,12 +15,12 @@
 
 #include <string.h>
 
-/* One character of the text: where it ends and what it is. UTF8_INVALID and UNICODE_OTHER where there is none. */
+/* One character of the text: its end and its class. UTF8_INVALID and UNICODE_OTHER if there is no character. */
 struct character {
     size_t end;
     uint32_t code_point;
     enum unicode_class class;
-    enum { THERE, AT_END, WANTED } state; /* WANTED: it may not have come, or not all of it */
+    enum { THERE, AT_END, WANTED } state; /* WANTED: the text received so far does not contain all of the character */
 };
 
 bool piece_skips(const struct piece_text *text, size_t at)
@@ -45,13 +45,14 @@ static struct character read_character(const struct piece_text *text, size_t pos
 
 static bool is_newline(uint32_t code_point) { return code_point == '\r' || code_point == '\n'; }
 
-/* ASCII lower case. */
+/* Converts ASCII letters to lower case. */
 static uint32_t lower(uint32_t c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; }
 
-/* The second letter of (?i:'re|'ve|'ll) by its first; 0: there is none. */
+/* The second letter of (?i:'re|'ve|'ll) for a first letter; 0 if there is none. */
 static uint32_t second_of(uint32_t first) { return first == 'r' || first == 'v' ? 'e' : first == 'l' ? 'l' : 0; }
 
-/* (?i:'s|'t|'re|'ve|'m|'ll|'d) behind an apostrophe; AT_END when it does not match. */
+/* Matches (?i:s|t|re|ve|m|ll|d) after an apostrophe. Returns the last character; its state is AT_END if there is no
+ * match. */
 static struct character match_contraction(const struct piece_text *text, size_t pos)
 {
     enum { LONG_S = 0x17F };
@@ -76,7 +77,7 @@ static bool goes_on(struct piece *p, enum piece_kind kind, size_t end)
     return false;
 }
 
-/* What its first characters say of a piece. */
+/* Chooses the kind of the piece by its first characters. */
 static bool begin(struct piece *p, const struct piece_text *text)
 {
     struct character first = read_character(text, 0);
@@ -108,8 +109,9 @@ static bool is_of(enum piece_kind kind, struct character c)
     }
 }
 
-/* \s*[\r\n]+ | \s+(?!\S) | \s+ : up to the last line end of the run; else all of it but the last character, which the
- * next piece may want; all of it when nothing follows or it is one character. */
+/* \s*[\r\n]+ | \s+(?!\S) | \s+ : the piece ends after the last line end in the run of spaces. Without a line end it
+ * ends before the last space, which belongs to the next piece, or includes all spaces if no text follows or there is
+ * only one. */
 static size_t end_of_spaces(const struct piece *p, bool follows)
 {
     if (p->after_line) return p->after_line;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A candidate is one 64-bit key: the logit's bits, made to order like integers, above the complement of its id. The
- * largest key is the next candidate by (logit descending, id ascending), and every selection here is integer work on
- * keys. top-k keeps the k largest in a heap; then a heap of what is left yields candidates in order, only as many
- * as the filters and the draw ask for, so no full sort of 150,000 logits ever happens.
+ * A candidate is one 64-bit key: the logit's bits, changed so that they sort like integers, above the complement of the
+ * id. The largest key is the next candidate by (logit descending, id ascending), and every selection is integer work on
+ * keys. top-k keeps the k largest in a heap. Then a heap of the rest yields candidates in order, only as many as the
+ * filters and the draw need, so 150,000 logits are never sorted in full.
  *
- * Filters are applied as Hugging Face's processors are: temperature, top-k, top-p over what top-k left, min-p. Each
- * leaves at least the first candidate. The generator is xoshiro256** (Blackman, Vigna 2018), its state four outputs of
- * splitmix64 from the seed; a draw is its upper 53 bits as a fraction. One draw per token at any temperature above 0.
+ * Filters apply as in Hugging Face's processors: temperature, top-k, top-p over the result of top-k, min-p. Each keeps
+ * at least the first candidate. The generator is xoshiro256** (Blackman, Vigna 2018). Its state is four outputs of
+ * splitmix64 from the seed; a draw is its upper 53 bits as a fraction. Each token takes one draw if the temperature is
+ * above 0.
  */
 #include "text/sampler.h"
 
@@ -17,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How often a token has come in this reply. */
+/* Number of times that a token occurs in this reply. */
 struct tally {
     int32_t id;
     uint32_t count;
@@ -25,16 +26,16 @@ struct tally {
 
 struct sampler {
     struct mem *mem;
-    int n_tokens, most; /* ids, and tokens of a reply */
-    struct sampler_params params; /* bias: our copy */
+    int n_tokens, most; /* number of ids, and most tokens of a reply */
+    struct sampler_params params; /* params.bias is a copy that the sampler owns */
     uint64_t random[4];
     int32_t recent[SAMPLER_REPEAT_WINDOW]; /* a ring: token i of prompt and reply is at i mod the window */
     int n_recent;    /* tokens in the ring */
-    int next_recent; /* where the next one goes */
-    /* [n_counts] by id, when presence or frequency count, else NULL; room for min(n_tokens, most) */
+    int next_recent; /* where the next token goes */
+    /* [n_counts] sorted by id if the presence or frequency penalty is on, else NULL; room for min(n_tokens, most) */
     struct tally *counts;
     int n_counts;
-    bool lenient;    /* no penalties for now */
+    bool lenient;    /* penalties are off for now */
 };
 
 /* --- randomness --------------------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ static int check_bias(const struct sampler_params *p, int n_tokens, struct error
             return fail(err, ERR_PARAM, "logitBias", 0, "logitBias names token %d; ids are 0 to %d.",
                         (int)p->bias[i].id, n_tokens - 1);
         if (!(p->bias[i].bias <= FLT_MAX) || (p->bias[i].bias < -FLT_MAX && p->bias[i].bias != -INFINITY))
-            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias of token %d is not a number it can have.",
+            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias of token %d must be finite or -Infinity.",
                         (int)p->bias[i].id);
     }
     return OK;
@@ -152,7 +153,7 @@ static bool repeats_cost(const struct sampler_params *p)
 
 static float saturated(double x) { return x > (double)FLT_MAX ? FLT_MAX : x < -(double)FLT_MAX ? -FLT_MAX : (float)x; }
 
-/* Whether every id has a bias of -INFINITY, into *out. ERR_MEM_LOAD. */
+/* Sets *out to whether every id has a bias of -INFINITY. Returns OK or ERR_MEM_LOAD. */
 static int all_forbidden(const struct sampler *s, const struct sampler_params *p, bool *out)
 {
     int n = 0;
@@ -170,7 +171,8 @@ static int all_forbidden(const struct sampler *s, const struct sampler_params *p
     return OK;
 }
 
-/* Fills `next` with what the parameters need; ERR_MEM_LOAD when memory is short, next is then to be freed. */
+/* Allocates the lists that the parameters need. Returns OK or ERR_MEM_LOAD; the caller then frees the lists of
+ * `next`. */
 static int take_lists(struct sampler *next, const struct sampler_params *p)
 {
     if (counts_reply(p) && !(next->counts = mem_array(next->mem, counts_most(next), sizeof *next->counts)))
@@ -223,7 +225,7 @@ static bool seen_earlier(const struct sampler *s, int i)
     return false;
 }
 
-/* Each token of the window once; ids that cannot be chosen are skipped. */
+/* Counts each token of the window once; skips ids that cannot be chosen. */
 static void penalise_repeats(const struct sampler *s, float *logits)
 {
     double penalty = s->params.repeat_penalty;
@@ -251,7 +253,7 @@ static void add_bias(const struct sampler *s, float *logits)
     }
 }
 
-/* The logits to choose by; a forbidden token has -INFINITY. */
+/* Returns the logits to choose from; a forbidden token has -INFINITY. */
 static const float *adjust(const struct sampler *s, float *adjusted, const float *logits)
 {
     bool repeats = repeats_cost(&s->params) && !s->lenient, counts = s->counts && !s->lenient;
@@ -265,7 +267,7 @@ static const float *adjust(const struct sampler *s, float *adjusted, const float
 
 void sampler_spare(struct sampler *s, bool lenient) { s->lenient = lenient; }
 
-/* One more of id. A reply is not longer than `most`. */
+/* Counts one more occurrence of id. The list stays within `most` entries. */
 static void count(struct sampler *s, int32_t id)
 {
     int low = 0, high = s->n_counts;
@@ -284,8 +286,8 @@ static void count(struct sampler *s, int32_t id)
 
 /* --- choosing ----------------------------------------------------------------------------------------- */
 
-/* `allowed` has a bit per id; NULL: all are. A token that is not allowed is passed over as a forbidden one is, at the
- * same place, so that a mask and biases of -INFINITY give the same choices. */
+/* `allowed` has a bit per id; NULL allows all. Tokens that are not allowed and tokens that are forbidden are skipped at
+ * the same place, so a mask and biases of -INFINITY give the same choices. */
 static bool is_allowed(const uint32_t *allowed, int id) { return !allowed || (allowed[id / 32] >> id % 32 & 1); }
 
 static bool all_finite(const float *x, int n)
@@ -298,7 +300,8 @@ static bool all_finite(const float *x, int n)
     return worst < 0x7F800000;
 }
 
-/* Maxima of 8 interleaved parts, which compilers turn into vector code, then the first place of the largest. */
+/* Takes the maxima of 8 interleaved parts, which compilers turn into vector code, then finds the first place of the
+ * largest. */
 static int first_largest(const float *x, int n)
 {
     float part[8], largest = -INFINITY;
@@ -322,7 +325,7 @@ static int first_largest_allowed(const float *x, const uint32_t *allowed, int n)
     return best;
 }
 
-/* The sign bit is flipped on positive, all bits on negative numbers; -0 becomes +0 first, since they are equal. */
+/* Flips the sign bit of positive numbers and all bits of negative ones. -0 first becomes +0, since they are equal. */
 static uint64_t key_of(float logit, int id)
 {
     uint32_t bits = bits_from_f32(logit + 0.0f);
@@ -338,7 +341,8 @@ static double key_logit(uint64_t key)
     return (double)f32_from_bits(bits ^ (bits >> 31 ? 0x80000000 : UINT32_MAX));
 }
 
-/* flip = 0: the parent is the larger of the keys; UINT64_MAX: the smaller. Restores that order from i on down. */
+/* Restores the heap's order from i downwards. flip = 0: a parent is larger than its children; UINT64_MAX: it is
+ * smaller. */
 static void sift_down(uint64_t *keys, int n, int i, uint64_t flip)
 {
     uint64_t moving = keys[i];
@@ -356,8 +360,7 @@ static void make_heap(uint64_t *keys, int n, uint64_t flip)
     for (int i = n / 2 - 1; i >= 0; i--) sift_down(keys, n, i, flip);
 }
 
-/* Fills keys with the best of the logits that are allowed and not forbidden, top_k of them or all; returns how many
- * there are. */
+/* Fills keys with the best logits that are allowed and not forbidden: top_k of them, or all. Returns their number. */
 static int select_candidates(const struct sampler *s, uint64_t *keys, const float *logits, const uint32_t *allowed)
 {
     int n = 0, id = 0, most = s->params.top_k > 0 ? min_int(s->params.top_k, s->n_tokens) : s->n_tokens;
@@ -367,7 +370,7 @@ static int select_candidates(const struct sampler *s, uint64_t *keys, const floa
     make_heap(keys, n, UINT64_MAX);
     float worst = (float)key_logit(keys[0]);
     for (; id < s->n_tokens; id++) {
-        if (logits[id] <= worst || !is_allowed(allowed, id)) continue; /* of equal logits the lower id is in already */
+        if (logits[id] <= worst || !is_allowed(allowed, id)) continue; /* among equal logits keys has the lower id */
         keys[0] = key_of(logits[id], id);
         sift_down(keys, n, 0, UINT64_MAX);
         worst = (float)key_logit(keys[0]);
@@ -375,9 +378,9 @@ static int select_candidates(const struct sampler *s, uint64_t *keys, const floa
     return n;
 }
 
-/* The candidates as a heap that is sorted from its top only as far as somebody looks. */
+/* The candidates as a heap, of which only as much is sorted as the caller reads. */
 struct ranking {
-    uint64_t *keys;     /* [n]: a heap of the first n - n_sorted; behind it, last to first, the sorted ones */
+    uint64_t *keys;     /* [n]: a heap of the first n - n_sorted keys; after it the sorted keys, the best last */
     int n, n_sorted;
     double max_logit, temperature;
 };
@@ -387,7 +390,7 @@ static double weight_of(const struct ranking *r, uint64_t key)
     return num_exp64((key_logit(key) - r->max_logit) / r->temperature);
 }
 
-/* The candidate of rank i; asked for in order. */
+/* Returns the candidate of rank i. Ranks must be requested in order. */
 static uint64_t ranked(struct ranking *r, int i)
 {
     if (i == r->n_sorted) {
@@ -400,7 +403,7 @@ static uint64_t ranked(struct ranking *r, int i)
     return r->keys[r->n - 1 - i];
 }
 
-/* Sum of weights of all candidates, in the order they lie, which the logits alone determine. */
+/* Sum of the weights of all candidates, in array order, which depends only on the logits. */
 static double total_weight(const struct ranking *r)
 {
     double sum = 0.0;
@@ -408,7 +411,7 @@ static double total_weight(const struct ranking *r)
     return sum;
 }
 
-/* Drops candidates beyond top_p and min_p; returns the weight of those that stay. The first has weight 1 and stays. */
+/* Drops candidates by top_p and min_p. Returns the weight of the remaining ones. The first has weight 1 and stays. */
 static double filter(struct ranking *r, const struct sampler_params *p, double total)
 {
     bool by_mass = p->top_p > 0.0f && p->top_p < 1.0f;
@@ -440,7 +443,7 @@ static int pick_random(struct sampler *s, uint64_t *keys, const float *logits, c
     for (int i = 0; i < r.n; i++) {
         uint64_t key = ranked(&r, i);
         double weight = weight_of(&r, key);
-        if (weight <= 0.0) break; /* the order of summing differs: the sum may stay a hair below the target */
+        if (weight <= 0.0) break; /* the order of summing differs, so the sum may stay slightly below the target */
         chosen = key_id(key);
         sum += weight;
         if (sum > target) break;

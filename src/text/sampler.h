@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * From logits to the next token: penalties, bias, a mask, temperature, top-k, top-p, min-p, one random draw, in this
- * order.
+ * From logits to the next token, in this order: penalties, bias, mask, temperature, top-k, top-p, min-p, one random
+ * draw.
  *
  * The same seed gives the same tokens everywhere: candidates are ordered by (logit descending, id ascending),
- * probabilities are f64 by our own exp, and the generator is stated in sampler.c.
+ * probabilities are f64 from num_exp64(), and sampler.c states the random generator.
  */
 #ifndef QUERN_SAMPLER_H
 #define QUERN_SAMPLER_H
@@ -13,15 +13,15 @@
 
 struct logit_bias {
     int32_t id;
-    float bias; /* added to the logit; -INFINITY forbids */
+    float bias; /* added to the logit; -INFINITY forbids the token */
 };
 
-/* Zero means off (greedy, no limits), so a zeroed struct is greedy decoding. Every number must be finite, but for a
- * bias of -INFINITY. Adjusted logits saturate at the largest finite float. */
+/* Zero means off, so a zeroed struct is greedy decoding without limits. Every number must be finite, except a bias of
+ * -INFINITY. Adjusted logits saturate at the largest finite float. */
 struct sampler_params {
-    float temperature;       /* <= 0: greedy, ties to the lowest id */
-    float top_p;             /* >= 0; 0 or >= 1: off. The fewest candidates whose probabilities reach it stay */
-    float min_p;             /* 0..1; 0: off; keep p >= min_p * p_max */
+    float temperature;       /* <= 0: greedy; the lowest id wins among equal logits */
+    float top_p;             /* >= 0; 0 or >= 1: off. Keeps the fewest candidates whose probabilities add up to top_p */
+    float min_p;             /* 0..1; 0: off. Keeps candidates with p >= min_p * p_max */
     int top_k;               /* <= 0: off */
     float repeat_penalty;    /* >= 0; 0 or 1: off; divides positive, multiplies negative logits of tokens among the last
                                 SAMPLER_REPEAT_WINDOW of prompt and reply */
@@ -32,36 +32,37 @@ struct sampler_params {
     int n_bias;
 };
 
-/* A longer memory makes the words every sentence needs ever less likely; 64 is what local runners use by default. */
+/* Over a longer window the words that every sentence needs get ever less likely. 64 is the usual default of local
+ * runners. */
 enum { SAMPLER_REPEAT_WINDOW = 64 };
 
 struct sampler;
 
-/* What a pick writes on; nothing of it is kept. Samplers that pick at a time have one each. */
+/* Scratch memory of one pick; nothing is kept between picks. Samplers that pick at the same time need one each. */
 struct sampler_scratch {
     float *adjusted; /* [n_tokens] */
     uint64_t *keys;  /* [n_tokens] */
 };
 void sampler_scratch_take(struct arena *a, int n_tokens, struct sampler_scratch *out);
 
-/* Bytes that a sampler takes at most, whatever its parameters but for biases. */
+/* Highest memory use of a sampler in bytes, for any parameters, without biases. */
 uint64_t sampler_cost(int n_tokens, int most);
-/* n_tokens >= 1: ids from there on are padding and are never chosen. A reply has at most `most` tokens: of more the
- * penalties may not count all. NULL when memory is short. */
+/* n_tokens >= 1: higher ids are padding and are never chosen. A reply should have at most `most` tokens; the penalties
+ * may not count all of a longer one. NULL when memory is short. */
 struct sampler *sampler_new(struct mem *m, int n_tokens, int most);
 void sampler_free(struct sampler *s); /* accepts NULL */
-/* Starts a reply: parameters, seed, and the prompt's tokens for the repeat penalty. ERR_PARAM on a non-finite or
- * out-of-range value, naming it, or when every id is forbidden; ERR_MEM_LOAD. After an error the sampler is as it was.
- */
+/* Starts a reply: parameters, seed, and the prompt's tokens for the repeat penalty. ERR_PARAM if a value is not finite
+ * or out of range (the error names it), or if every id is forbidden; ERR_MEM_LOAD. After an error the sampler is
+ * unchanged. */
 int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt,
                   struct error *err);
-/* Whether what follows is chosen without the penalties, which go on counting; not so at the beginning. */
+/* lenient: the next picks ignore the penalties, which still count tokens. sampler_begin() resets it to false. */
 void sampler_spare(struct sampler *s, bool lenient);
-/* logits [>= n_tokens], unchanged. `allowed`: a bit per id, [ceil(n_tokens / 32)], lowest bit first, of which those
- * from n_tokens on do not count; NULL: every id. Others are as if they were not there: they are never chosen, and
- * neither limits nor probabilities know of them. Returns the id, and counts it for the penalties; ERR_NONFINITE when a
- * logit, allowed or not, is NaN or infinite; ERR_EMPTY when no id is left that is allowed and that no bias forbids.
- * After an error the sampler is as it was. */
+/* Chooses the next token, counts it for the penalties and returns its id. logits [>= n_tokens] is not changed.
+ * `allowed` has a bit per id, [ceil(n_tokens / 32)], lowest bit first; bits from n_tokens on are ignored; NULL allows
+ * every id. An id that is not allowed is never chosen and does not count for limits or probabilities. ERR_NONFINITE if
+ * any logit, allowed or not, is NaN or infinite; ERR_EMPTY if no id is allowed and not forbidden by a bias. After an
+ * error the sampler is unchanged. */
 int sampler_pick(struct sampler *s, const struct sampler_scratch *scratch, const float *logits,
                  const uint32_t *allowed);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scores -> ranks of tokens, and every pair that makes one.
+ * Turns scores into ranks of tokens, and finds every pair that makes a token.
  */
 #include "text/scores.h"
 
 #include <stdlib.h>
 
-/* Joining a pair with a lower score is not worth it to qwen3.c. */
+/* qwen3.c does not join a pair whose score is this or lower. */
 static const float WORTH = -1e10f;
 
 struct scored {
@@ -44,7 +44,7 @@ static int rank_tokens(struct mem *m, struct bpe *b, uint32_t n, struct bytes sc
     return status;
 }
 
-/* Whether encoding may produce the token, from others. */
+/* Whether encoding may produce the token by joining others. */
 static bool is_made(const struct vocab *v, uint32_t id)
 {
     struct bytes token = vocab_bytes(v, id);
@@ -52,7 +52,8 @@ static bool is_made(const struct vocab *v, uint32_t id)
            vocab_find(v, token) == id;
 }
 
-/* The next cut of a token at `at` or behind it into two that encoding may produce; its size when there is none. */
+/* Finds the next cut of a token, at `at` or later, into two tokens that encoding may produce. Returns its position, or
+ * the token's size if there is none. */
 static size_t next_cut(const struct vocab *v, struct bytes token, size_t at, struct merge *out)
 {
     for (; at < token.size; at++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sorting them, and narrowing a range of them.
+ * Sorting of special tokens, and the narrowing search.
  */
 #include "text/specials.h"
 
@@ -29,7 +29,7 @@ static void sift_down(const struct vocab *v, uint32_t *ids, uint32_t i, uint32_t
     }
 }
 
-/* Heapsort: the file chooses how many there are, so neither recursion nor a bad case is acceptable. */
+/* Heapsort without recursion and without slow cases, because an untrusted file decides how many tokens there are. */
 static void sort_specials(const struct vocab *v, uint32_t *ids, uint32_t n)
 {
     for (uint32_t i = n / 2; i-- > 0;) sift_down(v, ids, i, n);
@@ -41,7 +41,7 @@ static void sort_specials(const struct vocab *v, uint32_t *ids, uint32_t n)
     }
 }
 
-/* Of specials with the same bytes and type the first, which has the lowest id, stays. */
+/* Keeps the first of specials with the same bytes and type, which has the lowest id. */
 static void drop_duplicates(struct specials *s, const struct vocab *v)
 {
     uint32_t n = 0;
@@ -83,7 +83,7 @@ static int byte_at(const struct specials *s, const struct vocab *v, uint32_t i, 
     return bytes_of(s, v, i).data[depth];
 }
 
-/* The first of specials low .. high, which agree in `depth` bytes and are longer, whose next byte is >= byte. */
+/* First of the specials low .. high whose byte at `depth` is >= byte. They agree in `depth` bytes and are longer. */
 static uint32_t bound(const struct specials *s, const struct vocab *v, uint32_t low, uint32_t high, size_t depth,
                       int byte)
 {
@@ -107,7 +107,7 @@ uint32_t specials_match(const struct specials *s, const struct vocab *v, struct 
         }
         if (low == high || depth == text.size) break;
         int byte = text.data[depth];
-        /* all between agree */
+        /* all specials of the range have this byte */
         if (byte_at(s, v, low, depth) == byte && byte_at(s, v, high - 1, depth) == byte) continue;
         low = bound(s, v, low, high, depth, byte);
         high = bound(s, v, low, high, depth, byte + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hash index, and the hashes: 64-bit multiply and xor-shift rounds, whose constants are MurmurHash3's
- * finalizer (every input bit flips every output bit with a chance near 1/2).
+ * The hash index and its hashes: 64-bit multiply and xor-shift rounds with the constants of MurmurHash3's finalizer
+ * (every input bit flips every output bit with a probability near 1/2).
  */
 #include "text/table.h"
 

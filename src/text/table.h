@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A hash index over items that live elsewhere: 4 bytes a slot, at most half full.
+ * A hash index over items that are stored elsewhere: 4 bytes per slot, at most half full.
  *
- * A slot holds 24 bits of index + 1 (0 = free) and 8 bits of the hash, so that a look-up touches the items only
- * for a likely match. Keys come from files that may be written to collide, and a seed cannot help where the page can
- * have no secret and results must repeat. So the number of probes is bounded instead: at half load a random hash
- * displaces one of 2^24 items by TABLE_PROBES places with a chance below 1e-13, and table_put() then refuses.
- * That also bounds every later look-up. Slots past n_slots take the overflow, so probing never wraps.
+ * A slot holds 24 bits of index + 1 (0 = free) and 8 bits of the hash, so that a look-up reads an item only for a
+ * likely match. A file's author may choose keys that collide. A random seed would not help, because a page can have no
+ * secret and results must repeat. So the number of probes is bounded: at half load a random hash displaces one of 2^24
+ * items by TABLE_PROBES places with a probability below 1e-13, and table_put() then refuses. This also bounds every
+ * later look-up. Slots past n_slots take the overflow, so probing never wraps.
  */
 #ifndef QUERN_TABLE_H
 #define QUERN_TABLE_H
@@ -24,16 +24,16 @@ struct table {
 /* Whether item `index` of `items` has this key. */
 typedef bool table_same(const void *items, uint32_t index, const void *key);
 
-/* Room for n <= TABLE_MAX_ITEMS items; false when memory is short. mem_free(m, t->slots) gives it back. */
+/* Allocates room for n <= TABLE_MAX_ITEMS items. Returns false when memory is short. The caller frees t->slots. */
 bool table_new(struct mem *m, struct table *t, uint64_t n);
-/* Adds an item that is not in the table. false: more collisions than chance allows. */
+/* Adds an item that is not in the table. Returns false if there are more collisions than chance explains. */
 bool table_put(struct table *t, uint64_t hash, uint32_t index);
 
-/* Hashes of all bits, good in the low byte and in the high half. */
+/* Hashes that mix all bits well, in the low byte and in the high half. */
 uint64_t hash_u64(uint64_t key);
 uint64_t hash_bytes(struct bytes key);
 
-/* The item's index or TABLE_NONE. Inline, so that `same` is. */
+/* Returns the item's index or TABLE_NONE. Inline, so that compilers inline `same` too. */
 static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same, const void *items,
                                   const void *key)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Puts the parts together: vocabulary, merges and special tokens from a file; text -> special tokens and segments ->
- * pieces (pieces.h) -> byte pairs (bpe.h).
+ * Puts the parts together: loads vocabulary, merges and special tokens from a file, and encodes: text -> special tokens
+ * and segments -> pieces (pieces.h) -> byte pairs (bpe.h).
  *
- * A text is worked on from a piece's first byte: what is known of it (how far no special token begins, how far the
- * piece goes, what of it is joined) is kept from call to call, counted from there.
+ * A call always starts at the first byte of a piece. The results so far (up to where no special token begins, how far
+ * the piece reaches, which symbols are joined) are kept from call to call as offsets from that byte.
  */
 #include "text/tokenizer.h"
 
@@ -21,7 +21,7 @@ struct tokenizer {
     struct mem *mem;
     struct vocab vocab;
     struct bpe bpe;
-    bool scored;         /* joined by scores, over the whole text */
+    bool scored;         /* tokens are joined by scores, over the whole text */
     struct specials specials;
 };
 
@@ -32,8 +32,8 @@ static int out_of_memory(struct error *err)
 
 /* --- loading: bytes and merges ------------------------------------------------------------------------ */
 
-/* A token of its own that pieces are made of as well: programs call an ordinary one a special one so that they have
- * something to pad texts with. It stays a token wherever it stands, and is shown like others. */
+/* A special token that pieces also produce: some programs mark an ordinary token as special to have one for padding. It
+ * stays one token wherever it occurs, and is shown like other text. */
 static uint32_t make_ordinary(struct vocab *v, uint32_t id)
 {
     if (id != TABLE_NONE && v->types[id] == TOKEN_CONTROL) v->types[id] = TOKEN_USER_DEFINED;
@@ -73,7 +73,7 @@ static bool resolve_merge(struct vocab *v, struct bytes left, struct bytes right
     out->right = vocab_find(v, (struct bytes){buffer + n_left, n_right});
     out->result = vocab_find(v, (struct bytes){buffer, n_left + n_right});
     if (out->left == TABLE_NONE || out->right == TABLE_NONE || out->result == TABLE_NONE) return false;
-    make_ordinary(v, out->result); /* its parts are bytes, or results of other merges */
+    make_ordinary(v, out->result); /* the parts are bytes, or results of other merges */
     return true;
 }
 
@@ -96,13 +96,14 @@ static int load_merge(struct tokenizer *t, struct cursor *c, uint32_t rank, uint
     return OK;
 }
 
-/* Without merges a token of several bytes could never be made: then they are missing. */
+/* Without merges no token of several bytes could be made, so an empty list with such tokens means that merges are
+ * missing. */
 static int check_no_merges(const struct tokenizer *t, struct error *err)
 {
     for (uint32_t id = 0; id < t->vocab.n_tokens; id++) {
         struct bytes token = vocab_bytes(&t->vocab, id);
         if (token.size > 1 && !is_special(t->vocab.types[id]) && vocab_find(&t->vocab, token) == id)
-            return fail(err, ERR_FORMAT, "merges", 0, "The list of merges is missing: nothing makes token %u.",
+            return fail(err, ERR_FORMAT, "merges", 0, "The list of merges is missing: no merge makes token %u.",
                         (unsigned)id);
     }
     return OK;
@@ -197,8 +198,8 @@ int tok_find_special(const struct tokenizer *t, struct bytes text)
 /* --- encoding ----------------------------------------------------------------------------------------- */
 
 enum {
-    LONG_PIECE = 8192, /* bytes; what is shorter is joined in one go, in two milliseconds at most */
-    BLOCK = 4096,      /* bytes that are searched for special tokens at a time */
+    LONG_PIECE = 8192, /* bytes; shorter pieces are joined in one call, in two milliseconds at most */
+    BLOCK = 4096,      /* bytes that one pass searches for special tokens */
 };
 
 struct tok_run {
@@ -206,8 +207,8 @@ struct tok_run {
     enum tok_mode mode;
     uint8_t sentinel[UTF8_MAX];
     size_t sentinel_size;  /* 0: none */
-    size_t clear;          /* bytes in which no special token begins */
-    uint32_t special;      /* the one that begins behind them; TABLE_NONE: not known */
+    size_t clear;          /* bytes at the beginning in which no special token begins */
+    uint32_t special;      /* the special token after these bytes; TABLE_NONE: not known */
     struct piece piece;
     bool is_found, is_joining;
     struct bpe_run joining; /* of a long piece */
@@ -234,14 +235,14 @@ void tok_run_free(struct tok_run *r)
 
 static struct bytes behind(struct bytes text, size_t n) { return (struct bytes){text.data + n, text.size - n}; }
 
-/* Where special tokens may begin that are seen as a whole. */
+/* Number of positions where a special token could begin and would be completely visible. */
 static size_t seen_of(struct bytes text, bool is_whole)
 {
     if (is_whole) return text.size;
     return text.size < SPECIAL_MAX_BYTES ? 0 : text.size - (SPECIAL_MAX_BYTES - 1);
 }
 
-/* Looks for special tokens a bit further. Whether it got any further. */
+/* Searches the next block for special tokens. Returns whether it made progress. */
 static bool clear_more(struct tok_run *r, struct bytes text, bool is_whole, int64_t *budget)
 {
     size_t begin = r->clear, seen = r->mode == TOK_PLAIN ? text.size : seen_of(text, is_whole);
@@ -259,14 +260,14 @@ static bool clear_more(struct tok_run *r, struct bytes text, bool is_whole, int6
     return r->special != TABLE_NONE || r->clear > begin;
 }
 
-/* What is known to lie before the next special token. */
+/* The text that is known to come before the next special token. */
 static struct piece_text view_of(const struct tok_run *r, struct bytes text, bool is_whole)
 {
     bool ends = r->special != TABLE_NONE || (is_whole && r->clear == text.size);
     return (struct piece_text){{text.data, r->clear}, ends, {r->sentinel, r->sentinel_size}};
 }
 
-/* Looks for the end of the piece that the text begins with. Tokens that are joined by scores know no pieces. */
+/* Searches for the end of the piece at the start of the text. Tokens that are joined by scores have no pieces. */
 static bool find_piece(struct tok_run *r, struct bytes text, bool is_whole, int64_t *budget)
 {
     do {
@@ -280,7 +281,7 @@ static bool find_piece(struct tok_run *r, struct bytes text, bool is_whole, int6
     return r->is_found;
 }
 
-/* The text goes on behind what has become tokens. */
+/* Moves the state n bytes forward in the text, to the next piece. Returns n. */
 static size_t pass(struct tok_run *r, size_t n)
 {
     r->clear = r->clear > n ? r->clear - n : 0;
@@ -289,7 +290,7 @@ static size_t pass(struct tok_run *r, size_t n)
     return n;
 }
 
-/* @return bytes that have become tokens, 0 where they have not yet; a negative status */
+/* Returns the number of bytes that have become tokens, 0 if the piece is not finished; or a negative status. */
 static int64_t join_long(struct tok_run *r, struct bytes piece, struct bytes skip, int64_t *budget, struct id_sink *out)
 {
     if (!r->is_joining && bpe_begin(&r->joining, piece.size)) return ERR_MEM_LOAD;
@@ -299,7 +300,7 @@ static int64_t join_long(struct tok_run *r, struct bytes piece, struct bytes ski
     return (int64_t)pass(r, piece.size);
 }
 
-/* The tokens of a piece whose end is known. */
+/* Writes the tokens of a piece whose end is known. Returns as join_long(). */
 static int64_t join(struct tok_run *r, struct bytes text, struct bpe_run *scratch, int64_t *budget, struct id_sink *out)
 {
     struct bytes piece = {text.data, r->piece.end}, skip = {r->sentinel, r->sentinel_size};
@@ -316,7 +317,7 @@ static int64_t tell_special(struct tok_run *r, struct id_sink *out)
     return (int64_t)pass(r, n);
 }
 
-/* Room for what a piece makes that is joined in one go. */
+/* Whether out has room for the tokens of a piece that is joined in one call. */
 static bool has_room(const struct tok_run *r, const struct id_sink *out)
 {
     return out->cap - out->n >= (r->piece.end > LONG_PIECE ? 1 : LONG_PIECE);

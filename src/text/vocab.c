@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the token strings of a file, all checks done, and keeps each token's bytes once.
+ * Reads and checks the token strings of a file, and keeps each token's bytes once.
  *
- * A normal token that is not spelled in the byte alphabet stands for its own UTF-8 text and is never produced by
- * encoding; nor is a control, user-defined or unused one.
+ * A normal token that is not written in the byte alphabet stands for its own UTF-8 text, and encoding never produces
+ * it. Nor does encoding produce control, user-defined or unused tokens.
  */
 #include "text/vocab.h"
 
@@ -14,8 +14,8 @@
 
 /* --- the byte alphabet ----------------------------------------------------------------------------------- */
 
-/* Printable Latin-1 characters stand for themselves; the other 68 bytes, ascending, for U+0100 and on:
- * 0..32, 127..160 and 173. */
+/* Printable Latin-1 characters stand for themselves. U+0100 and the following characters stand for the other 68 bytes
+ * in ascending order: 0..32, 127..160 and 173. */
 static bool alphabet_byte(uint32_t c, uint8_t *out)
 {
     if ((c >= 33 && c <= 126) || (c >= 161 && c <= 172) || (c >= 174 && c <= 255)) {
@@ -46,7 +46,8 @@ bool alphabet_decode(struct bytes text, uint8_t *out, size_t *size)
 
 static bool is_literal(uint8_t type) { return type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED; }
 
-/* What the token's string stands for: writes it to out (NULL: measures) and returns its size. */
+/* Writes the bytes of a token's string to out (NULL: only measures) and returns their number. *encodes: encoding may
+ * produce the token. */
 static size_t token_value(struct bytes string, uint8_t type, uint8_t *out, bool *encodes)
 {
     size_t size;
@@ -174,7 +175,7 @@ bool vocab_index_literals(struct vocab *v)
     for (uint32_t id = 0; id < v->n_tokens; id++) {
         struct bytes bytes = vocab_bytes(v, id);
         size_t i = 0;
-        /* which stand for themselves in the byte alphabet */
+        /* these characters are the same in the byte alphabet */
         while (i < bytes.size && bytes.data[i] > ' ' && bytes.data[i] <= '~') i++;
         if (is_literal(v->types[id]) && i == bytes.size && !index_token(v, id)) return false;
     }
