@@ -16,7 +16,7 @@ static void unpack_q8_0(const uint8_t *b, struct unit *u)
 /* int8 code[32] */
 static void unpack_q8f(const uint8_t *b, struct unit *u) { memcpy(u->code, b, 32); }
 
-/* n bytes: low nibbles to out [0, n), high ones to out [n, 2 n). */
+/* Splits n bytes: low nibbles to out [0, n), high nibbles to out [n, 2 n). */
 static inline __attribute__((always_inline)) void split_nibbles(const uint8_t *restrict in, int n,
                                                                 uint8_t *restrict out)
 {
@@ -41,7 +41,7 @@ static void unpack_q4_1(const uint8_t *b, struct unit *u)
     split_nibbles(b + 4, 16, u->code);
 }
 
-/* Bit c of 32 on top of the nibble of column c. */
+/* Adds bit c of `bits` above the nibble of column c, for 32 columns. */
 static void join_bits(const uint8_t *bits, uint8_t *code)
 {
     uint32_t high = load_u32(bits);
@@ -65,7 +65,7 @@ static void unpack_q5_1(const uint8_t *b, struct unit *u)
     join_bits(b + 4, u->code);
 }
 
-/* 64 bytes of bit pairs: each 32 bytes hold 128 columns, column group g (32 columns) bits 2g and 2g + 1. */
+/* Splits 64 bytes of bit pairs. Each 32 bytes hold 128 columns; column group g (32 columns) has bits 2g and 2g + 1. */
 static void split_pairs(const uint8_t *pairs, uint8_t *code)
 {
     for (int c = 0; c < 256; c++) code[c] = pairs[c / 128 * 32 + c % 32] >> c % 128 / 32 * 2 & 3;
@@ -84,8 +84,8 @@ static void unpack_q2_k(const uint8_t *b, struct unit *u)
 }
 
 /* 32 bytes of high bits (bit g: column group g), 64 bytes of bit pairs, 12 bytes of 6-bit scales, f16 d. The codes'
- * offset is 4. Scales have theirs, 32, taken off; their low nibbles are bytes 0..7, first all low ones, and their high
- * pairs bytes 8..11, first all lowest. */
+ * offset is 4. The scales' offset, 32, is subtracted here. Low nibbles of scales are in bytes 0..7: scales 0..7 in the
+ * low nibbles, 8..15 in the high ones. The high pair of scale i is in byte 8 + i % 4, from bit i / 4 * 2 on. */
 static void unpack_q3_k(const uint8_t *b, struct unit *u)
 {
     const uint8_t *packed = b + 96;
@@ -96,8 +96,8 @@ static void unpack_q3_k(const uint8_t *b, struct unit *u)
     u->d = load_u16(b + 108);
 }
 
-/* 12 bytes of 6-bit scales and mins: scales 0..3 and mins 0..3 are the low 6 bits of bytes 0..7; numbers 4..7 have
- * their low nibbles in bytes 8..11 and their two high bits on top of bytes 0..7. */
+/* 12 bytes of 6-bit scales and mins. Scales 0..3 and mins 0..3 are the low 6 bits of bytes 0..7. Scales and mins 4..7
+ * have their low nibbles in bytes 8..11 and their two high bits in the top bits of bytes 0..7. */
 static inline __attribute__((always_inline)) void split_sixes(const uint8_t *packed, struct unit *u)
 {
     for (int i = 0; i < 4; i++) {
@@ -147,8 +147,8 @@ static void unpack_q6_k(const uint8_t *b, struct unit *u)
     u->d = load_u16(b + 208);
 }
 
-/* f16 d, 16 bits of the scales' high pairs, their nibbles in 4 bytes, 128 bytes of nibbles, each 16 as in Q4_0. Scales
- * have an offset of 32. */
+/* f16 d, 16 bits with the high pairs of the scales, 4 bytes with their nibbles, 128 bytes of nibbles, each 16 as in
+ * Q4_0. The scales' offset is 32. */
 static void unpack_iq4_xs(const uint8_t *b, struct unit *u)
 {
     uint32_t high = load_u16(b + 2);
@@ -158,8 +158,8 @@ static void unpack_iq4_xs(const uint8_t *b, struct unit *u)
     for (int i = 0; i < 8; i++) split_nibbles(b + 8 + 16 * i, 16, u->code + 32 * i);
 }
 
-/* One byte e, nibbles as Q4_0: places in a table of twice the value, so d = 2^(e - 128). As bf16 that is an exponent of
- * e - 1, or a subnormal for the two smallest. */
+/* One byte e, nibbles as Q4_0. A code is an index into a table of doubled values, so d = 2^(e - 128). As bf16 that is
+ * an exponent of e - 1, or a subnormal for the two smallest. */
 static void unpack_mxfp4(const uint8_t *b, struct unit *u)
 {
     u->d = (uint16_t)(b[0] < 2 ? 0x20 << b[0] : (b[0] - 1) << 7);
@@ -184,11 +184,11 @@ static const struct dtype types[] = {
     {"IQ4_NL", 20, 32, 18, LAYOUT_IQ4, unpack_q4_0},
     {"IQ4_XS", 23, 256, 136, LAYOUT_IQ4XS, unpack_iq4_xs},
     {"MXFP4", 39, 32, 17, LAYOUT_FP4, unpack_mxfp4},
-    /* Of other files than GGUF. Q8F: 8-bit codes with a float scale for 32, 64 or 128 columns; F8_E4M3: with one for
-       128 x 128 weights. */
+    /* Types that GGUF files do not have. Q8F: 8-bit codes with a float scale per 32, 64 or 128 columns. F8_E4M3: with a
+     * float scale per 128 x 128 weights. */
     {"Q8F", NO_GGUF_ID, 32, 32, LAYOUT_Q8F, unpack_q8f},
     {"F8_E4M3", NO_GGUF_ID, 1, 1, LAYOUT_F8, NULL},
-    /* Known by name, so that a file that holds one is refused with a sentence that says so. */
+    /* Known by name only, so that the error can name the type of a file that is refused. */
     {"Q8_1", 9, 32, 36, LAYOUT_NONE, NULL},
     {"Q8_K", 15, 256, 292, LAYOUT_NONE, NULL},
     {"IQ2_XXS", 16, 256, 66, LAYOUT_NONE, NULL},

@@ -2,8 +2,8 @@
  *
  * File blocks -> panels, and one panel row -> floats.
  *
- * Packing goes unit by unit: decode the block of each of 8 rows into a struct unit, then scatter the eight. That is one
- * scalar decoder per file type and one scatter, which the table of layouts makes each layout's own.
+ * Packing works unit by unit: it decodes the blocks of 8 rows into struct units, then interleaves them. So there is one
+ * scalar decoder per file type, and one interleaving function, which the table of layouts adapts to each layout.
  */
 #include "weights/pack.h"
 
@@ -21,7 +21,7 @@ size_t panel_bytes(enum layout layout, int cols)
 static void put_u16(uint8_t *out, uint16_t v) { memcpy(out, &v, sizeof v); }
 static void put_u32(uint8_t *out, uint32_t v) { memcpy(out, &v, sizeof v); }
 
-/* The codes of 32 columns, four columns at a time. */
+/* Interleaves the codes of 32 columns, four columns at a time. */
 INLINE void scatter_codes(const struct unit u[PANEL_ROWS], int column, uint8_t *out, const int bits)
 {
     for (int step = 0; step < 4; step++)
@@ -91,7 +91,7 @@ static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t
     }
 }
 
-/* Each width has code of its own: moves of a known size are one instruction. */
+/* Each width has its own copy of this code, because a copy of a constant size is one instruction. */
 INLINE void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     if (n_rows < PANEL_ROWS) memset(panel, 0, (size_t)cols * PANEL_ROWS * width);
@@ -128,14 +128,14 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
 static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
 static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load_u16(halves + 2 * i)); }
 
-/* Adds a piece of row r's codes of 8 columns. */
+/* Adds a piece of row r's codes, for 8 columns. */
 static void read_piece(const struct piece *p, const uint8_t *vector, int shift, int r, int *code)
 {
     for (int c = 0; c < 4; c++)
         code[p->k % 2 * 4 + c] |= (vector[4 * (r % 4) + c] >> shift >> p->to & ((1 << p->width) - 1)) << p->from;
 }
 
-/* What a code stands for. */
+/* Value of a code. */
 static int code_value(const struct layout_info *l, int code)
 {
     return l->table ? l->table[code] : l->bits == 8 ? (int8_t)code : code - l->offset;
@@ -204,7 +204,7 @@ void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols,
 
 /* --- a file's row to floats ---------------------------------------------------------------------------- */
 
-/* Block b of a unit. */
+/* Block b of a unit, as struct block. */
 static void unit_block(const struct layout_info *l, const struct unit *u, int b, struct block *out)
 {
     for (int h = 0; h < 2; h++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Panels: weights as the kernels want them. 8 rows of a matrix are interleaved, so that one 16-byte load of codes
- * meets one broadcast of 4 activations and 8 row sums stay in lanes.
+ * Panels: weights in the order that the kernels need. 8 rows of a matrix are interleaved, so that one 16-byte load of
+ * codes meets one broadcast of 4 activations, and the sums of 8 rows stay in lanes.
  *
- * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8
- * rows: f32 [8] or u16 [8]; of F8 it is 128 columns: f32 d, 12 bytes unused, u8 [128][8]. A unit of codes has, with r
- * the row 0..7: u16 d[8] (of Q8F f32), then u16 dmin[8] where the layout has mins; then for each block of 32 columns
- * its scales, as the kind says, and its codes. The codes of a block are 4 steps of 8 columns, a step is 4 half groups k
- * = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns: in vectors of 16 bytes, of which byte 4 * (r % 4) + column % 4
- * is row r's, bits / 2 a step; then, of odd widths, one vector for two steps, low nibble first. `pieces` says which
- * bits of them are whose.
+ * A panel is a row of units, from column 0 on; rows after the end of the matrix are zero. A unit of floats is one
+ * column of 8 rows: f32 [8] or u16 [8]; for F8 it is 128 columns: f32 d, 12 unused bytes, u8 [128][8]. A unit of codes,
+ * with r the row 0..7, has u16 d[8] (f32 for Q8F), then u16 dmin[8] if the layout has mins; then for each block of 32
+ * columns its scales (see enum kind) and its codes. The codes of a block are 4 steps of 8 columns. A step has 4 half
+ * groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns. They are in vectors of 16 bytes, bits / 2 vectors per
+ * step; byte 4 * (r % 4) + column % 4 belongs to row r. Odd widths add one vector per two steps, low nibble first.
+ * `pieces` assigns the bits.
  */
 #ifndef QUERN_PACK_H
 #define QUERN_PACK_H
@@ -19,8 +19,8 @@
 
 enum { PANEL_ROWS = 8, BLOCK = 32 }; /* BLOCK: columns per activation scale (ARITHMETIC) */
 
-/* What a block of codes has beside them. value = d * scale * (code - offset) - dmin * min, what is absent being 1 or,
- * of mins, 0. */
+/* Scales that are stored with a block of codes. value = d * scale * (code - offset) - dmin * min; an absent min is 0,
+ * other absent factors are 1. */
 enum kind {
     KIND_FLOAT,     /* no codes */
     KIND_PLAIN,     /* d */
@@ -34,26 +34,26 @@ enum kind {
 #define HAS_MINS(kind) ((kind) == KIND_MIN || (kind) == KIND_MINS || (kind) == KIND_HALF_MINS)
 static inline bool has_mins(enum kind kind) { return HAS_MINS(kind); }
 
-enum d_type { D_F16, D_BF16, D_F32 /* comes apart from the codes: pack_scale() */ };
+enum d_type { D_F16, D_BF16, D_F32 /* stored apart from the codes: pack_scale() */ };
 
-/* IQ4's numbers, and those of a 4-bit float (1 bit sign, 2 exponent, 1 fraction) times 2. */
+/* The values of IQ4's codes, and those of a 4-bit float (1 sign bit, 2 exponent bits, 1 fraction bit) times 2. */
 static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* A unit: 8 rows x columns. */
+/* Facts about a unit: 8 rows x columns. */
 struct layout_info {
     int columns, bytes;
     enum kind kind;
     enum d_type d;
-    int head, scales;    /* bytes of d and dmin; bytes of the scales of a block */
-    int block;           /* bytes of a block: scales, then codes */
-    int bits, offset;    /* of a code; the offset is 0 or half of what the bits can say */
-    int value_bits;      /* that hold what codes stand for, with its sign: more than a code's where there is a table */
-    const int8_t *table; /* [16] what codes stand for, or NULL */
-    bool scaled;         /* d comes apart from the codes: pack_scale() */
+    int head, scales;    /* bytes of d and dmin per unit; bytes of the scales per block */
+    int block;           /* bytes per block: scales, then codes */
+    int bits, offset;    /* bits of a code; the offset is 0 or half of the codes' range */
+    int value_bits;      /* bits of a code's value with its sign; more than `bits` if there is a table */
+    const int8_t *table; /* [16] values of the codes, or NULL */
+    bool scaled;         /* d is stored apart from the codes: pack_scale() */
 };
 
-/* The layouts of codes: packing, the scalar kernels and the SIMD ones with their constants are made from these rows. */
+/* The layouts of codes. Packing, scalar kernels and SIMD kernels with their constants are generated from these rows. */
 #define CODE_LAYOUTS(ROW)                                                      \
     /*  name   kind          columns bits offset value_bits table      d */    \
     ROW(Q8,    KIND_PLAIN,      32,  8,  0, 8, NULL,      D_F16)               \
@@ -97,9 +97,9 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
 };
 #undef INFO
 
-/* `width` bits of half group k's codes, from bit `from` on, are bits `to` .. of vector `place` of a step, whose last
- * one, of odd widths, is a nibble wide. As many codes as can be are whole, and what a vector has above them together
- * makes the others. */
+/* Bits `from` .. `from` + `width` of half group k's codes are at bit `to` of vector `place` of a step. For odd widths
+ * the last vector of a step is a nibble wide. As many codes as possible stay whole; the remaining bits of the vectors
+ * together make the other codes. */
 struct piece {
     int k, from, width, place, to;
 };
@@ -114,13 +114,13 @@ static const struct piece pieces[9][PIECES] = {
     [8] = {{0, 0, 8, 0, 0}, {1, 0, 8, 1, 0}, {2, 0, 8, 2, 0}, {3, 0, 8, 3, 0}},
 };
 
-/* Where the vector is, among a block's codes. */
+/* Position of a vector among the codes of a block. */
 static inline size_t piece_at(int bits, int step, int place)
 {
     return 16 * (size_t)(place < bits / 2 ? bits / 2 * step + place : bits / 2 * 4 + step / 2);
 }
 
-/* How far up in it. */
+/* Shift of a step's bits within its vector. */
 static inline int piece_shift(int bits, int step, int place) { return place < bits / 2 ? 0 : 4 * (step % 2); }
 
 /* Bytes of one panel of `cols` columns (a multiple of the type's block). */
@@ -129,24 +129,25 @@ size_t panel_bytes(enum layout layout, int cols);
 /* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
 
-/* Decodes `cols` columns of a file's row of codes (whole blocks) to the very values it encodes. Not for types whose
- * scales come apart. */
+/* Decodes `cols` columns (whole blocks) of a file's row of codes to exactly the values that it encodes. Not for types
+ * whose scales are stored apart. */
 void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out);
 
-/* Sets the scale of n_cols columns of row r, from a unit's first one on; of F8 that of all rows. */
+/* Sets the scale of n_cols columns of row r; col is the first column of a unit. For F8 it sets the scale of all
+ * rows. */
 void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale);
 
-/* 32 columns of one row, decoded. Of a layout without mins dmin is 0, and what is not there of the scales is 1. */
+/* 32 columns of one row, decoded. Without mins dmin is 0; absent scales are 1. */
 struct block {
     float d, dmin;
-    int scale[2], min[2]; /* of the halves of 16 columns */
-    int code[BLOCK];      /* its offset taken off */
+    int scale[2], min[2]; /* per half of 16 columns */
+    int code[BLOCK];      /* without the offset */
 };
 
 /* Block b of row r of a panel of codes. */
 void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct block *out);
 
-/* Of F8: where in a panel the unit of column c begins, and where the bytes of its 8 rows are. */
+/* For F8: offset in a panel of the unit of column c, and of the bytes of its 8 rows. */
 static inline size_t f8_unit(size_t c)
 {
     return c / (size_t)layouts[LAYOUT_F8].columns * (size_t)layouts[LAYOUT_F8].bytes;
@@ -160,7 +161,7 @@ static inline float f8_value(const uint8_t *panel, size_t c, size_t r)
     return f32_from_e4m3(panel[f8_column(c) + r]) * load_f32(panel + f8_unit(c));
 }
 
-/* Decodes row r (0..7) of a panel to the very values the file encodes: out [cols]. */
+/* Decodes row r (0..7) of a panel to exactly the values that the file encodes. out [cols]. */
 void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols, float *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks from floats. The K types share one idea: for a part of a block (32 columns of Q4_K, 16 of Q6_K) try some
- * ranges; for each, round to codes, then solve for the scale (and minimum) that fit those codes best, and keep the
- * best. Then the parts' scales are rounded themselves, to what the block's one or two halves can say; the neighbours
- * are tried too.
+ * Blocks from floats. The K types work alike. For each part of a block (32 columns of Q4_K, 16 of Q6_K) they try some
+ * ranges: round to codes, solve for the scale (and minimum) that fits these codes best, and keep the best result. Then
+ * the parts' scales are rounded to codes of their own, relative to the block's one or two f16 numbers; neighbouring
+ * codes are tried too.
  */
 #include "weights/quantize.h"
 
@@ -17,8 +17,8 @@ static void store_half(uint8_t *out, float v)
     memcpy(out, &half, sizeof half);
 }
 
-/* The next half that is not nearer to 0: what the largest code times it cannot reach would be cut off, and of halves
- * below 2^-14 that may be a third. */
+/* The nearest f16 number that is not closer to 0 than v. With a smaller scale the largest code could not reach the
+ * largest value; below 2^-14, where f16 is coarse, up to a third of it would be cut off. */
 static float half_beyond(float v)
 {
     uint16_t half = f16_from_f32(v);
@@ -28,7 +28,7 @@ static float half_beyond(float v)
 
 static const float HALF_MOST = 65504;
 
-/* A block that decodes to NaN, since its value cannot be said. */
+/* Writes a block that decodes to NaN, because the type cannot express its values. Returns false. */
 static bool broken(uint8_t *block, size_t bytes, size_t half)
 {
     static const uint16_t nan = 0x7E00;
@@ -37,7 +37,7 @@ static bool broken(uint8_t *block, size_t bytes, size_t half)
     return false;
 }
 
-/* The value farthest from 0, with its sign; NaN when there is one. */
+/* The value farthest from 0, with its sign; NaN if any value is NaN. */
 static float largest(const float *x, int n)
 {
     float most = 0;
@@ -49,7 +49,7 @@ static float largest(const float *x, int n)
     return most;
 }
 
-/* 1 / d; 0 where that is no number, for values so small that all codes are 0. */
+/* 1 / d; 0 if that is not a finite number. Values are then so small that all codes are 0. */
 static float inverse(float d)
 {
     float size = d < 0 ? -d : d;
@@ -58,7 +58,8 @@ static float inverse(float d)
 
 /* --- Q8_0 and Q4_0 --------------------------------------------------------------------------------------- */
 
-/* One text for both, since pages load it. Codes are rounded half away from 0; Q4_0's once 8 is added. */
+/* One function for both types, since it is part of a page's download. Codes are rounded half away from 0; for Q4_0
+ * after 8 is added. */
 static bool quantize_32(const float *x, int n, uint8_t *out, bool four)
 {
     size_t bytes = four ? 18 : 34;
@@ -100,7 +101,7 @@ static f4 load4(const float *x)
     return v;
 }
 
-/* To the nearest whole number of lo .. hi, half to even; |v| < 2^22. */
+/* Rounds to the nearest whole number of lo .. hi, half to even; |v| < 2^22. */
 static f4 nearest(f4 v, float lo, float hi)
 {
     v = (v + all(EXP_MAGIC)) - all(EXP_MAGIC);
@@ -116,8 +117,8 @@ struct fit {
     float scale, min, gain;
 };
 
-/* Least squares of 32 values against the codes that another scale and minimum give, both unknown; or the scale alone,
- * where the minimum would be negative. `gain` is the sum of squares that the fit explains. */
+/* Fits 32 values by least squares to the codes that `scale` and `min` give. Solves for a new scale and minimum, or for
+ * the scale alone if the minimum would be negative. `gain` is the sum of squares that the fit explains. */
 static struct fit solve(const float *x, float scale, float min)
 {
     f4 id = all(inverse(scale)), m = all(min), sx = all(0), sq = sx, sqq = sx, sxq = sx;
@@ -138,7 +139,7 @@ static struct fit solve(const float *x, float scale, float min)
 
 enum { RANGES = 9, STEPS = 2 };
 
-/* The best scale and minimum of 32 values that was found. */
+/* Searches the best scale and minimum of 32 values. */
 static struct fit fit_32(const float *x)
 {
     float lo = 0, hi = x[0];
@@ -159,7 +160,7 @@ static struct fit fit_32(const float *x)
     return best;
 }
 
-/* Squared error of 32 values; the codes are the best for this scale and minimum. */
+/* Squared error of 32 values with the best codes for this scale and minimum. */
 static float error_of(const float *x, float scale, float min)
 {
     f4 sum = all(0), id = all(inverse(scale)), s = all(scale), m = all(min);
@@ -174,7 +175,8 @@ struct coded {
     int scale, min;
 };
 
-/* The whole numbers of 0 .. 63 that say a fit best, d and dmin being given: the nearest ones and their neighbours. */
+/* Codes in 0 .. 63 for the scale and minimum of a fit, with d and dmin given: the best of the nearest codes and their
+ * neighbours. */
 static struct coded code_fit(const float *x, const struct fit *f, float d, float dmin)
 {
     int s = nearest_int(f->scale * inverse(d), 0, 63), m = nearest_int(f->min * inverse(dmin), 0, 63);
@@ -190,7 +192,7 @@ static struct coded code_fit(const float *x, const struct fit *f, float d, float
     return best;
 }
 
-/* Six bits each: dtype.c has the layout. */
+/* Stores six bits each, in the layout of split_sixes() in dtype.c. */
 static void store_scales(const struct coded c[8], uint8_t out[12])
 {
     for (int i = 0; i < 4; i++) {
@@ -239,8 +241,8 @@ bool quantize_q4_k(const float *x, int n, uint8_t *out)
 
 /* --- Q6_K: value = scale * code, codes -32 .. 31 -------------------------------------------------------------- */
 
-/* Of either sign: the largest value is the -32nd step at first, since there is no 32nd. Least squares as above, of one
- * unknown. */
+/* Fits a scale of either sign. At first the largest value gets the code -32, because there is no code 32. Then least
+ * squares as in solve(), with one unknown. */
 static float fit_16(const float *x)
 {
     float range = largest(x, 16) / -32, best = range, most = -1;
@@ -282,7 +284,7 @@ static int code_scale(const float *x, float scale, float d)
     return best;
 }
 
-/* The layout: dtype.c. */
+/* Stores codes in the layout of unpack_q6_k() in dtype.c. */
 static void store_six(const uint8_t code[256], uint8_t *out)
 {
     for (int half = 0; half < 2; half++)
