@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of architectures. Facts about each, and where they come from: MODEL.md.
+ * The table of architectures. MODEL.md has the facts about each and their sources.
  */
 #include "load/architecture.h"
 
 #include "base/reader.h"
 
-/* The names are those that llama.cpp's loader of vocabularies (src/llama-vocab.cpp) gives the same expression, each
- * without a prefix, a space or a token of its own. "laguna", "ufakzeka", "seed-coder", "bailingmoe" and "qwen35" are
- * near, but not the same. */
+/* Names for which llama.cpp's loader of vocabularies (src/llama-vocab.cpp) uses the same expression, without an added
+ * prefix, space or token. "laguna", "ufakzeka", "seed-coder", "bailingmoe" and "qwen35" are similar, but not the
+ * same. */
 static const char *const qwen2[] = {"qwen2",   "deepseek-r1-qwen", "f2llmv2",   "kormo",  "megrez",
                                     "hunyuan", "solar-open",       "stablelm2", "grok-2", NULL};
 
@@ -27,7 +27,7 @@ static const struct marks qwen = {
 
 static const char *const older_qwen3[] = {"qwen2", "qwen", NULL}, *const none[] = {NULL};
 
-/* Of the model cards: Qwen3's "Best Practices", and Qwen3-VL's. */
+/* From the model cards: Qwen3's "Best Practices", and Qwen3-VL's. */
 static const struct card text_cards[2] = {{0.7, 0.8, 0}, {0.6, 0.95, 0}},
                          vision_cards[2] = {{0.7, 0.8, 1.5}, {1, 0.95, 0}};
 

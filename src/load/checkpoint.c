@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a format fills a checkpoint, the order that look-ups want, tensor lookup with shape checks, and the flow of
- * tensor bytes.
+ * How formats fill a checkpoint, the sort orders for look-ups, tensor look-up with shape checks, and the flow of tensor
+ * bytes.
  */
 #include "load/checkpoint.h"
 
@@ -46,7 +46,7 @@ int ck_keep(struct checkpoint *ck, const uint8_t *bytes, size_t n, struct error 
     return OK;
 }
 
-/* A list with room for one more item of `size` bytes: it doubles. NULL when memory is short. */
+/* Returns a list with room for one more item of `size` bytes; doubles the list if needed. NULL when memory is short. */
 static void *make_room(struct checkpoint *ck, void *list, size_t count, size_t *room, size_t size)
 {
     if (count < *room) return list;
@@ -79,7 +79,7 @@ int ck_add_tensor(struct checkpoint *ck, const struct tensor *t, struct error *e
     return OK;
 }
 
-/* --- metadata in our words ------------------------------------------------------------------------------ */
+/* --- metadata in GGUF's terms ---------------------------------------------------------------------------- */
 
 static int keep_span(struct checkpoint *ck, struct bytes b, struct span *out, struct error *err)
 {
@@ -206,7 +206,7 @@ uint64_t name_hash(struct bytes name)
 
 /* --- order ---------------------------------------------------------------------------------------------- */
 
-/* qsort has no context argument in C11, so items carry their view while they are sorted. */
+/* qsort has no context argument in C11, so items carry their key while they are sorted. */
 struct keyed {
     struct bytes key;
     size_t index;
@@ -219,7 +219,7 @@ static int compare_keyed(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Sorts `keys` and reports the second of two equal ones; SIZE_MAX when all differ. */
+/* Sorts `keys`. Returns the index of the second of two equal keys; SIZE_MAX if all differ. */
 static size_t find_duplicate(struct keyed *keys, size_t n)
 {
     qsort(keys, n, sizeof *keys, compare_keyed);
@@ -258,7 +258,7 @@ static int sort_metas(struct checkpoint *ck, struct error *err)
 static int sort_names(struct checkpoint *ck, struct error *err)
 {
     struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
-    mem_free(ck->mem, ck->by_name); /* of before more tensors came */
+    mem_free(ck->mem, ck->by_name); /* an older list, if tensors were added since */
     ck->by_name = mem_array(ck->mem, ck->n_tensors + 1, sizeof *ck->by_name);
     if (!keys || !ck->by_name) {
         mem_free(ck->mem, keys);
@@ -362,7 +362,7 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
 
 static size_t row_bytes(const struct tensor *t) { return (size_t)(t->bytes / t->rows); }
 
-/* The tensor's twin that comes behind it, or itself. Empty tensors may lie between. */
+/* Index of the tensor's twin, which comes after it, or i itself. Empty tensors may lie between. */
 static size_t last_beside(const struct checkpoint *ck, size_t i)
 {
     size_t last = i;
@@ -376,10 +376,10 @@ static bool is_wanted(const struct checkpoint *ck, size_t i)
     return ck->tensors[i].put || ck->tensors[last_beside(ck, i)].put;
 }
 
-/* A matrix that stands by columns, with what is beside it. */
+/* Bytes of one matrix stored by columns, including its twin's matrix beside it. */
 static uint64_t block_bytes(const struct tensor *t) { return t->bytes / t->stack * (t->twin == 2 ? 2 : 1); }
 
-/* The most that is wanted at once: a group of rows, or a matrix and the rows that are made of it. */
+/* Most bytes needed at once: a group of rows; or a matrix stored by columns, and a group of rows made from it. */
 static uint64_t largest_group(const struct checkpoint *ck)
 {
     uint64_t largest = 0;
@@ -412,7 +412,7 @@ int ck_data_begin(struct checkpoint *ck, struct error *err)
     return OK;
 }
 
-/* So much of `n` bytes as fills the stage up to `full`. */
+/* Copies bytes to the stage until it holds `full` bytes. Returns the number copied, at most n. */
 static size_t stage_up(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t full)
 {
     size_t take = full - ck->staged < n ? full - ck->staged : n;
@@ -421,7 +421,7 @@ static size_t stage_up(struct checkpoint *ck, const uint8_t *bytes, size_t n, si
     return take;
 }
 
-/* Rows that follow each other in the file: of a tensor, or of one matrix of two that take turns. */
+/* Consecutive rows of the file: of a tensor, or of one matrix of a pair that alternates. */
 struct run {
     const struct tensor *t;
     uint64_t row, left;
@@ -440,7 +440,7 @@ static void put_run(struct checkpoint *ck, const struct run *run, uint64_t rows,
     ck->next_row += rows;
 }
 
-/* Bytes of row groups: whole groups go on at once, the rest waits in the stage. Returns how many were taken. */
+/* Passes whole row groups on at once and keeps the rest in the stage. Returns the number of bytes used. */
 static size_t put_rows(struct checkpoint *ck, struct run run, const uint8_t *bytes, size_t n)
 {
     size_t row = row_bytes(run.t), left = (size_t)run.left;
@@ -458,15 +458,15 @@ static size_t put_rows(struct checkpoint *ck, struct run run, const uint8_t *byt
     return take;
 }
 
-/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols]. Of more rows than a group the lines of
- * `out` would push each other out of the processor's cache. */
+/* Transposes `rows` columns of in [cols, stride / size] to out [rows, cols]. With more rows than a group, the cache
+ * lines of `out` would evict each other. */
 static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t rows, size_t cols, size_t size)
 {
     for (size_t c = 0; c < cols; c++)
         for (size_t r = 0; r < rows; r++) memcpy(out + (r * cols + c) * size, in + c * stride + r * size, size);
 }
 
-/* Rows of matrix `i` of the stack t, of which the first column begins at `in`. */
+/* Passes on the rows of matrix `i` of the stack t, whose first column begins at `in`. */
 static void put_columns(struct checkpoint *ck, const struct tensor *t, int i, const uint8_t *in, size_t stride)
 {
     size_t rows = (size_t)(t->rows / t->stack), cols = (size_t)t->cols, size = t->type->bytes;
@@ -479,7 +479,8 @@ static void put_columns(struct checkpoint *ck, const struct tensor *t, int i, co
     }
 }
 
-/* Bytes of matrices that stand by columns, t's and the last one's beside it. Returns how many were taken. */
+/* Handles bytes of matrices stored by columns: of t and of its twin `last` beside it. Returns the number of bytes
+ * used. */
 static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const struct tensor *last, const uint8_t *bytes,
                          size_t n)
 {
@@ -496,8 +497,8 @@ static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const st
     return taken;
 }
 
-/* Bytes of this chunk that nobody wants before the next bound tensor, or of its own rows. `last`: of those beside it.
- */
+/* Uses bytes of this chunk: skips to the next bound tensor, or passes on its rows. `last` is the index of its twin.
+ * Returns the number of bytes used. */
 static size_t take_data(struct checkpoint *ck, size_t last, const uint8_t *bytes, size_t n)
 {
     const struct tensor *t = &ck->tensors[ck->current], *end_of = &ck->tensors[last];

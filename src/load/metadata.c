@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Typed access to metadata: by binary search among the sorted keys, with the type and the range that the caller names.
+ * Typed access to metadata: binary search in the sorted keys, then checks of type and range.
  */
 #include "load/metadata.h"
 
@@ -33,7 +33,7 @@ static int fail_type(struct error *err, const struct meta *m, const char *key)
                 "The metadata key %s has a type that does not fit (GGUF type %d).", key, (int)m->type);
 }
 
-/* false when the value is no integer; an unsigned one above INT64_MAX becomes that. */
+/* Returns false if the value is not an integer. Unsigned values above INT64_MAX become INT64_MAX. */
 static bool read_integer(enum meta_type type, const uint8_t *v, int64_t *out)
 {
     switch (type) {

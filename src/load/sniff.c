@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a file is, by its first bytes and never by its name: the formats that the engine reads, and a guess at others.
- * Then its phases, as its format says: the header, and how it ends.
+ * Detects a file's format by its first bytes, never by its name; guesses the kind of other files. Then runs the phases
+ * of the format: the header, and the end of the file.
  */
 #include "load/format.h"
 
 #include <string.h>
 
-/* In this order: what looks like a safetensors file may also look like JSON with a brace in its ninth place. */
+/* The order matters: a safetensors file may also look like JSON if its ninth byte is a brace. */
 static const struct format *const formats[] = {&format_gguf, &format_ajc1, &format_safetensors, &format_json,
                                                &format_tokenizer};
 
@@ -17,7 +17,7 @@ static bool begins(const uint8_t *bytes, size_t n, const char *text)
     return n >= m && memcmp(bytes, text, m) == 0;
 }
 
-/* A protocol buffer: the version of the intermediate representation, then a string of the producer's name. */
+/* A protocol buffer: the version of the intermediate representation, then a string with the producer's name. */
 static bool looks_like_onnx(const uint8_t *b, size_t n)
 {
     return n >= 4 && b[0] == 0x08 && b[1] >= 1 && b[1] <= 32 && b[2] == 0x12 && b[3] && b[3] < 64;
@@ -31,7 +31,7 @@ static bool looks_like_ctranslate2(const uint8_t *b, size_t n)
     return n >= 17 && b[0] >= 1 && b[0] <= 16 && !b[1] && !b[2] && !b[3] && begins(b + 6, n - 6, "Transformer");
 }
 
-/* What files of other kinds begin with, at this byte. */
+/* First bytes of other kinds of files, from position `at`. */
 static const struct {
     uint8_t at;
     const char *text, *what;
@@ -61,7 +61,7 @@ static const struct {
     {0, "\x28\xb5\x2f\xfd", "a compressed file; unpack it first"},
 };
 
-/* Texts, behind white space. */
+/* First characters of text files, after white space. */
 static const struct {
     const char *text, *what;
 } texts[] = {
@@ -83,7 +83,7 @@ static const char *guess(const uint8_t *b, size_t n)
     while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (begins(b, n, texts[i].text)) return texts[i].what;
-    return "something whose first bytes are of no model format that is known here";
+    return "a file of an unknown format";
 }
 
 int format_sniff(const uint8_t *bytes, size_t n, const struct format **out, struct error *err)
@@ -102,7 +102,7 @@ int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *use
 {
     *used = n;
     if (ck->format) return ck->format->header(ck, bytes, n, used, err);
-    /* The first bytes are collected before the format is named, so that a guess never depends on chunks. */
+    /* The first bytes are collected before the format is determined, so that chunk sizes never change the result. */
     size_t first = SNIFF - ck->header_size < n ? SNIFF - ck->header_size : n;
     int status = ck_keep(ck, bytes, first, err);
     if (status || ck->header_size < SNIFF) return status ? status : NEED_MORE;
@@ -115,7 +115,7 @@ int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *use
 
 int ck_header_ended(struct checkpoint *ck, struct error *err)
 {
-    /* {} says nothing */
+    /* an empty object, {}, is a valid side file */
     if (ck->header_size < 4 && format_json.sniff(ck->header, ck->header_size)) ck->format = &format_json;
     if (!ck->format && ck->header_size >= 4) {
         int status = format_sniff(ck->header, ck->header_size, &ck->format, err);

@@ -93,8 +93,8 @@ test('what is not built is refused by embed() alone, by its name', async () => {
   const refused = [
     [[modules('Dense', 'Normalize'), pooling('lasttoken')], /a module Dense \(2_Dense\)/], [[modules(), pooling('max_tokens')], /pooling by max/],
     [[modules(), { pooling_mode: ['mean', 'cls'] }], /pooling by several kinds, joined/], [[{ pooling_mode: 'attention' }], /pooling by attention/],
-    [[{ pooling_mode: 'mean', include_prompt: false }], /behind the instruction/], [[...LAST.beside, { modality_config: { text: {}, message: {} } }], /messages/],
-    [[...LAST.beside, { max_seq_length: 9, do_lower_case: true }], /small letters/],
+    [[{ pooling_mode: 'mean', include_prompt: false }], /after the instruction/], [[...LAST.beside, { modality_config: { text: {}, message: {} } }], /messages/],
+    [[...LAST.beside, { max_seq_length: 9, do_lower_case: true }], /lower case/],
   ];
   for (const [beside, words] of refused) {
     await using(trunk({ beside }), async (model) => {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints of qwen3.c: a header of 256 bytes, norms as floats, and matrices as 8-bit codes with a float scale for
- * each group.
+ * Checkpoints of qwen3.c: a header of 256 bytes, norms as floats, and matrices as 8-bit codes with a float scale per
+ * group.
  *
- * Nothing in the file says where a tensor is: all follows from eleven numbers, and that the file has exactly the length
- * that follows from them is the only check the format offers. So the numbers have limits, under which no product leaves
+ * The file does not state the positions of its tensors: they follow from the numbers of the header. The only check that
+ * the format allows is that the file's length agrees with the numbers. They have limits that keep every product within
  * 64 bits.
  */
 #include "base/reader.h"
@@ -17,7 +17,7 @@ enum { HEADER = 256, MAGIC = 0x616A6331, VERSION = 1 };
 
 enum { DIM, FFN, LAYERS, HEADS, KV_HEADS, VOCAB, CONTEXT, HEAD_DIM, SHARED, GROUP, FIELDS };
 
-/* From byte 8 on, int32 each; `key`: as GGUF files name it. */
+/* int32 each, from byte 8 on. `key` is the name in GGUF files. */
 static const struct {
     const char *name, *key;
     int32_t least, most;
@@ -31,7 +31,7 @@ static const struct {
     {"max_seq_len", "qwen3.context_length", 1, INT32_MAX},
     {"head_dim", "qwen3.attention.key_length", 1, 1024},
     {"shared_classifier", NULL, 0, 1},
-    {"group_size", NULL, INT32_MIN, INT32_MAX}, /* has a check of its own */
+    {"group_size", NULL, INT32_MIN, INT32_MAX}, /* check_group() checks it */
 };
 
 static bool sniff(const uint8_t *b, size_t n) { return n >= 4 && load_u32(b) == MAGIC; }
@@ -109,7 +109,7 @@ static int add_vector(struct checkpoint *ck, struct shape *s, const char *format
     return add(ck, s, name, "F32", n, 1, err);
 }
 
-/* All its codes, then all its scales. */
+/* Adds the tensors of a matrix: all codes, then all scales. */
 static int add_matrix(struct checkpoint *ck, struct shape *s, const char *format, uint64_t layer, uint64_t cols,
                       uint64_t rows, struct error *err)
 {
@@ -157,7 +157,7 @@ static int add_matrices(struct checkpoint *ck, struct shape *s, struct error *er
     return status;
 }
 
-/* The length of the file, from its numbers alone: the sum over what is added above. */
+/* Length of the file by its numbers alone: the sum of all tensors added above. */
 static uint64_t file_length(const struct shape *s)
 {
     const uint64_t *f = s->field;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The .tokenizer file of a qwen3.c checkpoint: three numbers, then for each token a score and its bytes.
+ * The .tokenizer file of a qwen3.c checkpoint: three numbers, then a score and bytes for each token.
  *
- * It has no magic number, so it is what nothing else is and what could be one by the length of its first token. It has
- * no token types either: see type_of() and scores.h.
+ * The file has no magic number. So a file that matches no other format counts as one if the length of its first token
+ * is plausible. It has no token types either: see type_of() and scores.h.
  */
 #include "base/reader.h"
 #include "load/format.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum { HEADER = 12, TOKEN_MOST = 65536, TOKENS_MOST = 1 << 24 };
-enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 }; /* of tokenizer.ggml.token_type */
+enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 }; /* values of tokenizer.ggml.token_type */
 
-/* A first token of plausible length, and no text, which would have printable bytes where small numbers are. */
+/* Accepts a first token of plausible length. Rejects texts, which have printable bytes where the small numbers are. */
 static bool sniff(const uint8_t *b, size_t n)
 {
     return n >= 20 && load_u32(b + 16) <= TOKEN_MOST && (b[3] == 0 || b[3] == 0xFF) && b[7] == 0 && b[11] == 0;
@@ -28,7 +28,7 @@ static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t 
 }
 
 struct vocabulary {
-    uint8_t *texts;   /* packed strings as GGUF has them */
+    uint8_t *texts;   /* packed strings as in GGUF */
     size_t size;
     float *scores;
     int32_t *types;
@@ -37,7 +37,7 @@ struct vocabulary {
 
 /* --- tokens ----------------------------------------------------------------------------------------------- */
 
-/* The token at c; false at the end of the file. */
+/* Reads the token at c. Returns an error at the end of the file. */
 static int take_token(struct cursor *c, uint32_t id, float *score, struct bytes *text, struct error *err)
 {
     uint32_t bits, length;
@@ -58,7 +58,7 @@ static int take_token(struct cursor *c, uint32_t id, float *score, struct bytes 
     return OK;
 }
 
-/* Counts tokens and the bytes that their packed strings take at most. */
+/* Counts the tokens, and the bytes that their packed strings need at most. */
 static int measure(struct cursor c, struct vocabulary *v, struct error *err)
 {
     float score;
@@ -66,14 +66,14 @@ static int measure(struct cursor c, struct vocabulary *v, struct error *err)
     int status = OK;
     for (; !status && c.pos < c.size; v->n++) {
         status = take_token(&c, v->n, &score, &text, err);
-        v->size += 8 + 2 * text.size; /* bytes become characters of at most two */
+        v->size += 8 + 2 * text.size; /* a byte becomes a character of at most two bytes */
     }
     if (!status && (v->n == 0 || v->n > TOKENS_MOST))
         return fail(err, ERR_FORMAT, "vocab", c.size, "The tokenizer file has %u tokens.", (unsigned)v->n);
     return status;
 }
 
-/* A byte in GPT-2's alphabet: printable Latin-1 as it is, the others from U+0100 on. */
+/* The character of a byte in GPT-2's alphabet: printable Latin-1 as it is, the others from U+0100 on. */
 static uint32_t letter(uint8_t byte)
 {
     if (byte <= 32) return 256u + byte;
@@ -95,8 +95,9 @@ static size_t spell(struct bytes text, uint8_t *out)
     return n;
 }
 
-/* Exporters give what was not merged, bytes and special tokens, a score far below any merge. Special ones look like
- * tags; those that do not are found when the vocabulary is built, since nothing makes them. */
+/* Exporters give tokens that no merge makes (bytes and special tokens) a score far below that of any merge. Special
+ * tokens usually look like tags. Other special tokens are found when the vocabulary is built, because no pair makes
+ * them. */
 static int32_t type_of(struct bytes text, float score)
 {
     if (text.size == 0) return UNUSED;

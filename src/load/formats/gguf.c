@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * GGUF v2 and v3: the header, pushed in chunk by chunk.
+ * GGUF v2 and v3: parses the header chunk by chunk.
  *
- * The parser goes item by item (a key with its value, one element of a string array, one tensor entry). An item that is
- * not whole yet is tried again from its beginning when more bytes have come, so no chunking can change a result and no
- * item is looked at more than a few times. Counts from the file are checked against caps and never size an allocation.
+ * The parser works item by item (a key with its value, one element of a string array, one tensor entry). If an item is
+ * incomplete, the parser starts it again when more bytes have arrived. So chunk sizes cannot change a result, and no
+ * item is read more than a few times. Counts from the file are checked against limits and never determine the size of
+ * an allocation.
  */
 #include "base/reader.h"
 #include "load/format.h"
@@ -12,11 +13,11 @@
 
 #include <string.h>
 
-/* Caps. Qwen3's metadata is about 5 MB with 300 keys at most. */
+/* Limits. Qwen3's metadata has about 5 MB and at most 300 keys. */
 enum {
     COUNT_MAX = 65536,         /* keys, tensors */
     KEY_MAX = 65535,           /* bytes, by the specification */
-    NAME_MAX_BYTES = 64,       /* of a tensor, by the specification */
+    NAME_MAX_BYTES = 64,       /* bytes of a tensor's name, by the specification */
     STRING_MAX = 16 << 20,     /* bytes */
     ARRAY_MAX = 1 << 24,       /* elements */
     ALIGNMENT_DEFAULT = 32,
@@ -28,9 +29,9 @@ enum phase { PHASE_FIXED, PHASE_META, PHASE_ELEMENTS, PHASE_TENSORS, PHASE_DONE 
 
 struct parser {
     enum phase phase;
-    size_t pos;                    /* end of the last whole item */
-    uint64_t n_metas, n_tensors;   /* promised */
-    uint64_t elements_left;        /* of the string array at hand */
+    size_t pos;                    /* end of the last complete item */
+    uint64_t n_metas, n_tensors;   /* as the header states */
+    uint64_t elements_left;        /* of the current string array */
 };
 
 static const uint8_t widths[META_TYPES] = {
@@ -45,7 +46,7 @@ static struct span span_of(const struct cursor *c, struct bytes b)
     return (struct span){(size_t)(b.data - c->data), b.size};
 }
 
-/* A string: length, then bytes. NEED_MORE, OK, or the given rule when it is longer than max. */
+/* Takes a string: a length, then bytes. Returns NEED_MORE, OK, or an error with `rule` if it is longer than max. */
 static int take_string(struct cursor *c, uint64_t max, const char *rule, struct span *out, struct error *err)
 {
     uint64_t length;
@@ -72,7 +73,7 @@ static int check_version(uint32_t version, struct error *err)
     if (version > 3)
         return fail(err, ERR_UNSUPPORTED, "version", 4,
                     "This file is GGUF version %u; this engine reads versions 2 and 3.", version);
-    return fail(err, ERR_FORMAT, "version", 4, "GGUF version %u is not readable any more; versions 2 and 3 are.",
+    return fail(err, ERR_FORMAT, "version", 4, "GGUF version %u is too old; this engine reads versions 2 and 3.",
                 version);
 }
 
@@ -130,16 +131,17 @@ static int check_array(enum meta_type element, uint64_t count, size_t at, struct
                 ARRAY_MAX);
 }
 
-/* Truth values are 0 or 1. */
+/* Checks that Booleans are 0 or 1. */
 static int check_bools(struct bytes values, size_t at, struct error *err)
 {
     for (size_t i = 0; i < values.size; i++)
         if (values.data[i] > 1)
-            return fail(err, ERR_FORMAT, "kv-bool", at + i, "A truth value at byte %zu is %d.", at + i, values.data[i]);
+            return fail(err, ERR_FORMAT, "kv-bool", at + i, "A Boolean at byte %zu is %d, not 0 or 1.", at + i,
+                        values.data[i]);
     return OK;
 }
 
-/* The head of an array; elements of fixed width are taken too, strings one by one later (PHASE_ELEMENTS). */
+/* Takes the head of an array, and its elements if their width is fixed. Strings follow one by one (PHASE_ELEMENTS). */
 static int take_array(struct parser *p, struct cursor *c, struct meta *m, struct error *err)
 {
     uint32_t element;
@@ -234,7 +236,7 @@ static int take_dims(const struct checkpoint *ck, struct cursor *c, struct tenso
         if (!take_u64(c, &dim)) return NEED_MORE;
         if (dim == 0) return fail_tensor(err, ck, t, "tensor-zero", "a dimension is zero");
         if (i == 2) t->stack = dim;
-        if (i == 3 && dim == 1) t->n_dims = 3; /* a fourth dimension of 1 says nothing */
+        if (i == 3 && dim == 1) t->n_dims = 3; /* a fourth dimension of 1 has no effect */
         if (i == 0) t->cols = dim;
         else if (!mul64(t->rows, dim, &t->rows)) return fail_tensor(err, ck, t, "tensor-size", "its size overflows");
     }
@@ -274,7 +276,7 @@ static int parse_tensor(struct checkpoint *ck, struct parser *p, struct cursor *
 
 /* --- the end of the header -------------------------------------------------------------------------------- */
 
-/* Metadata is not sorted yet when the header ends, so this looks through all of it. */
+/* Searches all metadata, because it is not sorted yet when the header ends. */
 static int find_alignment(const struct checkpoint *ck, uint64_t *out, struct error *err)
 {
     *out = ALIGNMENT_DEFAULT;
@@ -289,7 +291,7 @@ static int find_alignment(const struct checkpoint *ck, uint64_t *out, struct err
     return OK;
 }
 
-/* Makes offsets absolute. */
+/* Converts the tensors' offsets to positions in the file. */
 static int place_tensors(struct checkpoint *ck, uint64_t data, uint64_t alignment, struct error *err)
 {
     for (size_t i = 0; i < ck->n_tensors; i++) {
@@ -299,7 +301,7 @@ static int place_tensors(struct checkpoint *ck, uint64_t data, uint64_t alignmen
         if (!add64(t->offset, data, &t->offset) || !add64(t->offset, t->bytes, &end))
             return fail_tensor(err, ck, t, "tensor-range", "it lies outside the file");
         if (ck->known_size && end > ck->known_size)
-            return fail_tensor(err, ck, t, "tensor-range", "it ends behind the end of the file");
+            return fail_tensor(err, ck, t, "tensor-range", "it ends after the end of the file");
         if (end > ck->file_size) ck->file_size = end;
     }
     return OK;
@@ -335,7 +337,7 @@ static int parse_item(struct checkpoint *ck, struct parser *p, struct cursor *c,
     }
 }
 
-/* As many items as are whole. */
+/* Parses all complete items. */
 static int parse(struct checkpoint *ck, struct error *err)
 {
     struct parser *p = ck->parser;
@@ -350,7 +352,7 @@ static int parse(struct checkpoint *ck, struct error *err)
 
 static int gguf_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
-    enum { SLICE = 65536 }; /* what may be kept beyond the header's end */
+    enum { SLICE = 65536 }; /* most bytes kept beyond the header's end */
     *used = 0;
     if (!ck->parser) ck->parser = mem_alloc(ck->mem, sizeof(struct parser));
     if (!ck->parser) return fail_memory(err);

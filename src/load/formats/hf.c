@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the readers of Hugging Face's JSON files call: nothing of it knows any of them.
+ * Functions that all readers of Hugging Face's JSON files call.
  */
 #include "load/formats/hf.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.json and generation_config.json -> the metadata keys that GGUF files have.
+ * config.json and generation_config.json -> metadata under the keys of GGUF files.
  */
 #include "load/formats/hf.h"
 
@@ -31,7 +31,7 @@ static const char *const keys[] = {
     /* numbers */
     "rms_norm_eps",
     "rope_theta",
-    /* truth values */
+    /* Booleans */
     "tie_word_embeddings",
     "norm_topk_prob",
     "is_causal",
@@ -48,12 +48,12 @@ static const char *const keys[] = {
     "peft_type",
     "num_local_experts",
     "layer_types",
-    /* the outermost object's alone */
+    /* only in the outermost object */
     "architectures",
     "model_type",
     "text_config",
     "transformers_version",
-    /* generation_config.json's */
+    /* in generation_config.json */
     "temperature",
     "top_p",
     "top_k",
@@ -104,7 +104,7 @@ enum {
     SAMPLING
 };
 
-/* The keys of numbers and truth values behind the architecture's name; NULL: only checked. */
+/* Metadata keys of numbers and Booleans, after the architecture's name; NULL: only checked. */
 static const char *const names[] = {
     "block_count",
     "embedding_length",
@@ -148,14 +148,14 @@ struct hf_config {
     struct bytes architecture, model_type, version, scaling_type;
     bool has_scaling[SCALINGS];
     double scaling[SCALINGS];
-    double magnitude[2];        /* YaRN's mscale and mscale_all_dim; 0: not there */
+    double magnitude[2];        /* YaRN's mscale and mscale_all_dim; 0: absent */
     bool whole_columns;         /* YaRN's truncate */
-    bool turns_part;            /* RoPE does not turn all columns of a head */
+    bool turns_part;            /* RoPE rotates only a part of each head's columns */
     bool has_local_experts;
     int64_t local_experts;
     bool no_window;             /* sliding_window is null */
     bool has_layer_types;
-    struct bytes layer_type;    /* of a layer that does not attend to everything before it */
+    struct bytes layer_type;    /* type of a layer that does not attend to all earlier positions */
     bool has_sampling[SAMPLINGS];
     double sampling[SAMPLINGS];
     int32_t ends[ENDS_MAX];
@@ -164,9 +164,9 @@ struct hf_config {
     int n_dense;
     int32_t sections[SECTIONS]; /* of positions: time, row, column */
     int n_sections;
-    bool bidirectional;       /* every token attends to all, whatever is_causal says */
+    bool bidirectional;       /* every token attends to all tokens, whatever is_causal says */
     bool inside;              /* text_config is being read */
-    bool outer_tied;          /* tie_word_embeddings stood outside it, which counts */
+    bool outer_tied;          /* tie_word_embeddings was outside text_config, which takes precedence */
 };
 
 struct hf_config *hf_config_new(struct mem *m)
@@ -176,9 +176,9 @@ struct hf_config *hf_config_new(struct mem *m)
     return c;
 }
 
-/* --- what it is --------------------------------------------------------------------------------------- */
+/* --- architecture ------------------------------------------------------------------------------------- */
 
-/* NULL: another one. */
+/* NULL if the architecture is unknown. */
 static const struct architecture *known_of(const struct hf_config *c)
 {
     for (const struct architecture *a = architectures; a->name; a++) {
@@ -192,7 +192,7 @@ static const struct architecture *known_of(const struct hf_config *c)
 
 static bool sees(const struct hf_config *c) { return known_of(c) && known_of(c)->sees; }
 
-/* The name in GGUF files; an unknown one stays, to be refused by name. */
+/* The architecture's name in GGUF files. An unknown name is kept, so that the error can show it. */
 static struct bytes architecture_name(const struct hf_config *c)
 {
     const struct architecture *a = known_of(c);
@@ -202,7 +202,7 @@ static struct bytes architecture_name(const struct hf_config *c)
 
 /* --- values ------------------------------------------------------------------------------------------- */
 
-/* A number, or a list of them. More than `most` are not kept apart from the first ones. */
+/* Reads a number or a list of numbers. More than `most` numbers are an error. */
 static void read_ids(struct json_reader *r, int32_t *out, int most, int *n)
 {
     int64_t id;
@@ -277,7 +277,7 @@ static void read_number(struct hf_config *c, struct json_reader *r, int key)
     if (key == TIED) c->outer_tied = !c->inside;
 }
 
-/* Newer programs say what each layer does, where older ones only say from which layer on there is a window. */
+/* Newer programs write the type of each layer; older ones only write from which layer on there is a window. */
 static void read_layer_types(struct hf_config *c, struct json_reader *r)
 {
     struct bytes type;
@@ -287,13 +287,13 @@ static void read_layer_types(struct hf_config *c, struct json_reader *r)
         if (!bytes_equal(type, "full_attention")) c->layer_type = type;
 }
 
-/* Some programs rename num_experts when they save; where both stand, the model's own name counts. */
+/* Some programs rename num_experts when they save. If both keys are present, num_experts counts. */
 static void read_local_experts(struct hf_config *c, struct json_reader *r)
 {
     c->has_local_experts = json_integer(r, &c->local_experts);
 }
 
-/* A truth value, or a word for where it holds. */
+/* Reads a Boolean, or a word that limits where it holds. */
 static void read_bidirectional(struct hf_config *c, struct json_reader *r)
 {
     bool value = true;
@@ -322,7 +322,7 @@ static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
                        text);
 }
 
-/* The language model of one that sees. Of another architecture nothing is read: it is refused by its name. */
+/* Reads the language model of a vision model. Of an unknown architecture nothing is read; it is refused by its name. */
 static void read_text(struct hf_config *c, struct json_reader *r)
 {
     struct bytes name;
@@ -336,7 +336,7 @@ static void read_text(struct hf_config *c, struct json_reader *r)
     while (json_key(r, &name)) {
         int key = 0;
         while (key < OUTER && !bytes_equal(name, keys[key])) key++;
-        if (key < OUTER && seen >> key & 1) json_wrong(r, r->pos, "a key stands there twice");
+        if (key < OUTER && seen >> key & 1) json_wrong(r, r->pos, "a key occurs twice");
         seen |= 1ull << key;
         if (key < OUTER) read_inner_key(c, r, key);
         else json_skip(r);
@@ -395,11 +395,11 @@ static void write_scaling(struct writer *w, const struct hf_config *c)
         w->status = ck_put_bool(w->model, full_key(w, "rope.scaling.yarn_truncate", full), false, w->err);
 }
 
-/* By how much YaRN's cosines and sines grow. */
+/* Growth of YaRN's cosines and sines. */
 static double growth(double factor, double scale) { return factor <= 1 ? 1 : 0.1 * scale * num_log64(factor) + 1; }
 
-/* That growth is all of attention_factor here, or two growths by each other; in GGUF files their factor comes on top of
- * 0.1 ln(factor) + 1. */
+/* Here attention_factor is the whole growth, or the quotient of two growths. In GGUF files the factor is applied on top
+ * of 0.1 ln(factor) + 1. */
 static void convert_attention(struct hf_config *c)
 {
     const double *scale = c->magnitude, factor = c->scaling[FACTOR];
@@ -411,7 +411,7 @@ static void convert_attention(struct hf_config *c)
     c->scaling[ATTENTION] /= growth(factor, 1);
 }
 
-/* Where YaRN's factor is not said, the two lengths say it. */
+/* If YaRN's factor is missing, it is the quotient of the two context lengths. */
 static void set_factor(struct hf_config *c)
 {
     if (c->has_scaling[FACTOR] || !c->has_scaling[ORIGINAL] || !c->there[CONTEXT] || c->scaling[ORIGINAL] < 1) return;
@@ -419,7 +419,7 @@ static void set_factor(struct hf_config *c)
     c->has_scaling[FACTOR] = bytes_equal(c->scaling_type, "yarn");
 }
 
-/* What transformers fills in where a file is silent. */
+/* Sets the defaults of transformers for missing values. */
 static void set_defaults(struct hf_config *c)
 {
     if (!c->there[HEAD_DIM] && c->there[DIM] && c->there[HEADS] && c->integer[HEADS]) {
@@ -438,13 +438,13 @@ static void set_defaults(struct hf_config *c)
     convert_attention(c);
 }
 
-/* Of a model that sees, whose experts' shares are always made to sum up to 1. */
+/* Settings of vision models: the shares of their experts always sum up to 1. */
 static void set_sight(struct hf_config *c)
 {
     const struct architecture *a = known_of(c);
     if (!c->n_sections)
         memcpy(c->sections, a->sections, SECTIONS_SAID * sizeof *a->sections), c->n_sections = SECTIONS_SAID;
-    if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* as GGUF files have them */
+    if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* GGUF files have a fourth section */
     c->truth[NORM_TOPK] = true;
 }
 
@@ -461,11 +461,11 @@ static int refuse(struct error *err, const char *rule, const char *what)
     return fail(err, ERR_UNSUPPORTED, rule, 0, "%s", what);
 }
 
-/* Attention in a window is refused where a layer has one: of some architectures each; of others those that layer_types
- * names, or else those from max_window_layers on. A window as long as the context is none. */
+/* Refuses models with attention in a window. In some architectures every layer has the window; in others the layers
+ * that layer_types names, or else those from max_window_layers on. A window as long as the context has no effect. */
 static int check_windows(const struct hf_config *c, struct error *err)
 {
-    enum { WINDOW_MISSING = 4096, FROM_MISSING = 28 }; /* transformers' own */
+    enum { WINDOW_MISSING = 4096, FROM_MISSING = 28 }; /* defaults of transformers */
     char text[QUOTED];
     int64_t window = c->there[WINDOW] ? c->integer[WINDOW] : WINDOW_MISSING,
             from = c->there[WINDOW_FROM] ? c->integer[WINDOW_FROM] : FROM_MISSING;
@@ -480,12 +480,12 @@ static int check_windows(const struct hf_config *c, struct error *err)
     return refuse(err, "architecture", "Attention in a sliding window is not supported.");
 }
 
-/* Of a model that we know, what it does otherwise than we do. */
+/* Refuses settings of a known architecture that this engine does not support. */
 static int check_kind(const struct hf_config *c, struct error *err)
 {
     if (!known_of(c)) return OK;
     if (c->truth[BIAS]) return refuse(err, "architecture", "Attention with biases is not supported.");
-    if (c->turns_part) return refuse(err, "rope-scaling", "RoPE that turns a part of a head is not supported.");
+    if (c->turns_part) return refuse(err, "rope-scaling", "RoPE on a part of a head is not supported.");
     return check_windows(c, err);
 }
 
@@ -504,13 +504,14 @@ static int write_architecture(struct hf_config *c, struct writer *w)
     return w->status;
 }
 
-/* Sampling as the model's makers advise. Older files of models have such numbers too, which nobody chose. */
+/* Writes the sampling parameters that the model's makers recommend. Older models have such numbers too, which nobody
+ * chose. */
 static int write_sampling(const struct hf_config *c, struct checkpoint *model, struct error *err)
 {
     int status = OK;
     for (int i = 0; !status && i < SAMPLINGS; i++) {
         double value = c->sampling[i];
-        /* top_k is an integer in GGUF files */
+        /* GGUF files have top_k as an integer */
         bool is_whole = value > 1 && value < 1e9 && (double)(int64_t)value == value;
         if (!c->has_sampling[i]) continue;
         status = is_whole ? ck_put_int(model, sampling_names[i], (int64_t)value, err)
@@ -519,7 +520,7 @@ static int write_sampling(const struct hf_config *c, struct checkpoint *model, s
     return status;
 }
 
-/* Only config.json says what the model is. Its end tokens are named apart from those of generation_config.json. */
+/* Only config.json describes the model. Its end tokens get another key than those of generation_config.json. */
 static int done(void *state, struct checkpoint *model, struct error *err)
 {
     struct hf_config *c = state;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights that other programs have made smaller, in a Hugging Face folder: which method it was, by config.json or,
- * where that is silent, by the names of tensors, so that a refusal names it. Of all these only FP8 with scales of
- * blocks is read.
+ * Weights of a Hugging Face folder that other programs have quantised. The method comes from config.json or, if that
+ * does not name it, from the names of tensors, so that the error can name the method. Only FP8 with block scales is
+ * supported.
  */
 #include "load/formats/hf.h"
 
 #include <string.h>
 
-/* What the object says of itself. */
+/* Contents of the quantization_config object. */
 struct said {
     struct bytes method;
-    bool blocks, others; /* scales of blocks of 128 x 128, and of other ones */
+    bool blocks, others; /* block scales of 128 x 128, and of another size */
     bool bits, group, loads; /* keys of MLX (the first two), and of older bitsandbytes */
 };
 
@@ -25,7 +25,8 @@ static void refuse(struct json_reader *r, const char *name)
             name);
 }
 
-/* Short names are abbreviations (GPTQ, AWQ, EXL2, HQQ), others words (bitsandbytes, compressed-tensors). */
+/* Short names are abbreviations and get capitals (GPTQ, AWQ, EXL2, HQQ); others are words (bitsandbytes,
+ * compressed-tensors). */
 static void refuse_method(struct json_reader *r, struct bytes method)
 {
     char name[QUOTED];
@@ -35,7 +36,7 @@ static void refuse_method(struct json_reader *r, struct bytes method)
     refuse(r, name);
 }
 
-/* Blocks of 128 x 128 only, as published. */
+/* Published models have blocks of 128 x 128 only. */
 static void read_blocks(struct said *s, struct json_reader *r)
 {
     int64_t size;
@@ -68,9 +69,9 @@ void hf_read_quantization(struct json_reader *r)
     else if (!s.method.data && s.loads) refuse(r, "bitsandbytes");
     else if (!s.method.data && s.bits && s.group) refuse(r, "MLX");
     else if (s.others)
-        hf_unsupported(r, "quantisation", "Scales of blocks that are not 128 x 128 are not supported", none);
+        hf_unsupported(r, "quantisation", "Block scales other than 128 x 128 are not supported", none);
     else if (!s.blocks)
-        hf_unsupported(r, "quantisation", "Of FP8 weights only those with scales of blocks are supported", none);
+        hf_unsupported(r, "quantisation", "FP8 weights without block scales are not supported", none);
 }
 
 /* --- keys beside quantization_config ------------------------------------------------------------------------- */
@@ -82,7 +83,7 @@ static void read_key(void *state, struct json_reader *r, int key)
     (void)state;
     if (hf_null(r)) return;
     if (key == 1) hf_read_quantization(r);
-    /* which repeats it as quantization_config, without its name */
+    /* MLX writes its quantization_config under this name too, without a method */
     else if (json_peek(r) == JSON_OBJECT) refuse(r, "MLX");
     else json_skip(r);
 }
@@ -97,7 +98,7 @@ const struct hf_reader hf_quantization = {keys, read_key, done};
 
 /* --- tensors ------------------------------------------------------------------------------------------------- */
 
-/* Ends of names that only one way of storing has. */
+/* Name endings that only one quantisation method uses. */
 static const struct {
     const char *end, *name;
 } tensors[] = {

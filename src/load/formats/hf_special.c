@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer_config.json's special tokens, whose texts chat templates ask for: a string, or an object with it. They stay
- * texts: which ids they have, the vocabulary says, and none of them ends a reply because it stands here.
+ * tokenizer_config.json's special tokens, which chat templates use: each is a string or an object that contains one.
+ * Only the texts are stored. The vocabulary determines their ids, and being listed here does not make a token end a
+ * reply.
  */
 #include "load/formats/hf.h"
 
@@ -32,7 +33,7 @@ static void read_key(void *state, struct json_reader *r, int key)
     enum json_kind kind = json_peek(r);
     if (kind == JSON_STRING) json_string_value(r, &s->texts[key]);
     else if (kind == JSON_OBJECT) read_content(&s->texts[key], r);
-    else json_skip(r); /* null, and what older programs wrote */
+    else json_skip(r); /* null, or a form of older programs */
 }
 
 static int done(void *state, struct checkpoint *model, struct error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a post-processor. A template names its tokens, and their ids may stand before or behind it in the file, so
- * names are kept until the object has ended. Processors of a sequence follow each other: each stands around what those
- * before it have made.
+ * Reading a post-processor. A template names its tokens, and the file may list their ids before or after it, so the
+ * names are kept until the object ends. Processors of a sequence apply one after another: each adds its tokens around
+ * the results of the earlier ones.
  */
 #include "load/formats/hf_template.h"
 
@@ -22,9 +22,9 @@ struct special {
 
 struct processor {
     struct bytes type;
-    struct bytes names[2][HF_ADDED_MOST]; /* of special tokens before and behind the text */
+    struct bytes names[2][HF_ADDED_MOST]; /* special tokens before and after the text */
     int n_names[2];
-    int texts;                            /* places of the text in the template */
+    int texts;                            /* number of places for the text in the template */
     struct special specials[SPECIALS_MOST];
     int n_specials;
 };
@@ -55,7 +55,7 @@ static void add_name(struct processor *p, struct json_reader *r, struct bytes na
     else p->names[side][p->n_names[side]++] = name;
 }
 
-/* {"SpecialToken": {"id": NAME}} or {"Sequence": {"id": "A"}}, which is the text. */
+/* Reads {"SpecialToken": {"id": NAME}}, or {"Sequence": {"id": "A"}}, which is the text. */
 static void read_piece(struct processor *p, struct json_reader *r)
 {
     struct bytes key;
@@ -103,7 +103,7 @@ static void read_specials(struct processor *p, struct json_reader *r)
     }
 }
 
-/* --- what it adds ------------------------------------------------------------------------------------------- */
+/* --- added ids ------------------------------------------------------------------------------------------------ */
 
 static const struct special *find_special(const struct processor *p, struct bytes name)
 {
@@ -122,19 +122,19 @@ static void append(struct json_reader *r, struct hf_ids *to, const struct hf_ids
     to->n += from->n;
 }
 
-/* The ids of one side's names, in order. */
+/* Ids of one side's tokens, in order. */
 static struct hf_ids ids_of(const struct processor *p, struct json_reader *r, int side)
 {
     struct hf_ids out = {.n = 0};
     for (int i = 0; i < p->n_names[side]; i++) {
         const struct special *s = find_special(p, p->names[side][i]);
         if (s) append(r, &out, &s->ids);
-        else json_wrong(r, r->pos, "the template of the tokenizer names a special token that it does not have");
+        else json_wrong(r, r->pos, "the tokenizer's template names a special token that is not defined");
     }
     return out;
 }
 
-/* A template stands around what those before it have put around the text. */
+/* Adds the template's tokens around those that earlier processors have added. */
 static void apply_template(const struct processor *p, struct json_reader *r, struct hf_added *out)
 {
     struct hf_ids before = ids_of(p, r, BEFORE), behind = ids_of(p, r, BEHIND);
@@ -161,7 +161,7 @@ static void read_field(struct processor *p, struct json_reader *r, struct bytes 
     else json_skip(r);
 }
 
-/* One of a sequence; a sequence in it is refused by its name. */
+/* Reads one processor of a sequence. A sequence inside a sequence is refused by its name. */
 static void read_one(struct json_reader *r, struct hf_added *out)
 {
     struct processor p = {.texts = 0};

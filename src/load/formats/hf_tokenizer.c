@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.json -> the vocabulary as GGUF files have it, and what the post-processor's template puts around a text.
- * Only byte-level BPE behind a split that we know is taken; any other kind is refused by its name, since a vocabulary
- * behind another split gives wrong tokens without a sign.
+ * tokenizer.json -> the vocabulary in the form of GGUF files, and the ids that the post-processor's template puts
+ * around a text. Only byte-level BPE after a known split is accepted. Other kinds are refused by their names, because a
+ * wrong split would give wrong tokens without any error.
  */
 #include "load/architecture.h"
 #include "load/formats/hf.h"
@@ -15,7 +15,7 @@ enum { TOKENS_MAX = 1 << 24, HOLES_MAX = 4096 };
 static const char *const keys[] = {"model", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", NULL};
 enum { MODEL, ADDED, NORMALIZER, PRE, POST };
 
-enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 }; /* of tokenizer.ggml.token_type */
+enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 }; /* values of tokenizer.ggml.token_type */
 
 struct token {
     struct bytes text;
@@ -34,9 +34,9 @@ struct hf_tokenizer {
     struct buffer tokens; /* struct token */
     struct buffer merges; /* packed strings "left right" */
     uint64_t n_merges;
-    uint32_t n_ids;       /* the highest id and 1 */
+    uint32_t n_ids;       /* the highest id + 1 */
     bool model;
-    const char *split;    /* as GGUF files call it; NULL: there is none */
+    const char *split;    /* GGUF's name; NULL: no split */
     struct hf_added added;
 };
 
@@ -102,7 +102,7 @@ static void read_vocab(struct hf_tokenizer *t, struct json_reader *r)
     while (json_key(r, &text) && json_integer(r, &id)) add_token(t, r, text, id, NORMAL);
 }
 
-/* Flags that would change where a token is found. */
+/* Flags that would change where a token is recognised. */
 static bool is_flag(struct bytes key)
 {
     return bytes_equal(key, "single_word") || bytes_equal(key, "lstrip") || bytes_equal(key, "rstrip");
@@ -134,7 +134,7 @@ static void read_added(struct hf_tokenizer *t, struct json_reader *r)
 
 /* --- merges ---------------------------------------------------------------------------------------------- */
 
-/* ["left", "right"], in place as "left right": what stands between them is longer than a space. */
+/* Reads ["left", "right"] and writes "left right" in its place, which is shorter than the JSON between them. */
 static bool read_pair(struct json_reader *r, struct bytes *out)
 {
     struct bytes left, right;
@@ -159,7 +159,7 @@ static void read_merges(struct hf_tokenizer *t, struct json_reader *r)
     }
 }
 
-/* Whatever is set of these changes what encoding gives. */
+/* Settings of these names would change the result of encoding. */
 static bool is_refinement(struct bytes key)
 {
     static const char *const names[] = {
@@ -169,7 +169,7 @@ static bool is_refinement(struct bytes key)
     return false;
 }
 
-/* null, false, "" */
+/* Accepts null, false and "". */
 static void read_refinement(struct json_reader *r, struct bytes key)
 {
     struct bytes text = nothing;
@@ -238,7 +238,7 @@ static struct component read_component(struct json_reader *r)
     return c;
 }
 
-/* By its expression; names NULL: none that we know. */
+/* Finds a split by its expression; names is NULL if it is unknown. */
 static const struct text_split *split_of(struct bytes regex)
 {
     const struct text_split *s = text_splits;
@@ -258,7 +258,7 @@ static bool is_byte_level(const struct component *c)
 
 static void refuse_pre(struct json_reader *r, struct bytes name)
 {
-    hf_unsupported(r, "tokenizer", "The pre-tokenizer is not supported, Qwen3's is Qwen2's", name);
+    hf_unsupported(r, "tokenizer", "The pre-tokenizer is not supported; Qwen3 uses Qwen2's", name);
 }
 
 static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)
@@ -275,7 +275,7 @@ static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)
     if (n != 2) refuse_pre(r, nothing);
 }
 
-/* A split that we know, then bytes as characters. */
+/* Reads a known split, then the mapping of bytes to characters. */
 static void read_pre(struct hf_tokenizer *t, struct json_reader *r)
 {
     struct bytes key, type = nothing;
@@ -305,14 +305,14 @@ static void read_key(void *state, struct json_reader *r, int key)
     case MODEL: read_model(t, r); break;
     case ADDED: read_added(t, r); break;
     case PRE: read_pre(t, r); break;
-    case NORMALIZER: read_outer(r, "NFC", "The normaliser is not supported, Qwen3's is NFC"); break;
+    case NORMALIZER: read_outer(r, "NFC", "The normaliser is not supported; Qwen3 uses NFC"); break;
     default: hf_read_post(r, &t->added); break;
     }
 }
 
 /* --- metadata ------------------------------------------------------------------------------------------------ */
 
-/* by_id [n_ids]: the token's place in the list and 1; an added one replaces one of the vocabulary. */
+/* by_id [n_ids]: index in the list of tokens, + 1. An added token replaces one of the vocabulary. */
 static int sort_tokens(const struct hf_tokenizer *t, uint32_t *by_id, struct error *err)
 {
     const struct token *tokens = (const struct token *)(const void *)t->tokens.data;
@@ -352,7 +352,7 @@ static int write_vocabulary(struct hf_tokenizer *t, struct checkpoint *model, co
                   : ck_put_array(model, "tokenizer.ggml.merges", META_STRING, view(&t->merges), t->n_merges, err);
 }
 
-/* Lists without an id say that nothing is added, whatever a GGUF file says whose vocabulary gives way to this one. */
+/* An empty list means that nothing is added, even if the GGUF file whose vocabulary this one replaces adds ids. */
 static int write_added(const struct hf_tokenizer *t, struct checkpoint *model, struct error *err)
 {
     static const char *const keys_of[] = {"tokenizer.added.before", "tokenizer.added.after"};
@@ -374,7 +374,7 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     if (!t->model || n == 0) return fail(err, ERR_FORMAT, "vocab", 0, "The tokenizer.json file has no vocabulary.");
     if (!t->split)
         return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
-                    "The tokenizer.json file has no pre-tokenizer; Qwen3's is Qwen2's.");
+                    "The tokenizer.json file has no pre-tokenizer; Qwen3 uses Qwen2's.");
     if (t->n_ids > 2 * n + HOLES_MAX)
         return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %zu tokens with ids up to %u.", n,
                     (unsigned)t->n_ids - 1);

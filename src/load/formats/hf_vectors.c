@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a sentence-transformers folder makes a text's vector: 1_Pooling/config.json says which hidden states count,
- * modules.json which steps follow, sentence_bert_config.json what is done to a text before. They are known by what they
- * hold, whatever they are called. A step that is not built here is no error: such a model still writes and ranks, so
- * its name is kept (vectors.refused) for those who ask for vectors.
+ * How a sentence-transformers folder makes a text's vector: 1_Pooling/config.json selects hidden states, modules.json
+ * lists the steps after them, sentence_bert_config.json changes the text before. Files are recognised by their
+ * contents, whatever their names. An unsupported step is not an error, because such a model can still generate and
+ * rank; its name is stored (vectors.refused) for callers that request vectors.
  */
 #include "load/formats/hf.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* GGUF's numbers; UNSAID where a folder has another kind. */
+/* GGUF's numbers; UNSAID for other kinds. */
 enum { UNSAID = -1, MEAN = 1, FIRST = 2, LAST = 3 };
 
 static const char *const keys[] = {
@@ -29,7 +29,7 @@ static const char *const keys[] = {
 };
 enum { MODES = 6, MODE = MODES, PROMPT, MODALITIES, LOWER };
 
-/* In the order of the keys; as newer programs write them, and what they are. */
+/* Names of the modes in newer files, in the order of the keys, and their kinds. */
 static const struct {
     const char *name;
     int kind;
@@ -38,11 +38,11 @@ static const struct {
     {"weightedmean", UNSAID}};
 
 struct hf_vectors {
-    bool older[MODES], newer[MODES]; /* as older programs write it, and as newer ones do, which counts */
+    bool older[MODES], newer[MODES]; /* by keys of older files; by names in newer files, which take precedence */
     bool said, named;
-    bool bare;                       /* what stands before a text, as an instruction, does not count */
-    bool messages, lower;            /* texts become a chat's messages, or small letters, before anything else */
-    struct bytes other;              /* a mode that none of these is */
+    bool bare;                       /* tokens before the text, such as an instruction, do not count */
+    bool messages, lower;            /* texts first become messages of a chat; texts first become lower case */
+    struct bytes other;              /* an unknown mode */
 };
 
 struct hf_vectors *hf_vectors_new(struct mem *m) { return mem_alloc(m, sizeof(struct hf_vectors)); }
@@ -60,7 +60,7 @@ static void read_mode(struct hf_vectors *v, struct json_reader *r)
     v->said = v->named = true;
 }
 
-/* A list of one mode is that mode; of several, their vectors are joined. */
+/* A list of one mode means that mode. With several modes, their vectors are joined. */
 static void read_modes(struct hf_vectors *v, struct json_reader *r)
 {
     if (json_peek(r) != JSON_ARRAY) {
@@ -71,7 +71,8 @@ static void read_modes(struct hf_vectors *v, struct json_reader *r)
     while (json_more(r)) read_mode(v, r);
 }
 
-/* Of a model with a chat template newer programs say that it takes messages, and then make one of each text. */
+/* For a model with a chat template, newer files state that it takes messages; sentence-transformers then makes a
+ * message of each text. */
 static void read_modalities(struct hf_vectors *v, struct json_reader *r)
 {
     struct bytes key;
@@ -97,7 +98,7 @@ static void read_key(void *state, struct json_reader *r, int key)
 
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
 
-/* The first reason counts. */
+/* Keeps only the first reason. */
 static int put_refused(struct checkpoint *model, const char *what, struct error *err)
 {
     const char *key = "vectors.refused";
@@ -113,10 +114,10 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     for (int i = 0; i < MODES; i++)
         if (chosen[i]) n++, mode = i;
     if (v->messages || v->lower)
-        return put_refused(model, v->messages ? "texts as messages of a chat" : "texts in small letters", err);
+        return put_refused(model, v->messages ? "texts as messages of a chat" : "texts in lower case", err);
     if (!v->said) return OK;
     if (n == 1 && modes[mode].kind == MEAN && v->bare)
-        return put_refused(model, "means of the tokens behind the instruction", err);
+        return put_refused(model, "means of the tokens after the instruction", err);
     if (n == 1 && !v->other.data && modes[mode].kind != UNSAID)
         return ck_put_int(model, "vectors.pooling", modes[mode].kind, err);
     const char *name = n == 1 ? modes[mode].name : n ? "several kinds, joined" : "nothing";
@@ -145,7 +146,7 @@ static struct module read_module(struct json_reader *r)
     return m;
 }
 
-/* A class without the modules of Python that it lies in: they were moved more than once. */
+/* Class name without its Python modules, since the classes were moved more than once. */
 static struct bytes class_of(struct bytes type)
 {
     size_t begin = type.size;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of a folder say of images and videos -> the keys "clip.*" that a projector's GGUF file has, so that
- * the encoder reads one form.
+ * A folder's settings for images and videos -> the keys "clip.*" of a projector's GGUF file, so that the encoder reads
+ * one form.
  *
- * The encoder's sizes stand in config.json (vision_config); limits and normalisation in preprocessor_config.json and
- * video_preprocessor_config.json, or both in processor_config.json, which then counts. Whether the encoder is one that
- * we run, vision.c says.
+ * config.json (vision_config) has the encoder's sizes. Limits and normalisation are in preprocessor_config.json and
+ * video_preprocessor_config.json, or both in processor_config.json, which then takes precedence. vision.c decides
+ * whether the encoder is supported.
  */
 #include "load/formats/hf.h"
 
@@ -15,7 +15,7 @@
 enum { DEPTH_MAX = 256, CHANNELS = 3, MERGE = 2, TEMPORAL = 2, BICUBIC = 3 };
 
 static const char *const keys[] = {
-    /* of a preprocessor: whole numbers */
+    /* in a preprocessor: whole numbers */
     "min_pixels",
     "max_pixels",
     "patch_size",
@@ -27,7 +27,7 @@ static const char *const keys[] = {
     /* numbers */
     "fps",
     "rescale_factor",
-    /* what must be done */
+    /* required steps */
     "do_resize",
     "do_rescale",
     "do_normalize",
@@ -37,7 +37,7 @@ static const char *const keys[] = {
     "image_mean",
     "image_std",
     "video_processor_type",
-    /* of the outermost object alone */
+    /* only in the outermost object */
     "image_processor",
     "video_processor",
     "image_token_id",
@@ -58,7 +58,7 @@ enum {
 static const char *const vision_keys[] = {
     "depth",      "hidden_size",        "intermediate_size",   "num_heads",   "out_hidden_size",
     "patch_size", "spatial_merge_size", "temporal_patch_size", "in_channels", "num_position_embeddings"};
-/* NULL: only checked. */
+/* Metadata keys; NULL: only checked. */
 static const char *const vision_names[] = {"clip.vision.block_count",
                                            "clip.vision.embedding_length",
                                            "clip.vision.feed_forward_length",
@@ -71,7 +71,7 @@ static const char *const vision_names[] = {"clip.vision.block_count",
                                            NULL};
 enum { V_DEPTH, V_PATCH = 5, V_MERGE, V_TEMPORAL, V_CHANNELS, V_POSITIONS, V_INTS };
 
-/* What is done to images or videos before the encoder sees them. */
+/* Preprocessing of images or videos before the encoder. */
 struct processor {
     bool there[FLOATS_END], video;
     int64_t integer[INTS];
@@ -81,12 +81,12 @@ struct processor {
 };
 
 struct hf_vision {
-    struct processor own, images, videos; /* the file's own; the two of processor_config.json */
+    struct processor own, images, videos; /* settings of the file itself; the two objects of processor_config.json */
     bool has_own, has_vision;
     bool there[V_INTS];
     int64_t integer[V_INTS];
-    bool added[DEPTH_MAX];  /* blocks after which something is added to a layer of the language model */
-    bool tanh;              /* its activation function */
+    bool added[DEPTH_MAX];  /* blocks whose output is added to a layer of the language model */
+    bool tanh;              /* the activation function is gelu_pytorch_tanh */
     bool has_id[4];
     int64_t id[4];
 };
@@ -122,7 +122,7 @@ static void read_colours(struct json_reader *r, float out[CHANNELS], bool *there
     *there = !r->status;
 }
 
-/* What we cannot do otherwise. */
+/* Refuses values other than those that this engine implements. */
 static void check_number(const struct processor *p, struct json_reader *r, int key)
 {
     const int64_t wanted = key == MERGE_SIZE ? MERGE : key == TEMPORAL_SIZE ? TEMPORAL : key == RESAMPLE ? BICUBIC : -1;
@@ -131,7 +131,7 @@ static void check_number(const struct processor *p, struct json_reader *r, int k
         refuse(r, key == RESAMPLE ? "Only bicubic resampling is supported"
                                   : "Only visual tokens of 2 x 2 patches of 2 frames are supported");
     if (key == RESCALE && fabs(p->number[RESCALE] * 255 - 1) > 1e-6)
-        refuse(r, "Only values of pixels divided by 255 are supported");
+        refuse(r, "Only pixel values divided by 255 are supported");
 }
 
 static void read_processor_key(struct processor *p, struct json_reader *r, int key)
@@ -170,13 +170,13 @@ static void read_added(struct hf_vision *v, struct json_reader *r)
     if (json_peek(r) != JSON_ARRAY || !json_open(r, JSON_ARRAY)) return;
     while (json_more(r) && json_integer(r, &block)) {
         if (block <= last || block >= DEPTH_MAX)
-            json_wrong(r, r->pos, "the blocks of deepstack_visual_indexes must rise, below 256");
+            json_wrong(r, r->pos, "deepstack_visual_indexes must ascend, below 256");
         else v->added[block] = true;
         last = block;
     }
 }
 
-/* Of other models' configurations, which are refused by their names, nothing is expected here. */
+/* Tolerates any types, because configurations of other models are refused later by their names. */
 static void read_vision_key(struct hf_vision *v, struct json_reader *r, struct bytes name)
 {
     struct bytes text;
@@ -215,14 +215,14 @@ static void read_key(void *state, struct json_reader *r, int key)
 
 struct writer {
     struct checkpoint *model;
-    bool counts; /* in place of what another file says */
+    bool counts; /* replaces values of other files */
     struct error *err;
     int status;
 };
 
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
 
-/* Whether a key is to be written. */
+/* Whether a key should be written. If this writer takes precedence, removes an earlier value. */
 static bool is_free(struct writer *w, const char *key)
 {
     if (w->status) return false;
@@ -236,7 +236,7 @@ static void write_int(struct writer *w, const char *key, bool there, int64_t val
     if (there && is_free(w, key)) w->status = ck_put_int(w->model, key, value, w->err);
 }
 
-/* What config.json and the preprocessors' files must agree on, whichever comes first. */
+/* config.json and the preprocessor files must agree on the patch size, in any order of reading. */
 static void write_patch(struct writer *w, bool there, int64_t patch)
 {
     static const char key[] = "clip.vision.patch_size";
@@ -275,11 +275,11 @@ static void write_processor(struct writer *w, const struct processor *p, bool vi
 
 static int fail_value(struct error *err, const char *what, int64_t value)
 {
-    return fail(err, ERR_INCONSISTENT, "value", 0, "The encoder of images has %lld %s in config.json, which cannot be.",
+    return fail(err, ERR_INCONSISTENT, "value", 0, "The vision encoder cannot have %lld %s, as config.json says.",
                 (long long)value, what);
 }
 
-/* The table of positions is a square. */
+/* The table of positions must be a square. */
 static int write_side(struct writer *w, int64_t positions, int64_t patch)
 {
     int64_t side = positions < 1 << 24 ? (int64_t)sqrt((double)positions) : 0;
@@ -294,13 +294,13 @@ static int write_added(struct writer *w, const struct hf_vision *v)
     for (int i = (int)depth; i < DEPTH_MAX; i++)
         if (v->added[i])
             return fail(w->err, ERR_INCONSISTENT, "value", 0,
-                        "Something is added after block %d of images, but there are %d.", i, (int)depth);
+                        "deepstack_visual_indexes names block %d of %d.", i, (int)depth);
     int status = ck_put_array(w->model, "clip.vision.is_deepstack_layers", META_BOOL,
                               (struct bytes){(const uint8_t *)v->added, (size_t)depth}, (uint64_t)depth, w->err);
     return status ? status : ck_put_bool(w->model, "clip.vision.deepstack_by_place", true, w->err);
 }
 
-/* Numbers that a file does not say are transformers' own. */
+/* Value of a number; `value`, which is transformers' default, if the file does not have it. */
 static int64_t or_default(const struct hf_vision *v, int key, int64_t value)
 {
     return v->there[key] ? v->integer[key] : value;
