@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say; one that says
- * nothing we know is left out. Here: the walk, chat templates (of tokenizer_config.json, chat_template.json, and of
- * files of their own, which whoever reads those puts into JSON) and the list of tensors of
- * model.safetensors.index.json; the rest is in hf_config.c, hf_quantization.c, hf_special.c, hf_tokenizer.c,
+ * The JSON files of a model folder: each is kept whole, then walked once. Its keys determine what it is; a file without
+ * known keys is ignored. This file has the walk, the chat templates (of tokenizer_config.json and chat_template.json,
+ * and of separate files, which the code that reads them wraps in JSON) and the list of tensors of
+ * model.safetensors.index.json. The rest is in hf_config.c, hf_quantization.c, hf_special.c, hf_tokenizer.c,
  * hf_vectors.c and hf_vision.c.
  */
 #include "load/formats/hf.h"
@@ -17,7 +17,7 @@ static bool sniff(const uint8_t *b, size_t n)
     while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
     if (n && *b == '{') return true;
     if (!n || *b != '[') return false;
-    b++, n--; /* of lists only those of objects, or empty ones */
+    b++, n--; /* only lists of objects, and empty ones */
     while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
     return !n || *b == '{' || *b == ']';
 }
@@ -39,17 +39,17 @@ struct notes {
         struct bytes name, text;
     } templates[TEMPLATES];
     int n_templates;
-    bool files;        /* they are of files of their own */
+    bool files;        /* the templates come from separate files */
     struct noted {
         uint64_t file, name;
-    } *tensors;        /* [n_tensors] of the index: hashes of a tensor's name and of its file's */
+    } *tensors;        /* [n_tensors] of the index: hashes of each tensor's name and of its file's name */
     size_t n_tensors, room;
     bool index;
 };
 
 static const char *const note_keys[] = {"chat_template", "chat_template_files", "weight_map", NULL};
 
-/* As metadata keys have them. */
+/* Whether the name can be part of a metadata key. */
 static bool is_plain(struct bytes name)
 {
     static const char others[] = "_.-";
@@ -60,7 +60,8 @@ static bool is_plain(struct bytes name)
     return name.size > 0 && name.size <= TEMPLATE_NAME;
 }
 
-/* The last one of a name counts. What has no name that we could know, or too many before it, is left out. */
+/* Adds a template; a later one replaces an earlier one of the same name. Ignores templates with unusable names, and
+ * those after the first TEMPLATES. */
 static void add_template(struct notes *n, struct bytes name, struct bytes text)
 {
     int i = 0;
@@ -82,7 +83,7 @@ static void read_named(struct notes *n, struct json_reader *r)
     add_template(n, name, text);
 }
 
-/* A string, a list of named ones, or an object of them. */
+/* Reads a string, a list of named templates, or an object of templates. */
 static void read_template(struct notes *n, struct json_reader *r)
 {
     static const char usual[] = "default";
@@ -98,7 +99,7 @@ static void read_template(struct notes *n, struct json_reader *r)
         while (json_more(r)) read_named(n, r);
 }
 
-/* A file of the same folder. */
+/* Whether the name is that of a file in the same folder. */
 static bool plain_name(struct bytes name)
 {
     if (name.size == 0 || name.data[0] == '.') return false;
@@ -126,7 +127,7 @@ static void read_weight_map(struct notes *n, struct json_reader *r)
     char text[QUOTED];
     n->index = json_open(r, JSON_OBJECT);
     while (json_key(r, &tensor)) {
-        uint64_t name = name_hash(tensor); /* before the next string may take its place */
+        uint64_t name = name_hash(tensor); /* before decoding the next string may overwrite it */
         if (!json_string_value(r, &file)) return;
         if (!plain_name(file))
             r->status =
@@ -150,8 +151,8 @@ static int compare_files(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* For each file the sum of its tensors' hashes, as name_hash in struct checkpoint; in place of the list. Returns how
- * many. */
+/* Replaces the list by one number for each file: the sum of its tensors' hashes, as name_hash in struct checkpoint.
+ * Returns the number of files. */
 static size_t sum_files(struct notes *n)
 {
     uint64_t *sums = (uint64_t *)n->tensors;
@@ -165,7 +166,8 @@ static size_t sum_files(struct notes *n)
     return files;
 }
 
-/* Files of templates come one by one, before all others that say some: of those the first one counts, alone. */
+/* Separate template files come one by one, before other files with templates. Of those other files only the first
+ * counts. */
 static int put_templates(const struct notes *n, struct checkpoint *model, struct error *err)
 {
     static const char prefix[] = "tokenizer.chat_template";
@@ -205,7 +207,7 @@ struct walk {
     bool complains;
 };
 
-/* What servers call what went wrong. */
+/* Keys of error messages that servers send. */
 static bool is_complaint(struct bytes name)
 {
     static const char *const words[] = {"error", "Error",  "errors",  "message", "Message",
@@ -220,7 +222,7 @@ static void read_field(struct walk *w, struct json_reader *r, struct bytes name)
     for (int i = 0; i < READERS; i++)
         for (int key = 0; w->readers[i]->keys[key]; key++) {
             if (!bytes_equal(name, w->readers[i]->keys[key])) continue;
-            if (w->seen[i] >> key & 1) json_wrong(r, r->pos, "a key stands there twice");
+            if (w->seen[i] >> key & 1) json_wrong(r, r->pos, "a key occurs twice");
             w->seen[i] |= 1ull << key;
             w->readers[i]->key(w->states[i], r, key);
             return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors: a length, a JSON header of that length, and tensors that fill the rest of the file without a gap.
+ * safetensors: a length, a JSON header of that length, and tensors that fill the rest of the file without gaps.
  *
- * The header is collected as it comes (its length is only a promise) and read when it is whole. Hugging Face's names
- * become canonical ones where they stand, so that errors know their place. What the model is, the JSON files beside it
- * say: see json.c; so how experts lie in one tensor is settled afterwards.
+ * The header is collected as it arrives (its length may be false) and read when it is complete. Hugging Face's names
+ * are replaced by canonical ones in place, so that errors have positions. The JSON files of the folder describe the
+ * model (see json.c), so the layout of experts in one tensor is determined later, by settle().
  */
 #include "base/json_reader.h"
 #include "base/reader.h"
@@ -21,8 +21,8 @@ enum {
     DIMS_MAX = 8,
 };
 
-/* A brace in the ninth byte, after a number that is no text; or what a damaged writer puts there, after a small number.
- */
+/* Accepts a brace in the ninth byte after a number that is not text; or a byte that damaged files have there, after a
+ * small number. */
 static bool sniff(const uint8_t *b, size_t n)
 {
     bool text = true;
@@ -35,7 +35,7 @@ static bool sniff(const uint8_t *b, size_t n)
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
-/* Takes `text` off the front. */
+/* Removes `text` from the beginning of b. Returns false if b does not begin with it. */
 static bool take_text(struct bytes *b, const char *text)
 {
     size_t n = strlen(text);
@@ -44,7 +44,7 @@ static bool take_text(struct bytes *b, const char *text)
     return true;
 }
 
-/* A number as programs write it, and a full stop. */
+/* Removes a decimal number and a full stop from the beginning of b. */
 static bool take_index(struct bytes *b, int *out)
 {
     size_t n = 0;
@@ -81,7 +81,8 @@ static const struct rename inside[] = {
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
 static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}};
 
-/* Of the encoder of images; of what it adds after some of its blocks, each numbered by its place. */
+/* Names of the vision encoder, and of the layers that it adds after some of its blocks, each numbered by its
+ * position. */
 static const struct rename vision[] = {
     {"patch_embed.proj.", "v.patch_embd"}, {"pos_embed.", "v.position_embd"},
     {"merger.norm.", "v.post_ln"},         {"merger.linear_fc1.", "mm.0"},
@@ -109,7 +110,8 @@ static void vision_name(struct bytes name, char out[CANONICAL])
     else snprintf(out, CANONICAL, "v.%s.%d.%s.%s", in_block ? "blk" : "deepstack", i, role, part);
 }
 
-/* The canonical name of a tensor, expert e of a layer being blk.N.ffn_gate.e.weight; "" for one that nobody wants. */
+/* Writes the canonical name of a tensor, such as blk.N.ffn_gate.e.weight for expert e of a layer; "" if no model uses
+ * it. */
 static void canonical_name(struct bytes name, char out[CANONICAL])
 {
     int layer = -1, e = -1;
@@ -130,7 +132,8 @@ static void canonical_name(struct bytes name, char out[CANONICAL])
     else snprintf(out, CANONICAL, "%s.%s", role, part);
 }
 
-/* Writes the canonical name over the name and its quotes, where it fits: output_norm.weight is one byte longer. */
+/* Writes the canonical name over the name and its quotes, if it fits. output_norm.weight is one byte longer, and still
+ * fits. */
 static struct span rename_tensor(struct json_reader *r, struct bytes name)
 {
     char canonical[CANONICAL];
@@ -144,7 +147,7 @@ static struct span rename_tensor(struct json_reader *r, struct bytes name)
 
 /* --- types ---------------------------------------------------------------------------------------------- */
 
-/* Known to the format, unknown to us: refused when a model wants such a tensor. */
+/* Types that the format has and this engine does not run. They are refused only if a model uses such a tensor. */
 #define OTHER(name, bytes) {name, UINT32_MAX, 1, bytes, LAYOUT_NONE, NULL}
 static const struct dtype others[] = {
     OTHER("BOOL", 1),        OTHER("U8", 1),          OTHER("I8", 1),  OTHER("F8_E5M2", 1), OTHER("F8_E8M0", 1),
@@ -179,12 +182,12 @@ static int fail_type(struct json_reader *r, struct bytes name)
 
 struct entry {
     struct tensor t;
-    uint64_t elements, outer; /* the outermost dimension */
+    uint64_t elements, outer; /* outer: the outermost dimension */
     int64_t begin, end;
     bool has_type, has_shape, has_offsets;
 };
 
-/* From the outermost dimension in. Rows are all but the last. */
+/* Reads the dimensions, outermost first. The last one is the columns, the product of the others the rows. */
 static void read_shape(struct json_reader *r, struct entry *e)
 {
     int64_t dim;
@@ -227,7 +230,7 @@ static void read_field(struct json_reader *r, struct bytes key, struct entry *e)
                                                     : NULL;
     if (!seen || *seen) {
         json_wrong(r, at,
-                   seen ? "a field stands twice in one entry" : "an entry has a field that the format does not know");
+                   seen ? "a field occurs twice in one entry" : "an entry has a field that the format does not have");
         return;
     }
     *seen = true;
@@ -249,9 +252,9 @@ static int check_entry(const struct checkpoint *ck, struct json_reader *r, struc
                             quoted(ck_view(ck, e->t.name), name), (unsigned long long)e->t.bytes);
 }
 
-/* --- tensors that are stored otherwise than GGUF files have them ------------------------------------------- */
+/* --- tensors whose storage differs from GGUF's -------------------------------------------------------------- */
 
-/* The matrix of patches, [dim, 3, 2, 16, 16] in the file. */
+/* Gives the matrix of patches, which is [dim, 3, 2, 16, 16] in the file, two dimensions. */
 static void flatten(struct tensor *t, const struct entry *e)
 {
     t->cols = e->elements / e->outer;
@@ -259,7 +262,7 @@ static void flatten(struct tensor *t, const struct entry *e)
     t->n_dims = 2;
 }
 
-/* Programs that only want vectors keep a model's trunk, under names without the model. */
+/* Programs that only need vectors save a model's trunk, under names without "model.". */
 static bool is_trunk(struct bytes name)
 {
     take_text(&name, "language_model.");
@@ -275,7 +278,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     if (name.size == 0 || memchr(name.data, 0, name.size))
         return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
     for (size_t i = 0; i + 6 <= name.size; i++)
-        /* PEFT's capital A, MLX's small one */
+        /* PEFT has a capital A, MLX a small one */
         if (memcmp(name.data + i, "lora_", 5) == 0 && (name.data[i + 5] | 32) == 'a')
             return r->status = fail(r->err, ERR_UNSUPPORTED, "lora", FIXED + at,
                                     "This is a LoRA adapter, not a model; merge it into its model first.");
@@ -296,7 +299,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     return ck_add_tensor(ck, &e.t, r->err);
 }
 
-/* Strings by strings, of no use to us. */
+/* Skips an object of strings, which the engine does not use. */
 static void read_notes(struct json_reader *r)
 {
     struct bytes text;
@@ -316,15 +319,15 @@ static int read_header(struct checkpoint *ck, struct json_reader *r)
     while (json_key(r, &name)) {
         if (!bytes_equal(name, "__metadata__")) {
             if (read_entry(ck, r, name)) return r->err->code;
-        } else if (notes++) json_wrong(r, r->pos, "__metadata__ stands there twice");
+        } else if (notes++) json_wrong(r, r->pos, "__metadata__ occurs twice");
         else read_notes(r);
     }
     return r->status ? r->status : json_finish(r);
 }
 
-/* --- places ----------------------------------------------------------------------------------------------- */
+/* --- positions -------------------------------------------------------------------------------------------- */
 
-/* Sorted, they must follow each other from the first byte after the header on; makes offsets absolute. */
+/* Sorts the tensors and checks that they follow each other without gaps after the header. Makes offsets absolute. */
 static int place_tensors(struct checkpoint *ck, struct error *err)
 {
     uint64_t at = 0;
@@ -369,14 +372,14 @@ static int finish(struct checkpoint *ck, struct error *err)
     return status ? status : ck_complete(ck, err);
 }
 
-/* ck->header has the first SNIFF bytes when this is called first. */
+/* At the first call ck->header already has the first SNIFF bytes. */
 static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
     uint64_t length = load_u64(ck->header), end;
     if (length < 2 || length > LENGTH_MAX || !add64(length, FIXED, &end) || (ck->known_size && end > ck->known_size))
         return fail(err, ERR_FORMAT, "header-length", 0,
-                    "The file claims a header of %llu bytes, which it cannot have.", (unsigned long long)length);
-    if (end < ck->header_size) /* so short that sniffing went further */
+                    "The file claims a header of %llu bytes, which is impossible.", (unsigned long long)length);
+    if (end < ck->header_size) /* so short that sniffing has read past its end */
         return fail(err, ERR_FORMAT, "no-tensors", FIXED, "The file holds no tensors.");
     *used = end - ck->header_size < n ? (size_t)(end - ck->header_size) : n;
     int status = ck_keep(ck, bytes, *used, err);
@@ -390,9 +393,9 @@ static int ended(struct checkpoint *ck, struct error *err)
                 ck->header_size);
 }
 
-/* --- what the description decides ---------------------------------------------------------------------------- */
+/* --- settings of the folder's other files ------------------------------------------------------------------- */
 
-/* Gives a tensor another name, which the header has no room for. */
+/* Renames a tensor if the header has no room for the new name. */
 static int rename_later(struct checkpoint *ck, size_t i, const char *name, struct error *err)
 {
     struct span span = {ck->header_size, strlen(name)};
@@ -401,8 +404,8 @@ static int rename_later(struct checkpoint *ck, size_t i, const char *name, struc
     return status;
 }
 
-/* All experts of a layer in one tensor: of each a matrix, or two, gate and up. Published Qwen3-VL models have them by
- * columns ([E, dim, 2 e], [E, e, dim]), newer programs by rows ([E, 2 e, dim], [E, dim, e]). */
+/* All experts of a layer in one tensor, with one matrix for each expert, or two (gate and up). Published Qwen3-VL
+ * models store them by columns ([E, dim, 2 e], [E, e, dim]), newer programs by rows ([E, 2 e, dim], [E, dim, e]). */
 struct stack {
     int layer;
     bool pair;
@@ -418,10 +421,11 @@ static bool is_stack(struct bytes name, struct stack *s)
     return (s->pair || take_text(&name, "down_proj")) && name.size == 0;
 }
 
-/* The sides of a stack's matrices in the file. */
+/* Outer dimension of a stack's matrices in the file. */
 static uint64_t outer_side(const struct tensor *t) { return t->rows / t->stack; }
 
-/* Floats in three dimensions. Anything else keeps its own name, and is missing. */
+/* Whether the tensor is a stack of floats in three dimensions. Others keep their own names, so the model misses
+ * them. */
 static bool is_stacked(const struct checkpoint *ck, const struct tensor *t, struct stack *s)
 {
     enum layout layout = t->type->layout;
@@ -431,7 +435,7 @@ static bool is_stacked(const struct checkpoint *ck, const struct tensor *t, stru
 
 enum order { EITHER, BY_ROWS, BY_COLUMNS };
 
-/* By which side is the model's width; EITHER where both are. */
+/* The order that puts the model's width on the expected side; EITHER if the matrix is square. */
 static enum order order_of(const struct tensor *t, const struct stack *s, uint64_t dim)
 {
     uint64_t when_rows = s->pair ? t->cols : outer_side(t), when_columns = s->pair ? outer_side(t) : t->cols;
@@ -439,8 +443,8 @@ static enum order order_of(const struct tensor *t, const struct stack *s, uint64
     return when_columns == dim ? BY_COLUMNS : BY_ROWS;
 }
 
-/* What square ones are: what the others of the file are, or else what the version of transformers writes that saved
- * them. */
+/* The order of square matrices: that of the file's other matrices, or else the order of the transformers version that
+ * saved them. */
 static enum order usual_order(const struct checkpoint *ck, const struct checkpoint *model, bool turned, uint64_t dim)
 {
     struct bytes version;
@@ -453,7 +457,7 @@ static enum order usual_order(const struct checkpoint *ck, const struct checkpoi
     return turned && !newer ? BY_COLUMNS : BY_ROWS;
 }
 
-/* -> as many tensors as the stack has matrices for each expert. */
+/* Splits a stack into one tensor for each matrix of an expert. */
 static int split_stack(struct checkpoint *ck, size_t i, const struct stack *s, enum order order, struct error *err)
 {
     static const char *const roles[] = {"gate", "up", "down"};
@@ -477,8 +481,8 @@ static int split_stack(struct checkpoint *ck, size_t i, const struct stack *s, e
     return status ? status : rename_later(ck, ck->n_tensors - 1, name, err);
 }
 
-/* Some programs undo stacks by columns as if they were by rows: half of the columns of both matrices under each one's
- * name. */
+/* Some programs split stacks by columns as if they were by rows. Each of the two names then has half of the columns of
+ * both matrices. */
 static int check_halves(const struct checkpoint *ck, uint64_t dim, struct error *err)
 {
     struct bytes rest;
@@ -520,7 +524,7 @@ static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, s
     return status;
 }
 
-/* The trunk's last norm has a name that is too short to be renamed where it stands. */
+/* The name of the trunk's last norm is too short to be renamed in place. */
 static int name_norm(struct checkpoint *ck, struct error *err)
 {
     struct tensor *t = ck_find(ck, "norm.weight");
