@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The builder's face: a grammar's life, its expressions, and what may be asked about them.
+ * The interface of the builder: creating and freeing a grammar, its expressions, and questions about them.
  */
 #include "grammar/nodes.h"
 
@@ -127,7 +127,7 @@ bool gr_is_regular(const struct grammar *g, gr_expr a) { return a && !(node_of(g
 static gr_expr only_regular(struct grammar *g)
 {
     return grammar_fail(g, "recursion", 0,
-                        "What refers to itself cannot be combined with other conditions or negated.");
+                        "A recursive definition cannot be combined with other conditions or negated.");
 }
 
 gr_expr gr_and(struct grammar *g, gr_expr a, gr_expr b)
@@ -156,7 +156,7 @@ gr_expr gr_multiple(struct grammar *g, uint64_t divisor)
     if (!divisor || divisor > DIVISOR_MOST)
         return grammar_fail(g, "multiple", 0, "A number can be a multiple of 1 to 10^18 only.");
     for (uint8_t digit = '0'; digit <= '9'; digit++)
-        if (!one_byte(g, digit)) return 0; /* so that their classes differ */
+        if (!one_byte(g, digit)) return 0; /* makes the digits belong to different byte classes */
     return node_multiple(g, divisor, 0, false);
 }
 
@@ -189,7 +189,7 @@ enum gr_answer gr_is_empty(struct grammar *g, gr_expr a)
     derive_classes(g);
     enum gr_answer live = derive_live(g, a);
     g->floor = 0;
-    if (g->work >= 0 && !g->stopped) g->err = before; /* not knowing is an answer, no error */
+    if (g->work >= 0 && !g->stopped) g->err = before; /* an unknown answer is not an error */
     return live == GR_UNKNOWN ? live : live == GR_YES ? GR_NO : GR_YES;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each tool is one alternative. Their schemas are compiled one by one and not as parts of one schema: a reference
- * within one ("#/$defs/...") means that one's own definitions.
+ * Each tool is one alternative. Their schemas are compiled one by one and not as parts of one schema, because a
+ * reference in a schema ("#/$defs/...") means its own definitions.
  */
 #include "grammar/calls.h"
 
 #include <string.h>
 
-/* What stands before the next NUL, which goes with it. */
+/* Returns the text before the next NUL, and removes both from the rest. */
 static struct bytes next_part(struct bytes *rest)
 {
     struct bytes part = *rest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code points as bytes: ranges become a tree over their UTF-8, six bits a level, in which equal branches are one.
- * Inside a JSON string some code points are escapes instead.
+ * Code points as bytes: ranges become a tree over their UTF-8, six bits per level, which shares equal branches. Inside
+ * a JSON string some code points are escapes instead.
  */
 #include "grammar/nodes.h"
 
@@ -11,7 +11,7 @@
 
 enum { LEVEL = 64, CODE_POINT_MOST = 0x10FFFF, RANGES_MOST = 1 << 14 };
 
-/* Ranges in order, apart from each other. */
+/* Ranges in ascending order that neither overlap nor meet. */
 struct ranges {
     struct gr_range *of;
     size_t n;
@@ -25,7 +25,7 @@ static gr_expr any_tail(struct grammar *g, int n)
     return all;
 }
 
-/* Bytes whose rests are the same. */
+/* Bytes after which the same expression follows. */
 struct branch {
     gr_expr rest;
     uint32_t set[8];
@@ -39,8 +39,8 @@ static void add_branch(struct branch *branches, size_t *n, gr_expr rest, uint32_
     branches[i].set[byte >> 5] |= 1u << (byte & 31);
 }
 
-/* One code point of r, all of which begin with the bits of `base`; `shift` bits follow those of the byte at hand, whose
- * value is above `mark`. */
+/* One code point of r. All of them begin with the bits of `base`; `shift` bits follow the bits of the current byte,
+ * which adds them to `mark`. */
 static gr_expr level(struct grammar *g, struct ranges r, uint32_t base, int shift, uint32_t mark)
 {
     struct branch branches[LEVEL];
@@ -63,7 +63,7 @@ static gr_expr level(struct grammar *g, struct ranges r, uint32_t base, int shif
     return node_or(g, begin);
 }
 
-/* ASCII has two levels' worth of values in one byte. */
+/* ASCII has the values of two levels in one byte. */
 static gr_expr ascii(struct grammar *g, struct ranges r)
 {
     uint32_t set[8] = {0};
@@ -72,7 +72,7 @@ static gr_expr ascii(struct grammar *g, struct ranges r)
     return node_set(g, set);
 }
 
-/* What of r is between two code points; `room` has r.n places. */
+/* The parts of r from `first` to `last`. `room` has space for r.n ranges. */
 static struct ranges cut(struct ranges r, uint32_t first, uint32_t last, struct gr_range *room)
 {
     size_t n = 0;
@@ -98,7 +98,7 @@ static gr_expr utf8(struct grammar *g, struct ranges r, struct gr_range *room)
 
 /* --- inside a JSON string -------------------------------------------------------------------------------------- */
 
-/* The escape of a code point, or "" where it stands for itself. */
+/* The escape of a code point, or "" if it needs none. */
 static void escape_of(uint32_t c, char out[8])
 {
     static const char hex[] = "0123456789abcdef", from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
@@ -139,7 +139,7 @@ static gr_expr json(struct grammar *g, struct ranges r, struct gr_range *room)
 
 /* --- the face -------------------------------------------------------------------------------------------------- */
 
-/* Sorts by insertion: most come in order, and what does not counts as work. Joins those that meet. */
+/* Insertion sort, because most ranges come in order; others count as work. Joins ranges that meet. */
 size_t class_order(struct grammar *g, struct gr_range *of, size_t n)
 {
     size_t kept = 0;
@@ -187,7 +187,7 @@ gr_expr gr_json_text(struct grammar *g, struct bytes text)
         char escape[8];
         size_t n = utf8_read(text.data + i, text.size - i, &c);
         if (c == UTF8_INVALID)
-            return grammar_fail(g, "utf-8", i, "The text is no valid UTF-8 from byte %u on.", (unsigned)i);
+            return grammar_fail(g, "utf-8", i, "The text is not valid UTF-8 from byte %u on.", (unsigned)i);
         escape_of(c, escape);
         gr_expr one = *escape ? gr_literal(g, escape) : gr_text(g, (struct bytes){text.data + i, n});
         if (!node_push(g, one)) return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kinds of texts, a row each.
+ * The table of the kinds of texts.
  */
 #include "grammar/compile.h"
 
@@ -94,7 +94,7 @@ int grammar_compile(struct mem *m, int kind, uint8_t *text, size_t size, uint32_
         return fail(err, ERR_PARAM, "kind", 0, "There is no such kind of grammar.");
     if (size > GRAMMAR_TEXT_MOST)
         return fail(err, ERR_SCHEMA, "size", 0,
-                    "What a reply must look like is described in %zu bytes; 1 MB is the most.", size);
+                    "The schema or grammar has %zu bytes; at most 1 MB is allowed.", size);
     struct grammar *g = grammar_new(m);
     if (!g) return fail(err, ERR_MEM_LOAD, "memory", 0, "There is not enough memory for a grammar.");
     gr_expr start = 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A text of any kind that says what replies may be, made ready for matching in one call.
+ * Compiles a schema, pattern or other text that describes the allowed replies, until it is ready for matching, in one
+ * call.
  */
 #ifndef QUERN_GRAMMAR_COMPILE_H
 #define QUERN_GRAMMAR_COMPILE_H
 
 #include "grammar/grammar.h"
 
-/* Numbers that js/engine/grammar.js knows too. Schemas and JSON: schema.h; tools' calls: calls.h. REGEX: the whole
- * reply. CHOICES: a JSON array of strings. */
+/* The numbers are known to js/engine/grammar.js. SCHEMA and JSON: see schema.h; CALLS: see calls.h. REGEX: a pattern
+ * that the whole reply matches. CHOICES: a JSON array of strings. */
 enum grammar_kind {
     GRAMMAR_SCHEMA,
     GRAMMAR_REGEX,
@@ -19,8 +20,8 @@ enum grammar_kind {
     GRAMMAR_TAGGED_CALLS,
     GRAMMAR_KINDS
 };
-/* FLEXIBLE: white space in JSON. Of schemas and calls, as in schema_options: STRICT, CLOSED. The flags i, s and m of a
- * pattern; OLD_CASE: i is meant as without u. */
+/* FLEXIBLE: allows white space in JSON. STRICT, CLOSED: as in schema_options, for schemas and calls. IGNORE_CASE,
+ * DOT_ALL, MULTILINE: the flags i, s and m of a pattern. OLD_CASE: i works as without the flag u. */
 enum {
     GRAMMAR_FLEXIBLE = 1,
     GRAMMAR_IGNORE_CASE = 2,
@@ -32,8 +33,9 @@ enum {
 };
 enum { GRAMMAR_TEXT_MOST = 1 << 20 }; /* bytes */
 
-/* The text is the caller's to write: some kinds decode strings in it. OK, ERR_SCHEMA, ERR_PARAM (no such kind),
- * ERR_MEM_LOAD. All memory is m's, so its limit is the grammar's; grammar_free() gives it back. */
+/* The text must be writable, because some kinds decode strings in it. Returns OK, ERR_SCHEMA, ERR_PARAM (unknown kind)
+ * or ERR_MEM_LOAD. All memory comes from m, so m's limit is the grammar's limit. Free the grammar with
+ * grammar_free(). */
 int grammar_compile(struct mem *m, int kind, uint8_t *text, size_t size, uint32_t flags, struct grammar **out,
                     struct error *err);
 

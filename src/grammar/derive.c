@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Derivatives (Brzozowski): of an expression and a byte, the expression of what may follow; and what is asked about
- * expressions by walking along them, breadth first. They recurse over structure only, to a bounded depth: the rest of a
- * sequence, where stacks grow, is a loop.
+ * Derivatives (Brzozowski): the derivative of an expression by a byte is the expression of the texts that may follow.
+ * Also the questions about expressions, answered by breadth-first search along derivatives. The functions recurse over
+ * structure only, to a bounded depth; the rest of a sequence, where stacks grow, is a loop.
  */
 #include "grammar/nodes.h"
 
@@ -24,7 +24,7 @@ static gr_expr derive_list(struct grammar *g, const struct node *n, uint8_t byte
     return n->kind == NODE_OR ? node_or(g, base) : node_and(g, base);
 }
 
-/* Of a straight sequence: the first part goes on, or was empty and the next one begins. */
+/* Derivative of a straight sequence: its first part continues, or is nullable and the next part begins. */
 static gr_expr derive_cat(struct grammar *g, gr_expr a, uint8_t byte)
 {
     uint32_t base = g->n_scratch;
@@ -95,7 +95,7 @@ gr_expr derive(struct grammar *g, gr_expr a, uint8_t byte)
 gr_expr derive_unit(struct grammar *g, gr_expr a, uint8_t byte)
 {
     int64_t before = g->floor;
-    if (g->start && g->work - UNIT_WORK > before) g->floor = g->work - UNIT_WORK; /* texts are matched already */
+    if (g->start && g->work - UNIT_WORK > before) g->floor = g->work - UNIT_WORK; /* the text is matched already */
     gr_expr d = derive(g, a, byte);
     g->floor = before;
     return d;
@@ -108,8 +108,8 @@ static void add_set(uint32_t *set, const uint32_t *more)
     for (int i = 0; i < 8; i++) set[i] |= more[i];
 }
 
-/* Bytes found so far, and how many expressions may still be looked at for more: parts may be shared, so that there are
- * many ways to each. */
+/* Bytes found so far, and the number of expressions that may still be visited. Parts may be shared, so that many paths
+ * lead to each. */
 struct first {
     uint32_t *set;
     int left;
@@ -117,7 +117,7 @@ struct first {
 
 static void add_first(struct grammar *g, gr_expr a, struct first *f, int depth);
 
-/* What each of them begins with. */
+/* Adds the bytes with which all parts of a list may begin. */
 static void add_common(struct grammar *g, const struct node *n, struct first *f, int depth)
 {
     uint32_t all[8];
@@ -132,7 +132,8 @@ static void add_common(struct grammar *g, const struct node *n, struct first *f,
     add_set(f->set, all);
 }
 
-/* A sequence is a loop, as for derivatives; what is nested too deeply, or is too much, may begin with anything. */
+/* A sequence is a loop, as for derivatives. An expression that is nested too deeply, or costs too much, may begin with
+ * any byte. */
 static void add_first(struct grammar *g, gr_expr a, struct first *f, int depth)
 {
     static const uint32_t digits[8] = {0, 0x03FF0000};
@@ -167,10 +168,10 @@ void derive_first(struct grammar *g, gr_expr a, uint32_t set[8])
 
 /* --- classes of bytes ------------------------------------------------------------------------------------------ */
 
-/* Each class of which the set has some and not others becomes two. */
+/* Splits each class that has bytes inside and outside of the set. */
 static void split_classes(struct grammar *g, const uint32_t *set)
 {
-    /* bytes; the class of those in the set */
+    /* numbers of bytes: in the set, in all; moved: the new class of bytes in the set */
     uint16_t in[CLASSES_MOST] = {0}, moved[CLASSES_MOST] = {0}, all[CLASSES_MOST] = {0};
     for (uint32_t b = 0; b < 256; b++) all[g->class_of[b]]++;
     for (uint32_t w = 0; w < 8; w++)
@@ -196,7 +197,7 @@ void derive_classes(struct grammar *g)
 
 /* --- searches -------------------------------------------------------------------------------------------------- */
 
-/* The queue's item: an expression and the item before it on its way. */
+/* Adds an item to the queue: an expression, and the item that led to it. */
 static bool enqueue(struct grammar *g, uint32_t *n, gr_expr a, uint32_t before)
 {
     if (!node_room(g, (void **)&g->queue, &g->room_queue, ((uint64_t)*n + 1) * 2, sizeof *g->queue)) return false;
@@ -215,7 +216,7 @@ static enum gr_answer found(struct grammar *g, uint32_t item)
     }
 }
 
-/* One of the expressions that follow the search's item at hand. GR_NO: on with the next. */
+/* Visits one derivative of the search's current item. GR_NO: continue with the next. */
 static enum gr_answer search_one(struct grammar *g, struct search *s)
 {
     gr_expr d = derive_unit(g, g->queue[s->at * 2], g->byte_of[s->byte_class]);
@@ -228,8 +229,8 @@ static enum gr_answer search_one(struct grammar *g, struct search *s)
     return s->n < SEARCH_MOST && enqueue(g, &s->n, d, s->at) ? GR_NO : GR_UNKNOWN;
 }
 
-/* Breadth first for an expression that may end; those on the way are live, and all are dead where there is none. One
- * that paused goes on. */
+/* Breadth-first search for an expression that may end here. All expressions on the path to it are live. If there is
+ * none, all visited expressions are dead. A paused search continues. */
 static enum gr_answer search(struct grammar *g, gr_expr start)
 {
     struct search *s = &g->search;
@@ -253,7 +254,7 @@ static enum gr_answer search(struct grammar *g, gr_expr start)
     return answer;
 }
 
-/* Parts first: only AND and NOT have to be searched. */
+/* Decides by the parts first: only AND and NOT need a search. */
 static enum gr_answer settle(struct grammar *g, gr_expr a)
 {
     struct node n = *node_of(g, a);

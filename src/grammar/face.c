@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The face of dist/grammar.wasm, which js/engine/grammar.js and js/worker/side-compile.js call: a module with a memory
- * of its own, that imports the question whether to go on. A side worker's instance compiles and saves; the engine's
- * loads, and has the vocabulary that matching needs. Grammars by handle, each with a share of the memory; states are
- * numbers that mean the same for as long as the grammar lives.
+ * The interface of dist/grammar.wasm for js/engine/grammar.js and js/worker/side-compile.js. The module has a memory of
+ * its own and imports one function, which decides whether work continues. The instance of a side worker compiles and
+ * saves; the instance of the engine loads, and has the vocabulary that matching needs. Grammars are handles, each with
+ * a share of the memory. States are numbers that stay valid as long as the grammar.
  */
 #include "grammar/compile.h"
 #include "grammar/saved.h"
@@ -11,15 +11,15 @@
 
 #define EXPORT(name) __attribute__((export_name(name), used))
 
-/* Called every millisecond or two while a grammar is made; other than 0 ends that. */
+/* Called every millisecond or two while a grammar is compiled; a result other than 0 ends the compilation. */
 __attribute__((import_module("env"), import_name("pace"))) int face_pace(void);
 
-enum { HANDLES = 64, SLICE = 1 << 14 /* steps after which a mask or a step pauses: a millisecond or two */ };
-static const uint64_t SHARE = 48 << 20; /* bytes of one grammar */
+enum { HANDLES = 64, SLICE = 1 << 14 /* steps after which computing a mask or a step pauses: a millisecond or two */ };
+static const uint64_t SHARE = 48 << 20; /* bytes that one grammar may use */
 
 static uint32_t most = UINT32_MAX;
 
-static struct mem mem; /* of the vocabulary and of what comes in */
+static struct mem mem; /* for the vocabulary and for input */
 static void *room;
 static struct vocabulary *vocabulary;
 static struct error last;
@@ -29,23 +29,23 @@ static struct {
     struct grammar *g;
 } grammars[HANDLES];
 
-/* With memory that grows, Emscripten tells its JavaScript so; there is none. */
+/* Emscripten calls this when memory grows, to inform its JavaScript. This module has no such JavaScript. */
 void emscripten_notify_memory_growth(size_t index);
 void emscripten_notify_memory_growth(size_t index) { (void)index; }
 
-/* What malloc asks for more memory (the Makefile links it so): it gets no more than is left. */
+/* malloc calls this to get more memory (the Makefile links it so). It refuses to grow beyond `most`. */
 int __real_emscripten_resize_heap(size_t size);
 int __wrap_emscripten_resize_heap(size_t size);
 int __wrap_emscripten_resize_heap(size_t size) { return size <= most && __real_emscripten_resize_heap(size); }
 
-/* Bytes that the module's memory may grow to. */
+/* Sets the most bytes that the module's memory may grow to. */
 EXPORT("grammar_limit") void face_limit(uint32_t bytes) { most = bytes; }
 
 static struct grammar *at(int handle) { return handle >= 1 && handle <= HANDLES ? grammars[handle - 1].g : NULL; }
 
 static int no_handle(void) { return fail(&last, ERR_PARAM, "handle", 0, "There is no such grammar."); }
 
-/* Why a call gave nothing: OK where it has paused; the grammar's limit, or the text that cannot go on so. */
+/* Status of a call without a result: OK if it has paused, the grammar's limit, or that the token cannot follow. */
 static int why(const struct grammar *g)
 {
     last = *grammar_error(g);
@@ -53,7 +53,7 @@ static int why(const struct grammar *g)
     return last.code ? last.code : fail(&last, ERR_PARAM, "token", 0, "This token cannot follow here.");
 }
 
-/* Scratch for what comes in, until the next call of it. */
+/* Scratch memory for input, until the next call of this function. */
 EXPORT("grammar_room") void *face_room(uint32_t size)
 {
     mem_free(&mem, room);
@@ -69,18 +69,18 @@ int face_vocabulary(uint32_t n, const uint8_t *bytes, const uint32_t *sizes, con
     return status;
 }
 
-/* A part of what there is to do about it before it is of use: 1 where more is left. */
+/* Does a part of the vocabulary's preparation. Returns 1 if more is left. */
 EXPORT("grammar_learn") int face_learn(void)
 {
     int status = vocabulary ? vocabulary_go_on(vocabulary, &last)
-                            : fail(&last, ERR_BUSY, "vocabulary", 0, "The vocabulary comes first.");
+                            : fail(&last, ERR_BUSY, "vocabulary", 0, "There is no vocabulary yet.");
     if (status >= 0 || !vocabulary) return status;
     vocabulary_free(vocabulary);
     vocabulary = NULL;
     return status;
 }
 
-/* The place of another grammar; or a status. */
+/* Index of a free place for a grammar, or a status. */
 static int free_place(void)
 {
     int i = 0;
@@ -90,7 +90,7 @@ static int free_place(void)
     return i;
 }
 
-/* A handle from 1 on, or a status. */
+/* Returns a handle from 1 on, or a status. */
 EXPORT("grammar_compile") int face_compile(int kind, uint8_t *text, uint32_t size, uint32_t flags)
 {
     int i = free_place();
@@ -105,13 +105,13 @@ EXPORT("grammar_saved_size") uint32_t face_saved_size(int handle)
     return at(handle) ? (uint32_t)grammar_saved_size(at(handle)) : 0;
 }
 
-/* Writes one that was just compiled to `out`. */
+/* Writes a grammar that was just compiled to `out`. */
 EXPORT("grammar_save") void face_save(int handle, uint8_t *out)
 {
     if (at(handle)) grammar_save(at(handle), out);
 }
 
-/* A handle from 1 on, or a status. What came in is let go. */
+/* Returns a handle from 1 on, or a status. Frees the input. */
 EXPORT("grammar_load") int face_load(const uint8_t *block, uint32_t size)
 {
     int i = free_place();
@@ -132,7 +132,7 @@ EXPORT("grammar_release") void face_release(int handle)
 
 EXPORT("grammar_start") int face_start(int handle) { return at(handle) ? (int)grammar_start(at(handle)) : no_handle(); }
 
-/* A state, 0 where it has paused, or a status. */
+/* Returns a state, 0 if it has paused, or a status. */
 EXPORT("grammar_take") int face_take(int handle, uint32_t state, uint32_t id)
 {
     if (!at(handle)) return no_handle();
@@ -140,7 +140,7 @@ EXPORT("grammar_take") int face_take(int handle, uint32_t state, uint32_t id)
     return next != GR_DEAD ? (int)next : why(at(handle));
 }
 
-/* NULL: grammar_error_status() is OK where it has paused. */
+/* Returns NULL on errors and pauses; grammar_error_status() is OK if it has paused. */
 EXPORT("grammar_mask") const uint32_t *face_mask(int handle, uint32_t state)
 {
     const uint32_t *mask = at(handle) ? grammar_mask(at(handle), vocabulary, state) : NULL;
@@ -155,7 +155,7 @@ EXPORT("grammar_accepts") int face_accepts(int handle, uint32_t state)
 
 EXPORT("grammar_worn") int face_worn(int handle) { return at(handle) && grammar_worn(at(handle)); }
 
-/* What was passed over, a line each (grammar.h); borrowed. */
+/* Ignored parts of the schema, one per line (grammar.h); valid until the release. */
 EXPORT("grammar_notes") const char *face_notes(int handle) { return at(handle) ? grammar_notes(at(handle)) : ""; }
 
 EXPORT("grammar_error_status") int face_error_status(void) { return last.code; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the sentences of errors need of printf: %s, %.*s, %d, %u, %X, %zu, %llu, %c. In the module of grammars it stands
- * in for the C library's, which with its floating point is an eighth of the module's size.
+ * The part of printf that error messages need: %s, %.*s, %d, %u, %X, %zu, %llu, %c. In the grammar module it replaces
+ * the C library's, which with its floating point would be an eighth of the module's size.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * GBNF, the grammars that people write for llama.cpp: rules of literals, classes, names, groups and repeats; #
- * comments. A rule ends with its line, but inside parentheses, after `::=` and around `|`. Rules may be used before
- * they are defined.
+ * GBNF, the grammars of llama.cpp: rules of literals, classes, names, groups and repeats; comments begin with #. A rule
+ * ends at the end of its line, except inside parentheses, after `::=` and around `|`. Rules may be used before they are
+ * defined.
  */
 #include "grammar/nodes.h"
 
@@ -15,7 +15,7 @@ enum { NESTING_MOST = 100, BUCKETS = 1 << 14, RANGES_MOST = 512 };
 struct name {
     struct bytes text;
     gr_expr rule;
-    uint32_t next; /* in its bucket: index + 1 */
+    uint32_t next; /* next name in its bucket: index + 1 */
     bool defined;
 };
 
@@ -47,7 +47,7 @@ static gr_expr wrong(struct gbnf *p, const char *sentence)
                         sentence);
 }
 
-/* What began there is wrong. */
+/* Reports an error at `begin`. Returns false. */
 static bool wrong_from(struct gbnf *p, size_t begin, const char *sentence)
 {
     p->at = begin;
@@ -87,7 +87,7 @@ static struct bytes read_name(struct gbnf *p)
     return (struct bytes){p->text.data + begin, p->at - begin};
 }
 
-/* The name's index + 1; 0: failed. */
+/* Returns the index of a name + 1, and adds the name if it is new. 0: failed. */
 static uint32_t find_name(struct gbnf *p, struct bytes text)
 {
     uint32_t hash = 2166136261u;
@@ -106,7 +106,7 @@ static uint32_t find_name(struct gbnf *p, struct bytes text)
 
 /* --- literals and classes -------------------------------------------------------------------------------------- */
 
-/* One code point, escaped or not. */
+/* Reads one code point, escaped or not. */
 static bool read_char(struct gbnf *p, uint32_t *c)
 {
     static const char from[] = "nrt\\\"[]^-", to[] = "\n\r\t\\\"[]^-";
@@ -114,7 +114,7 @@ static bool read_char(struct gbnf *p, uint32_t *c)
     size_t begin = p->at;
     if (!takes(p, "\\")) {
         p->at += utf8_read(p->text.data + p->at, p->text.size - p->at, c);
-        return *c != UTF8_INVALID || wrong(p, "it is no valid UTF-8");
+        return *c != UTF8_INVALID || wrong(p, "it is not valid UTF-8");
     }
     int kind = peek(p, 0), digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
     if (kind <= 0 || (!digits && !strchr(from, kind))) return wrong_from(p, begin, "there is no such escape");
@@ -131,7 +131,7 @@ static bool read_char(struct gbnf *p, uint32_t *c)
     return *c <= 0x10FFFF || wrong_from(p, begin, "there is no such code point");
 }
 
-/* What was pushed from `base` on, one after the other. */
+/* Joins the expressions on the scratch from `base` on to a sequence. */
 static gr_expr join(struct gbnf *p, uint32_t base)
 {
     gr_expr all = EXPR_EMPTY;
@@ -214,7 +214,7 @@ static bool number(struct gbnf *p, uint32_t *out)
     return p->at > begin;
 }
 
-/* After `{`. Between its parts stands white space as around it. */
+/* Reads the rest of a count after `{`. White space may occur between its parts. */
 static gr_expr counted(struct gbnf *p, gr_expr a)
 {
     uint32_t least = 0, most;
@@ -291,7 +291,7 @@ static bool rule(struct gbnf *p)
     gr_define(p->g, p->names[name - 1].rule, body);
     skip_space(p, false);
     return peek(p, 0) < 0 || peek(p, 0) == '\n' || peek(p, 0) == '\r' ||
-           wrong(p, "something that is no part of a rule");
+           wrong(p, "this is not part of a rule");
 }
 
 static gr_expr read_all(struct gbnf *p)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Masks: the flat tree is walked with a state for each depth; a dead one skips what hangs below. What was found is
- * kept, as a list of what differs from a row of the slice, or from nothing: most are short, so that thousands are
- * remembered. When there is no more room all are forgotten.
+ * Masks: a walk over the flat tree of tokens, with a state for each depth; a dead state skips its subtree. Masks are
+ * kept as lists of differences from a row of the slice, or from nothing. Most lists are short, so thousands are kept.
+ * When their room is full, all are dropped.
  */
 #include "grammar/masks.h"
 
 #include <string.h>
 
 enum {
-    KEPT_MOST = 1 << 19 /* words; the call at hand may take some more */,
-    KEPT_WHOLE = SLICE_COUNTS + 1 /* in place of a row: all words */
+    KEPT_MOST = 1 << 19 /* words; the current call may take some more */,
+    KEPT_WHOLE = SLICE_COUNTS + 1 /* in place of a row: all words follow */
 };
 
 void masks_free(struct grammar *g)
@@ -102,7 +102,7 @@ static bool four_alike(const uint32_t *a, const uint32_t *b)
     return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]));
 }
 
-/* A mask that is kept: its row, how many tokens differ, and these; or KEPT_WHOLE, and all words. */
+/* Keeps a mask: its row, the number of tokens that differ, and these tokens; or KEPT_WHOLE, and all words. */
 uint32_t masks_keep(struct grammar *g, struct masks *m, uint32_t row)
 {
     const uint32_t *from = row_of(m, row), *bits = m->bits;
@@ -145,7 +145,7 @@ void masks_add(struct masks *m, uint32_t place)
         for (uint32_t i = 0; i < n; i++) bit_set(m->bits, kept[2 + i]);
 }
 
-/* One that was kept becomes the bits at hand, unless a walk goes on that had begun with them. Returns its row. */
+/* Copies a kept mask to m->bits, unless a paused walk that began with it continues. Returns its row. */
 static uint32_t restore(struct masks *m, uint32_t place)
 {
     const uint32_t *kept = m->kept + place, row = kept[0], n = kept[1];
@@ -156,15 +156,15 @@ static uint32_t restore(struct masks *m, uint32_t place)
     return whole ? 0 : row;
 }
 
-/* --- states that are nearly another one ------------------------------------------------------------------------ */
+/* --- states that are almost equal to another one --------------------------------------------------------------- */
 
-/* Where most tokens lead by their first byte, if they stay there with the next such byte; else 0. Failing shows later
- * too, and pausing in g. */
+/* Finds the state to which most tokens lead by their first byte, if the next such byte stays there; else 0. Failures
+ * show again later, and g tells of a pause. */
 static gr_state likely(struct grammar *g, const struct masks *m, gr_state state)
 {
     uint32_t found = 0, total = 0, sum = 0, most = 0, heaviest = 0;
     uint64_t lead = 0;
-    for (uint32_t c = 0; c < g->n_classes; c++) { /* a vote that a majority wins */
+    for (uint32_t c = 0; c < g->n_classes; c++) { /* a majority vote by weight */
         uint32_t to = masks_next(g, state, g->byte_of[c]), weight = m->weight[c];
         if (g->slice.over) return 0;
         total += weight;
@@ -188,7 +188,8 @@ static void clear_below(struct masks *m, uint32_t begin)
         if (nodes[i].token != NO_TOKEN) bit_clear(m->bits, nodes[i].token);
 }
 
-/* Of another state's mask: what differs. Where both come to the same state, or to none, tokens below do the same. */
+/* Changes the mask of state `other` to that of `state`. If both reach the same state, or none, their tokens below are
+ * the same. */
 static bool differ(struct grammar *g, struct masks *m, gr_state state, gr_state other)
 {
     const struct trie *t = &m->vocabulary->all;
@@ -226,8 +227,8 @@ static bool find_others(struct grammar *g, struct masks *m, gr_state state)
     return masks_walk(g, m, 0, m->vocabulary->all.n, state);
 }
 
-/* The state's mask, but for end tokens, becomes the bits at hand, and is kept. `other`: it may be found from another
- * one's. */
+/* Computes and keeps the state's mask, without end tokens, in m->bits. `other`: it may start from the mask of another
+ * state. */
 static bool find(struct grammar *g, struct masks *m, gr_state state, bool other, uint32_t *row)
 {
     struct inside in;
@@ -252,7 +253,7 @@ static bool is_at_hand(const struct grammar *g, gr_state state, uint32_t token)
     return g->job.state == state && g->job.token == token;
 }
 
-/* Begins a job, or goes on with it. */
+/* Begins a job, or continues it. */
 static void enter(struct grammar *g, gr_state state, uint32_t token)
 {
     if (!is_at_hand(g, state, token)) {
@@ -267,7 +268,7 @@ static void enter(struct grammar *g, gr_state state, uint32_t token)
     g->slice.over = false;
 }
 
-/* Where it has not paused it is over, and nothing goes on with what it left. */
+/* Ends a job that has not paused, so that nothing continues its unfinished work. */
 static void leave(struct grammar *g)
 {
     g->job.work = g->work;
@@ -294,8 +295,8 @@ static gr_state do_take(struct grammar *g, const struct vocabulary *v, gr_state 
     return to;
 }
 
-/* What another call has left half done comes first: so much at a time is under way that none throws away what the
- * others have found. */
+/* First finishes the paused job of another call. So only one job is unfinished at a time, and none discards what
+ * another one has found. */
 static bool is_free_for(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t token)
 {
     struct job other = g->job;

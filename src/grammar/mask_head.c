@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Masks where a regular expression (the head) stands before something else. A token lies inside it; or it leaves it at
- * a byte with which the head, having come to an end, cannot go on, and what follows takes it from there. The first kind
- * and the places of the second are found by one walk, and hold wherever the head stands. Where what follows may begin
- * with a byte with which the head may go on too, nothing is split.
+ * Masks in states where a regular expression (the head) stands before something else. A token stays inside the head; or
+ * it leaves the head at a byte where the head may end and cannot continue, and the expression after it continues from
+ * that byte. One walk finds the tokens of the first kind, and the exits of the second kind; the results are valid
+ * wherever the head occurs. If the expression after it may begin with a byte with which the head may continue too, this
+ * way is not used.
  */
 #include "grammar/masks.h"
 
 #include <string.h>
 
-/* Bytes that follow most heads in JSON: with them a head need not be walked again in its next place. */
+/* Bytes that follow most heads in JSON. Their exits are always found, so that a head in another place needs no new
+ * walk. */
 static const char usual[] = "\t\n\r \",:]}";
 
 static bool is_nullable_state(const struct grammar *g, gr_state s) { return is_nullable(g, g->states[s].expr); }
 
-/* Walks the head over all tokens: sets the bits of those inside, pushes the exits on the scratch. false: failed. */
+/* Walks the head over all tokens: sets the bits of tokens inside it, and pushes exits on the scratch. Returns false if
+ * it failed. */
 static bool walk_head(struct grammar *g, struct masks *m, struct head *h, gr_state from)
 {
     const struct trie *t = &m->vocabulary->all;
@@ -51,7 +54,7 @@ static void begin_head(struct head *h, const struct head *known, gr_expr expr, c
     for (const char *c = usual; *c; c++) bit_set(h->leaves, (uint8_t)*c);
 }
 
-/* What is known of a head, with exits for at least these bytes. NULL: failed. */
+/* The results for a head, with exits for at least these bytes. NULL: failed. */
 static const struct head *head_of(struct grammar *g, struct masks *m, gr_expr expr, const uint32_t leaves[8])
 {
     struct head *known = &m->heads[(expr * 0x9E3779B1u) >> 16 & (HEADS - 1)], *h = &m->part;
@@ -72,7 +75,7 @@ static const struct head *head_of(struct grammar *g, struct masks *m, gr_expr ex
     return known;
 }
 
-/* The bytes with which a state goes on. false: failed. */
+/* The bytes with which a state continues. Returns false if it failed. */
 static bool first_bytes(struct grammar *g, gr_state state, uint32_t out[8])
 {
     memset(out, 0, 8 * sizeof *out);

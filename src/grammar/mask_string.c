@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Masks inside JSON strings: the slice of the vocabulary up to a count of characters, and the tokens that leave the
- * string.
+ * Masks inside JSON strings: the row of the slice for a number of characters, and the tokens that leave the string.
  */
 #include "grammar/masks.h"
 
@@ -24,7 +23,8 @@ bool masks_is_inside(struct grammar *g, const struct masks *m, gr_state state, s
     return true;
 }
 
-/* Tokens of at most so many characters. Longer ones cannot be in: what follows the last character begins otherwise. */
+/* Sets the tokens of at most this many characters. Longer tokens cannot match: what follows the last character begins
+ * with another byte. */
 static uint32_t take_inside(struct masks *m, uint32_t most)
 {
     const struct vocabulary *v = m->vocabulary;
@@ -36,7 +36,7 @@ static uint32_t take_inside(struct masks *m, uint32_t most)
     return row;
 }
 
-/* Tokens that leave the string: as many characters as there may be, then what may follow. */
+/* Adds the tokens that leave the string: an allowed number of characters, then text that may follow. */
 bool masks_inside(struct grammar *g, struct masks *m, const struct inside *in, uint32_t *row)
 {
     const struct vocabulary *v = m->vocabulary;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nodes are found by an open table of their contents; every probe counts as work, so that a text made to collide is
- * refused, not waited for. Ids grow from parts to wholes: one pass in their order sees the parts first.
+ * A hash table with open addressing finds nodes by their contents. Every probe counts as work, so an input that is made
+ * to collide is refused instead of taking long. Ids grow from parts to wholes, so a pass in ascending order sees parts
+ * first.
  */
 #include "grammar/nodes.h"
 
@@ -13,14 +14,14 @@ enum { FIRST_NODES = 1 << 10, LIST_MOST = 1 << 16, FACTOR_DEPTH = 256 };
 
 gr_expr node_limit(struct grammar *g, const char *what)
 {
-    grammar_fail(g, "limit", 0, "What the reply must look like is too complicated: %s. Make it simpler.", what);
+    grammar_fail(g, "limit", 0, "The schema or grammar is too complicated: %s. Make it simpler.", what);
     return 0;
 }
 
 gr_expr node_memory(struct grammar *g)
 {
     grammar_fail(g, "memory", 0,
-                 "What the reply must look like needs more memory than there is for it. Make it simpler.");
+                 "The schema or grammar needs more memory than is allowed. Make it simpler.");
     return 0;
 }
 
@@ -44,8 +45,8 @@ bool node_work(struct grammar *g, int64_t n)
     return g->work >= g->floor || node_limit(g, "it takes too many steps");
 }
 
-/* Never before the first unit, so that each call gets on; what has led there, as it did before the pause, counts once.
- */
+/* Never pauses before the first unit, so that each call makes progress. The work that led to the unit was also done
+ * before the pause and counts once. */
 bool node_pauses(struct grammar *g)
 {
     if (g->slice.fresh) g->work = g->job.work;
@@ -112,7 +113,7 @@ static bool grow_nodes(struct grammar *g)
         return node_memory(g) != 0;
     }
     mem_free(g->mem, g->slots);
-    if (!g->nodes) nodes[0] = (struct node){0}; /* stands for none; passes over all nodes meet it */
+    if (!g->nodes) nodes[0] = (struct node){0}; /* node 0 is never used, but loops over all nodes read it */
     g->nodes = nodes;
     g->slots = slots;
     g->room_nodes = room;
@@ -156,8 +157,8 @@ uint8_t node_facts(const struct grammar *g, const struct node *n)
     return (uint8_t)(HAS_RULES | (g->ready && body ? g->nodes[body].flags : 0));
 }
 
-/* The node of these contents; its words, where it has some, are at the end of the lists, and go again where it is known
- * already. */
+/* Finds or makes the node with these contents. Its words, if it has some, must be at the end of g->lists; they are
+ * removed if the node exists. */
 static gr_expr make(struct grammar *g, uint8_t kind, uint32_t a, uint32_t b, uint32_t c)
 {
     struct node n = {.kind = kind, .a = a, .b = b, .c = c};
@@ -188,7 +189,7 @@ static gr_expr make_words(struct grammar *g, uint8_t kind, const uint32_t *words
     return make(g, kind, begin, n, c);
 }
 
-/* --- simple ones ----------------------------------------------------------------------------------------------- */
+/* --- simple nodes ---------------------------------------------------------------------------------------------- */
 
 gr_expr node_set(struct grammar *g, const uint32_t set[8])
 {
@@ -289,8 +290,8 @@ static void sort(uint64_t *v, size_t n)
     }
 }
 
-/* Lists inside the list become part of it; the sets of OR are united and those of AND cut, into `set`. false: failed.
- */
+/* Merges inner lists into the list. Unites the sets of OR and intersects those of AND, into `set`. Returns false if it
+ * failed. */
 static bool flatten(struct grammar *g, uint8_t kind, uint32_t base, uint32_t set[8], bool *has_set)
 {
     uint32_t end = g->n_scratch;
@@ -320,7 +321,7 @@ static bool flatten(struct grammar *g, uint8_t kind, uint32_t base, uint32_t set
     return true;
 }
 
-/* Sorts by key << 32 | expression, and leaves each once. */
+/* Sorts by key << 32 | expression, and removes duplicates. */
 static void sort_unique(struct grammar *g, uint32_t base)
 {
     uint32_t kept = base;
@@ -338,7 +339,7 @@ static bool holds(const struct grammar *g, uint32_t base, gr_expr a)
     return false;
 }
 
-/* What is left of a list becomes one expression. */
+/* Makes one expression of the remaining list. */
 static gr_expr gather(struct grammar *g, uint8_t kind, uint32_t base)
 {
     uint32_t begin = g->n_lists, n = g->n_scratch - base;
@@ -360,7 +361,7 @@ static gr_expr tail_of(const struct grammar *g, gr_expr a)
     return node_of(g, a)->kind == NODE_CAT ? node_of(g, a)->b : EXPR_EMPTY;
 }
 
-/* x{i,j}t | x{k,l}t where the counts meet is x{min,max}t. Returns 0 where they do not. */
+/* x{i,j}t | x{k,l}t becomes x{min,max}t if the counts overlap or meet. Returns 0 if they do not. */
 static gr_expr join_counts(struct grammar *g, gr_expr a, gr_expr b)
 {
     struct node x = *node_of(g, head_of(g, a)), y = *node_of(g, head_of(g, b));
@@ -370,7 +371,7 @@ static gr_expr join_counts(struct grammar *g, gr_expr a, gr_expr b)
     return joined ? node_cat(g, joined, tail_of(g, a)) : 0;
 }
 
-/* Counted ones of a list, pair by pair; a list has few. */
+/* Joins the counted repeats of a list, pair by pair. A list has few of them. */
 static void join_repeats(struct grammar *g, uint32_t base)
 {
     enum { COUNTED_MOST = 64 };
@@ -388,7 +389,7 @@ static void join_repeats(struct grammar *g, uint32_t base)
     }
 }
 
-/* Those of a sorted list that begin with the same part share it: h x | h y is h (x | y). */
+/* Alternatives of a sorted list with the same first part share it: h x | h y becomes h (x | y). */
 static bool factor(struct grammar *g, uint32_t base)
 {
     uint32_t kept = base, end = g->n_scratch;
@@ -445,9 +446,9 @@ gr_expr node_or(struct grammar *g, uint32_t base)
     return all;
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------- */
+/* --- intersections --------------------------------------------------------------------------------------------- */
 
-/* x{0,} says nothing beside x{i,j}. */
+/* Removes x{0,} beside x{i,j}, since it has no effect there. */
 static void drop_counted(struct grammar *g, uint32_t base)
 {
     for (uint32_t i = base; i < g->n_scratch && g->n_scratch - base > 1; i++) {

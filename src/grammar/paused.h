@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a call that takes long pauses, so that whoever made it can do something else and then make it again.
+ * How a long call pauses, so that its caller can do other work and then repeat the call.
  *
- * It pauses between two units of work, a derivation each; what it has found by then is kept: transitions, the search at
- * hand, the place of a walk (masks.h). Nothing is done twice that counts, so a call comes to the same in the same steps
- * however often it has paused.
+ * A call pauses between two units of work, each a derivation. It keeps its results: transitions, the current search,
+ * the place of a walk (masks.h). Counted work is never done twice, so a call gives the same result in the same number
+ * of steps, however often it pauses.
  */
 #ifndef QUERN_PAUSED_H
 #define QUERN_PAUSED_H
 
 #include "grammar/grammar.h"
 
-#define UNIT_WORK (INT64_C(1) << 20) /* steps that a unit may take: some tens of milliseconds */
+#define UNIT_WORK (INT64_C(1) << 20) /* most steps of a unit: some tens of milliseconds */
 
 struct slice {
-    int64_t steps;    /* after which a call pauses; 0: never */
-    int64_t until;    /* of its work, what is left then */
-    bool fresh;       /* it has not come to its first unit yet */
+    int64_t steps;    /* steps after which a call pauses; 0: never */
+    int64_t until;    /* value of `work` at which it pauses */
+    bool fresh;       /* it has not reached its first unit yet */
     bool over;        /* it has paused */
 };
 
-/* What a call is about: the mask of a state, or its step by a token. */
+/* The task of a call: the mask of a state, or its step by a token. */
 struct job {
-    gr_state state;   /* 0: none has paused */
-    uint32_t token;   /* NO_TOKEN: its mask */
-    int64_t work;     /* steps that are left for it */
+    gr_state state;   /* 0: no job has paused */
+    uint32_t token;   /* NO_TOKEN: the mask */
+    int64_t work;     /* steps left for the job */
 };
 
-/* A search: whose texts, the queue's items, and where in them it is. */
+/* A search: its start, the number of items in the queue, and its position in them. */
 struct search {
-    gr_expr start;    /* 0: there is none */
+    gr_expr start;    /* 0: no search */
     uint32_t n, at, byte_class;
 };
 
-/* A transition of which it is not known yet whether it is live. */
+/* A transition whose target may be live or dead. */
 struct pending {
-    gr_state from;    /* 0: there is none */
+    gr_state from;    /* 0: no such transition */
     uint32_t byte_class;
     gr_expr to;
 };
 
-/* Before a unit, when what was done so far is kept: whether the call pauses here. */
+/* Call before a unit, when all results are kept. Returns whether the call pauses here. */
 bool node_pauses(struct grammar *g);
-/* derive() as a unit. */
+/* derive() as one unit. */
 gr_expr derive_unit(struct grammar *g, gr_expr a, uint8_t byte);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unicode's properties as patterns name them (\p{Lu}, \p{Script=Greek}, \p{Emoji}), and the letters that differ in
- * their case alone. All of it is read from tables of bytes that tools/property-tables.mjs writes; a property is where
- * it differs from a union of general categories.
+ * Unicode properties by their names in patterns (\p{Lu}, \p{Script=Greek}, \p{Emoji}), and letters that differ only in
+ * case. All data is in byte tables that tools/property-tables.mjs writes. A property is stored as its differences from
+ * a union of general categories.
  */
 #include "grammar/regex.h"
 
@@ -12,7 +12,7 @@
 
 enum { END = 0x110000, ALTERNATING = 30, SHORT = 7, CHAIN = 8, UNASSIGNED = 29, ASCII = 0x80 };
 
-/* In the order of the tables, and groups of them. */
+/* Categories in the order of the tables, then groups of them. */
 static const char category_names[] =
     "Lu Uppercase_Letter;Ll Lowercase_Letter;Lt Titlecase_Letter;Lm Modifier_Letter;Lo Other_Letter;Mn Nonspacing_Mark;Mc Spacing_Mark;"
     "Me Enclosing_Mark;Nd Decimal_Number digit;Nl Letter_Number;No Other_Number;Pc Connector_Punctuation;Pd Dash_Punctuation;"
@@ -24,7 +24,7 @@ static const struct {
     uint8_t first, last;
 } groups[] = {{0, 2}, {0, 4}, {5, 7}, {8, 10}, {11, 17}, {18, 21}, {22, 24}, {25, 29}};
 
-/* The number, from 1 on, of the row of "a b;c;" that has this name; 0: none has. */
+/* Number, from 1 on, of the row of "a b;c;" that contains this name; 0 if no row does. */
 static uint32_t row_of(const char *rows, struct bytes name)
 {
     uint32_t row = 1;
@@ -47,12 +47,12 @@ static uint32_t number(const uint8_t **at)
     }
 }
 
-/* --- sets of categories, and what differs from them ------------------------------------------------------------ */
+/* --- sets of categories, and differences from them ------------------------------------------------------------- */
 
 /* Code points of one category, up to `end`. */
 struct run {
     const uint8_t *at;
-    uint32_t category, end, alternating; /* so many more that are Lu and Ll in turn */
+    uint32_t category, end, alternating; /* alternating: number of following code points that are Lu and Ll in turn */
 };
 
 static void next_run(struct run *run)
@@ -74,7 +74,7 @@ static void next_run(struct run *run)
     run->end += length;
 }
 
-/* Where a property begins to differ, or no longer does. */
+/* Positions where a property begins or ends to differ from its base. */
 struct toggles {
     const uint8_t *at, *end;
     uint32_t next;
@@ -91,7 +91,7 @@ static struct toggles toggles_of(uint32_t property)
     return t;
 }
 
-/* The categories of the mask, changed by a property (from 1 on; 0: none) and by those that it is said by. */
+/* Adds the code points of a mask of categories, changed by a property (from 1 on; 0: none) and by its bases. */
 static bool add_categories(struct regex *r, uint32_t mask, uint32_t property, bool negated)
 {
     struct toggles chain[CHAIN];
@@ -120,7 +120,7 @@ static bool add_categories(struct regex *r, uint32_t mask, uint32_t property, bo
 
 /* --- scripts --------------------------------------------------------------------------------------------------- */
 
-/* Code points that several scripts have. */
+/* Code points that belong to several scripts. */
 struct several {
     const uint8_t *at;
     uint32_t first, end, set;
@@ -173,7 +173,7 @@ static bool is_either(struct bytes name, const char *a, const char *b)
     return bytes_equal(name, a) || bytes_equal(name, b);
 }
 
-/* Of a category's row. */
+/* Mask of the categories of a row. */
 static uint32_t mask_of(uint32_t row)
 {
     if (row <= ALTERNATING) return 1u << (row - 1);
@@ -203,7 +203,7 @@ bool regex_property(struct regex *r, struct bytes name, bool negated, bool *know
     return *known = false;
 }
 
-/* --- letters that the flag i takes for the same ---------------------------------------------------------------- */
+/* --- letters that are equal under the flag i --------------------------------------------------------------------- */
 
 static bool has(const struct gr_range *of, uint32_t n, uint32_t c)
 {
@@ -217,7 +217,8 @@ static bool has(const struct gr_range *of, uint32_t n, uint32_t c)
     return of[low].first <= c && of[low].last >= c;
 }
 
-/* Adds, to ranges in order, what stands for their letters; or what those of them stand for that do so. */
+/* Adds the folded form of each letter in the sorted ranges; or, with `back`, all letters that fold to one in the
+ * ranges. */
 static bool add_folded(struct regex *r, bool back)
 {
     uint32_t n = r->n, first = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What has to hold before matching begins, found once over everything that the start reaches: every rule is defined and
- * none calls itself before a byte has come, which expressions may be empty, and which can be satisfied at all. Nothing
- * recurses: rules may form a chain of any length.
+ * Checks before matching begins, made once over everything that the start reaches: every rule is defined, and none
+ * calls itself before a byte has come. Also finds which expressions may be empty, and which can be satisfied at all.
+ * Nothing recurses, because rules may form a chain of any length.
  */
 #include "grammar/nodes.h"
 
@@ -35,11 +35,11 @@ static bool push(struct grammar *g, uint32_t *n, gr_expr a)
 
 static bool undefined(struct grammar *g, const struct node *n)
 {
-    return grammar_fail(g, "undefined", 0, "The rule \"%s\" is used, but nothing says what it is.",
+    return grammar_fail(g, "undefined", 0, "The rule \"%s\" is used, but not defined.",
                         g->rules[n->a].name) != 0;
 }
 
-/* Marks what the start reaches with the stamp. */
+/* Marks everything that the start reaches with the stamp. */
 static bool mark_all(struct grammar *g, gr_expr start)
 {
     uint32_t n = 0;
@@ -59,7 +59,7 @@ static bool mark_all(struct grammar *g, gr_expr start)
     return true;
 }
 
-/* Those marked, in ascending order: parts before wholes. The caller frees it. */
+/* Returns the marked expressions in ascending order: parts before wholes. The caller frees the array. */
 static gr_expr *collect(struct grammar *g, uint32_t *n)
 {
     gr_expr *ids = mem_array(g->mem, g->n_nodes, sizeof *ids);
@@ -70,7 +70,7 @@ static gr_expr *collect(struct grammar *g, uint32_t *n)
     return ids;
 }
 
-/* Nullable and live, from below until nothing changes: what is not live then never will be. */
+/* Finds NULLABLE and LIVE bottom-up until nothing changes. An expression that is not live then never will be. */
 static bool find_facts(struct grammar *g, const uint32_t *ids, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -78,7 +78,7 @@ static bool find_facts(struct grammar *g, const uint32_t *ids, uint32_t n)
         if (at->flags & HAS_RULES) at->flags = HAS_RULES;
         else if (!(at->flags & (LIVE | DEAD))) at->flags |= node_facts(g, at);
         if (!(at->flags & (HAS_RULES | LIVE | DEAD)) && derive_live(g, ids[i]) == GR_UNKNOWN)
-            return node_limit(g, "whether it can be satisfied at all takes too long to find out") != 0;
+            return node_limit(g, "it takes too long to decide whether any text satisfies it") != 0;
     }
     for (bool changed = true; changed;) {
         changed = false;
@@ -95,7 +95,7 @@ static bool find_facts(struct grammar *g, const uint32_t *ids, uint32_t n)
     return true;
 }
 
-/* The first rule of the loop that the last one of the queue closes by beginning with p. */
+/* The first rule of a loop. The last item of the queue closes the loop, because it may begin with p. */
 static gr_expr rule_of_loop(const struct grammar *g, uint32_t n, gr_expr p)
 {
     gr_expr rule = p;
@@ -106,8 +106,8 @@ static gr_expr rule_of_loop(const struct grammar *g, uint32_t n, gr_expr p)
     return rule;
 }
 
-/* Depth first along what may come first; a node that is met while it is open begins with itself. Nodes are marked with
- * the stamp while open. A rule that does so; the start where memory is short; 0: none. */
+/* Depth-first search along parts that may come first. Reaching a node that is still open means that it may begin with
+ * itself. Open nodes are marked with the stamp. Returns a rule that does so, `start` if memory is short, or 0: none. */
 static gr_expr begins_with_itself(struct grammar *g, gr_expr start)
 {
     uint32_t n = 0, open = g->stamp, closed = g->stamp + 1;
@@ -141,7 +141,7 @@ static bool no_left_recursion(struct grammar *g, const gr_expr *ids, uint32_t n)
         if (!rule) continue;
         const char *name = g->rules[node_of(g, rule)->a].name;
         return grammar_fail(g, "left-recursion", 0,
-                            "The rule \"%s\" leads to itself before any character; let one come first.", name) != 0;
+                            "The rule \"%s\" leads to itself before any character; put a character first.", name) != 0;
     }
     g->stamp = closed;
     return true;
@@ -157,6 +157,6 @@ bool ready_check(struct grammar *g, gr_expr start)
     bool good = ids && find_facts(g, ids, n) && no_left_recursion(g, ids, n);
     mem_free(g->mem, ids);
     if (good && !(node_of(g, start)->flags & LIVE))
-        grammar_fail(g, "nothing", 0, "No reply can be what is asked for: its conditions exclude each other.");
+        grammar_fail(g, "nothing", 0, "No reply can satisfy this: the conditions exclude each other.");
     return g->ready = !g->err.code;
 }

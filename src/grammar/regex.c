@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ECMAScript's patterns. What ^ and $ say is kept apart while a pattern is put together: a part is nine expressions, by
- * whether the text, or with the flag m a line, has to begin before it and to end after it. A part that may only come
- * first joins one before it where that one may be empty, or may end with the end of a line, and so on; so anchors stand
- * anywhere but inside what is repeated.
+ * ECMAScript's patterns. The conditions of ^ and $ are kept apart while a pattern is built. A part is nine expressions,
+ * by the condition before it and the condition after it: none, a line must begin or end here (with the flag m), or the
+ * text must. A part that must be at the beginning can follow another part if that one may be empty, or may end with a
+ * line end, and so on. So anchors may stand anywhere, except inside repeated groups.
  */
 #include "grammar/regex.h"
 
@@ -12,10 +12,10 @@
 #include <string.h>
 
 enum { NESTING_MOST = 100, SIDES = 3, VARIANTS = SIDES * SIDES };
-/* What has to be at a side of a part. The larger one says more. */
+/* The condition at a side of a part. A larger value is the stronger condition. */
 enum side { SIDE_ANY, SIDE_LINE, SIDE_TEXT };
 
-/* By SIDES * before + after; of[0] = 0: failed. */
+/* Indexed by SIDES * before + after. of[0] = 0: failed. */
 struct part {
     gr_expr of[VARIANTS];
 };
@@ -68,7 +68,7 @@ static gr_expr anything(struct regex *r)
     return gr_repeat(r->g, gr_class(r->g, r->form, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY);
 }
 
-/* Any text with the end of a line at its end, or at its beginning. */
+/* Any text that ends with a line end, or that begins with one. */
 static gr_expr beside_line(struct regex *r, bool at_end)
 {
     static const struct gr_range ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
@@ -76,8 +76,8 @@ static gr_expr beside_line(struct regex *r, bool at_end)
     return at_end ? gr_cat(r->g, any, end) : gr_cat(r->g, end, any);
 }
 
-/* Ways in which a part may stand beside another that says what is there: as it is; empty, so that it is said of what
- * comes beyond; or with a line's end there. */
+/* Ways to satisfy a condition that the neighbour of a part has at their border: there is no condition (free); the part
+ * is empty, so that the condition applies beyond it; or the part has a line end there. */
 enum way { WAY_FREE, WAY_EMPTY, WAY_LINE, WAYS };
 
 static gr_expr in_way(struct regex *r, gr_expr a, int said, enum way way, bool at_end)
@@ -89,7 +89,7 @@ static gr_expr in_way(struct regex *r, gr_expr a, int said, enum way way, bool a
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
-/* Adds a variant of one part before a variant of another. */
+/* Adds the sequence of variant i of part a and variant k of part b. */
 static bool join(struct regex *r, struct part *all, struct part a, int i, struct part b, int k)
 {
     for (enum way left = 0; left < WAYS; left++) {
@@ -137,7 +137,7 @@ static struct part repeated(struct regex *r, struct part p, uint32_t least, uint
 
 /* --- reading --------------------------------------------------------------------------------------------------- */
 
-/* Decimal digits, saturated below GR_MANY. */
+/* Reads decimal digits; the value stays below GR_MANY. */
 static bool number(struct regex *r, uint32_t *out)
 {
     size_t begin = r->at;
@@ -150,7 +150,7 @@ static bool number(struct regex *r, uint32_t *out)
     return r->at > begin;
 }
 
-/* Whether a quantifier follows. Braces that are none stand for themselves. */
+/* Reads a quantifier if one follows. Other braces stand for themselves. */
 static bool quantifier(struct regex *r, uint32_t *least, uint32_t *most)
 {
     size_t begin = r->at;
@@ -168,20 +168,20 @@ static bool quantifier(struct regex *r, uint32_t *least, uint32_t *most)
     return false;
 }
 
-/* Of a group, up to `>`; what it is called changes nothing. */
+/* Reads a group's name, up to `>`. It has no effect. */
 static bool group_name(struct regex *r)
 {
     size_t begin = r->at;
     for (int c; (c = regex_peek(r)) >= 0 && c != '>'; r->at++) {
         bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z', digit = c >= '0' && c <= '9';
         if (!letter && c != '_' && c != '$' && c < 0x80 && !(digit && r->at > begin))
-            return regex_wrong(r, "this is no name of a group") != 0;
+            return regex_wrong(r, "this is not a group name") != 0;
     }
     if (r->at == begin) return regex_wrong(r, "a group's name is empty") != 0;
     return regex_takes(r, ">") || regex_wrong(r, "a group's name is not closed");
 }
 
-/* After `(?`: `i-ms:`, the flags that hold in the group, and those that do not. */
+/* Reads modifiers after `(?`, as in `i-ms:`: the flags that are on in the group, and those that are off. */
 static bool modifiers(struct regex *r)
 {
     static const char letters[] = "ims";
@@ -204,18 +204,18 @@ static bool modifiers(struct regex *r)
     }
 }
 
-/* After `(`, to what is in the group. */
+/* Reads from `(` up to the content of the group. */
 static bool group_head(struct regex *r)
 {
     static const char *const looks[] = {"=", "!", "<=", "<!"};
     if (!regex_takes(r, "?")) return true;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
         if (regex_takes(r, looks[i]))
-            return regex_wrong(r, "of lookaround lookahead is supported, and not inside of what is repeated") != 0;
+            return regex_wrong(r, "of lookaround only lookahead outside of repeated groups is supported") != 0;
     return regex_takes(r, "<") ? group_name(r) : modifiers(r);
 }
 
-/* Up to its end. Where it is not `open`, what is in it knows nothing of what follows. */
+/* Reads the content of a group and its end. Unless `open`, the content is independent of the text after it. */
 static struct part enclosed(struct regex *r, bool open, bool at_start)
 {
     bool was_open = r->open;
@@ -248,7 +248,7 @@ static gr_expr atom(struct regex *r)
     } else {
         if (quantifier(r, &least, &most)) return regex_wrong(r, "there is nothing to repeat");
         r->at += utf8_read(r->text.data + r->at, r->text.size - r->at, &c);
-        if (c == UTF8_INVALID) return regex_wrong(r, "it is no valid UTF-8");
+        if (c == UTF8_INVALID) return regex_wrong(r, "it is not valid UTF-8");
     }
     return regex_add(r, c, c) ? regex_take_class(r, false) : 0;
 }
@@ -273,14 +273,14 @@ static struct part term(struct regex *r)
     return repeated(r, p, least, most);
 }
 
-/* What a search lets stand before the pattern, or after it. */
+/* The text that a search allows before the pattern, or after it. */
 static gr_expr around(struct regex *r, int side, bool before)
 {
     if (side == SIDE_TEXT) return EXPR_EMPTY;
     return side == SIDE_ANY ? anything(r) : gr_or(r->g, EXPR_EMPTY, beside_line(r, before));
 }
 
-/* After `(?=` or `(?!`: what the rest of the text may be, all of it. */
+/* Reads a lookahead after `(?=` or `(?!`: an expression for the whole rest of the text. */
 static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
 {
     struct part p = enclosed(r, false, false);
@@ -288,7 +288,7 @@ static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
     for (int i = 0; i < VARIANTS && all; i++) {
         if (p.of[i] == EXPR_NEVER) continue;
         if (i / SIDES != SIDE_ANY && !at_start)
-            return regex_wrong(r, "^ in a lookahead is supported where it stands at the beginning");
+            return regex_wrong(r, "^ in a lookahead is supported only at the beginning");
         all = gr_or(r->g, all, gr_cat(r->g, p.of[i], around(r, i % SIDES, false)));
     }
     return negated ? gr_not(r->g, all) : all;
@@ -296,7 +296,7 @@ static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
 
 static struct part alternative(struct regex *r, bool at_start);
 
-/* A lookahead, and what stands behind it: together they go on to the end of the text. */
+/* Reads a lookahead and the part after it; together they extend to the end of the text. */
 static struct part looking(struct regex *r, bool at_start)
 {
     bool negated = regex_takes(r, "(?!");
@@ -322,7 +322,7 @@ static bool looks_ahead(const struct regex *r, size_t at)
     return r->text.size - at > 2 && next[0] == '(' && next[1] == '?' && (next[2] == '=' || next[2] == '!');
 }
 
-/* The place behind the group that begins here, if there is a lookahead in it; else 0. */
+/* Position after the group that begins here if it contains a lookahead; else 0. */
 static size_t end_of_looking(const struct regex *r)
 {
     int depth = 0;
@@ -338,7 +338,8 @@ static size_t end_of_looking(const struct regex *r)
     return 0;
 }
 
-/* A group with lookaheads, and what stands behind it, which is read first and put behind each of its alternatives. */
+/* Reads a group with lookaheads and the part after it. The part is read first and appended to each alternative of the
+ * group. */
 static struct part open_group(struct regex *r, size_t end, bool at_start)
 {
     size_t begin = r->at, after;
@@ -349,7 +350,7 @@ static struct part open_group(struct regex *r, size_t end, bool at_start)
     r->at = end;
     if (!quantifier(r, &least, &most)) least = most = 1;
     else regex_takes(r, "?"); /* lazy */
-    if (most != 1) return plain(regex_wrong(r, "lookahead inside of what is repeated is not supported"));
+    if (most != 1) return plain(regex_wrong(r, "lookahead inside a repeated group is not supported"));
     struct part rest = alternative(r, false);
     after = r->at;
     r->tail = &rest;
@@ -362,14 +363,14 @@ static struct part open_group(struct regex *r, size_t end, bool at_start)
     return p.of[0] && !least ? either(r->g, p, rest) : p;
 }
 
-/* Up to `|` or `)`. `at_start`: nothing can stand before it.
- * Terms are put together from the right, in halves of what has been read: a long pattern stays cheap. */
+/* Reads an alternative up to `|` or `)`. `at_start`: nothing can stand before it. Terms are joined like a balanced
+ * tree, so that a long pattern stays cheap. */
 static struct part alternative(struct regex *r, bool at_start)
 {
     enum { LEVELS = 32 };
-    struct part held[LEVELS]; /* of 2^level terms each, where the bit of `n` is set */
+    struct part held[LEVELS]; /* each joins 2^level terms, if that bit of `n` is set */
     uint32_t n = 0;
-    bool is_whole = false; /* the tail has been put behind */
+    bool is_whole = false; /* the tail has been appended */
     for (; regex_peek(r) >= 0 && regex_peek(r) != '|' && regex_peek(r) != ')'; n++) {
         bool begins = regex_peek(r) == '^' && !(r->where & GR_MULTILINE), looks = r->open && looks_ahead(r, r->at);
         size_t end = r->open && !looks && regex_peek(r) == '(' ? end_of_looking(r) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pattern's escapes and sets of code points, with the meaning of the flag u. Escapes of punctuation that needs none
- * are taken as people write them, though u forbids them.
+ * Escapes and sets of code points in a pattern, as with the flag u. Needless escapes of punctuation are accepted,
+ * because people write them, although u forbids them.
  */
 #include "grammar/regex.h"
 
@@ -52,7 +52,7 @@ gr_expr regex_dot(struct regex *r)
 
 static bool add_set(struct regex *r, char name)
 {
-    /* The last two of `words` are letters with the flag i only: they are an s and a k. */
+    /* The last two of `words` (an s and a k in other scripts) are letters only with the flag i. */
     static const struct gr_range digits[] = {{'0', '9'}};
     static const struct gr_range words[] = {{'0', '9'}, {'A', 'Z'},     {'_', '_'},
                                             {'a', 'z'}, {0x17F, 0x17F}, {0x212A, 0x212A}};
@@ -70,20 +70,20 @@ static bool add_set(struct regex *r, char name)
     return true;
 }
 
-/* After `\p` or `\P`. */
+/* Reads a property after `\p` or `\P`. */
 static uint32_t property(struct regex *r, bool negated)
 {
     size_t end = r->at;
     while (end < r->text.size && r->text.data[end] != '}') end++;
     if (!regex_takes(r, "{") || end == r->text.size)
-        return regex_wrong(r, "\\p wants a property in braces"), REGEX_WRONG;
+        return regex_wrong(r, "\\p needs a property in braces"), REGEX_WRONG;
     struct bytes name = {r->text.data + r->at, end - r->at};
     bool known;
     r->at = end + 1;
     if (regex_property(r, name, negated, &known)) return REGEX_SET;
     char shown[QUOTED];
     if (!known)
-        grammar_fail(r->g, "property", r->at, "The pattern's \\p{%s} is no property of Unicode that patterns know.",
+        grammar_fail(r->g, "property", r->at, "The pattern's \\p{%s} is not a Unicode property of patterns.",
                      quoted(name, shown));
     return REGEX_WRONG;
 }
@@ -95,7 +95,7 @@ static int hex_digit(int c)
     return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
-/* Exactly n hexadecimal digits. */
+/* Reads exactly n hexadecimal digits. */
 static uint32_t hex(struct regex *r, int n)
 {
     uint32_t value = 0;
@@ -108,7 +108,7 @@ static uint32_t hex(struct regex *r, int n)
     return value;
 }
 
-/* After `\u`: four digits, two such halves of a pair, or digits in braces. */
+/* Reads a code point after `\u`: four digits, two such halves of a surrogate pair, or digits in braces. */
 static uint32_t unicode_escape(struct regex *r)
 {
     if (regex_takes(r, "{")) {
@@ -132,7 +132,7 @@ uint32_t regex_escape(struct regex *r, bool in_class)
 {
     static const char from[] = "fnrtv", to[] = "\f\n\r\t\v";
     int c = regex_peek(r);
-    if (c < 0) return regex_wrong(r, "a backslash ends it"), REGEX_WRONG;
+    if (c < 0) return regex_wrong(r, "it ends with a backslash"), REGEX_WRONG;
     r->at++;
     if (c && strchr("dDwWsS", c)) return add_set(r, (char)c) ? REGEX_SET : REGEX_WRONG;
     if (c == 'p' || c == 'P') return property(r, c == 'P');
@@ -157,7 +157,7 @@ static uint32_t class_item(struct regex *r)
     if (r->at == r->text.size) return regex_wrong(r, "a bracket is not closed"), REGEX_WRONG;
     if (regex_takes(r, "\\")) return regex_escape(r, true);
     r->at += utf8_read(r->text.data + r->at, r->text.size - r->at, &c);
-    return c == UTF8_INVALID ? (regex_wrong(r, "it is no valid UTF-8"), REGEX_WRONG) : c;
+    return c == UTF8_INVALID ? (regex_wrong(r, "it is not valid UTF-8"), REGEX_WRONG) : c;
 }
 
 gr_expr regex_class(struct regex *r)

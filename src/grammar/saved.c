@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A head, then the arrays as they are. What only caches is left out, and of the states there is but the start, which is
- * made anew. That parts come before wholes is checked too: nothing that is loaded goes round in circles, except through
- * rules.
+ * A head, then the arrays unchanged. Caches are left out. Of the states there is only the start, which is made again.
+ * The order of nodes (parts before wholes) is checked too, so a loaded grammar has no cycles except through rules.
  */
 #include "grammar/saved.h"
 
@@ -10,7 +9,7 @@
 
 #include <string.h>
 
-enum { SAVED_MAGIC = 0x31725167, BEGUN = EXPR_ALL + 1 /* nodes that every pool has */ };
+enum { SAVED_MAGIC = 0x31725167, BEGUN = EXPR_ALL + 1 /* number of nodes in every pool */ };
 
 struct head {
     uint32_t magic, n_nodes, room_nodes, n_lists, n_rules, n_classes, n_split, start, stamp,
@@ -85,7 +84,7 @@ static bool within(const struct grammar *g, const struct node *n, uint32_t words
     return (uint64_t)n->a + words <= g->n_lists;
 }
 
-/* Of a list every part comes before it. */
+/* Whether every part of a list comes before the list. */
 static bool good_list(const struct grammar *g, const struct node *n, gr_expr self)
 {
     bool good = within(g, n, n->b);
@@ -112,7 +111,7 @@ static bool good_node(const struct grammar *g, gr_expr self)
     return false;
 }
 
-/* At least half of the slots are free, so that every search ends. */
+/* Checks that at least half of the slots are free, so that every search ends. */
 static bool good_slots(const struct grammar *g)
 {
     uint32_t taken = 0, most = 0;
@@ -137,7 +136,7 @@ static bool good_parts(const struct grammar *g)
 
 /* --- loading --------------------------------------------------------------------------------------------------- */
 
-/* An array of `room` whose beginning is what comes next. */
+/* Allocates an array of `room` items and copies the next n items of the block to its beginning. */
 static void *take(struct mem *m, const uint8_t **from, uint64_t n, uint64_t room, size_t size)
 {
     void *out = mem_alloc_raw(m, room * size);
@@ -177,7 +176,7 @@ static int load(struct grammar *g, const struct head *h, const uint8_t *from, st
     if (!take_parts(g, h, from))
         return fail(err, ERR_MEM_LOAD, "memory", 0, "There is not enough memory for a grammar.");
     set_numbers(g, h);
-    if (!good_parts(g)) return fail(err, ERR_PARAM, "saved", 0, "These bytes are no grammar.");
+    if (!good_parts(g)) return fail(err, ERR_PARAM, "saved", 0, "These bytes are not a grammar.");
     g->ready = true;
     g->work = CALL_WORK;
     g->pace = INT64_MIN;
@@ -195,7 +194,7 @@ int grammar_load(struct mem *m, struct bytes block, struct grammar **out, struct
     *out = NULL;
     bool good = block.size >= sizeof h;
     if (good) memcpy(&h, block.data, sizeof h);
-    if (!good || !good_head(&h, block.size)) return fail(err, ERR_PARAM, "saved", 0, "These bytes are no grammar.");
+    if (!good || !good_head(&h, block.size)) return fail(err, ERR_PARAM, "saved", 0, "These bytes are not a grammar.");
     struct grammar *g = mem_alloc(m, sizeof *g);
     if (!g) return fail(err, ERR_MEM_LOAD, "memory", 0, "There is not enough memory for a grammar.");
     g->mem = m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * States: expressions that a text has reached, numbered, with their transitions by class of bytes, made when they are
- * first needed.
+ * States: numbered expressions that texts have reached, with their transitions by class of bytes, which are computed
+ * when first needed.
  */
 #include "grammar/nodes.h"
 
@@ -26,7 +26,7 @@ gr_state state_of(struct grammar *g, gr_expr a)
     return g->n_states++;
 }
 
-/* What follows is kept while it is looked into: the call may pause meanwhile. */
+/* The target is kept in g->pending while its liveness is decided, because the call may pause meanwhile. */
 uint32_t state_next(struct grammar *g, gr_state state, uint32_t byte_class)
 {
     uint32_t *known = &g->next[(size_t)state * g->n_classes + byte_class], to = NEXT_DEAD;
@@ -39,7 +39,7 @@ uint32_t state_next(struct grammar *g, gr_state state, uint32_t byte_class)
     enum gr_answer live = derive_live(g, p->to);
     if (g->slice.over) return 0;
     p->from = 0;
-    if (live == GR_UNKNOWN) return node_limit(g, "whether it can be satisfied at all takes too long to find out");
+    if (live == GR_UNKNOWN) return node_limit(g, "it takes too long to decide whether any text satisfies it");
     if (live == GR_YES) to = state_of(g, p->to);
     if (to) g->next[(size_t)state * g->n_classes + byte_class] = to;
     return to;
@@ -71,7 +71,7 @@ bool grammar_accepts(const struct grammar *g, gr_state state)
     return state != GR_DEAD && state < g->n_states && is_nullable(g, g->states[state].expr);
 }
 
-/* Memory: half of what was left when it was ready, since arrays double. */
+/* Memory counts as worn at half of the room left when the grammar became ready, because arrays double. */
 bool grammar_worn(const struct grammar *g)
 {
     uint64_t used = g->mem->used, limit = g->mem->limit;
@@ -85,7 +85,7 @@ int grammar_ready(struct grammar *g, gr_expr start, struct error *err)
         g->n_states = 1;
         g->start = state_of(g, node_straight(g, start));
     }
-    if (!g->start && !g->err.code) node_limit(g, "nothing came of it");
+    if (!g->start && !g->err.code) node_limit(g, "it gives no start state");
     g->begun = g->mem->used;
     g->pace = INT64_MIN;
     if (err) *err = g->err;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens are sorted by their bytes, eight at a time where these differ, and written as a tree in one pass. All of it
- * goes in parts of milliseconds.
+ * Tokens are sorted by their bytes, first by a key of eight bytes, and written as a tree in one pass. All work is done
+ * in parts of some milliseconds.
  */
 #include "grammar/vocabulary.h"
 
 #include <string.h>
 
-enum { PART = 1 << 14 /* tokens, or nodes, of a part */ };
+enum { PART = 1 << 14 /* tokens, or nodes, per part */ };
 
 enum progress { NO_MEMORY, ON_ITS_WAY, THERE };
 
@@ -37,13 +37,13 @@ static uint64_t key_of(struct bytes text)
     return key;
 }
 
-/* Of n tokens in `from`, runs of so many of which are in order; 0: all of one are. */
+/* The state of sorting n tokens in `from`: runs of this length are sorted; 0: runs of one token. */
 struct sorting {
     struct sorted *from, *to;
     uint32_t n, run;
 };
 
-/* Merges the runs two by two, from one half of the room into the other. false: all are in order. */
+/* Merges pairs of runs from one half of the room into the other. Returns false if all tokens are sorted. */
 static bool sort_on(const struct vocabulary *v, struct sorting *s)
 {
     struct sorted *from = s->from, *to = s->to;
@@ -68,27 +68,26 @@ static uint32_t common(struct bytes a, struct bytes b)
     return n;
 }
 
-/* A token's bytes below those it shares with the one before; a token of the same bytes is a node of its own beside it.
- */
+/* Number of bytes that a token shares with the one before it. A token of the same bytes gets a node of its own beside
+ * it. */
 static uint32_t first_new(struct bytes before, struct bytes text)
 {
     uint32_t shared = common(before, text);
     return shared == text.size ? shared - 1 : shared;
 }
 
-/* The tree of n tokens in their order, as far as it has been come by. */
+/* The unfinished tree of n sorted tokens. */
 struct growing {
     const struct sorted *order;
     uint32_t n, at;
     uint64_t n_nodes;
     struct bytes before;
-    uint32_t *open;      /* [longest + 1]: the nodes on the way to the last one */
+    uint32_t *open;      /* [longest + 1]: the nodes on the path to the last one */
     uint32_t depth;
 };
 
 static uint32_t end_of_part(uint32_t at, uint32_t n) { return n - at < PART ? n : at + PART; }
 
-/* Counts the nodes. */
 static enum progress count_nodes(const struct vocabulary *v, struct growing *w, struct trie *out)
 {
     for (uint32_t end = end_of_part(w->at, w->n); w->at < end; w->at++) {
@@ -125,20 +124,20 @@ static enum progress write_nodes(const struct vocabulary *v, struct growing *w, 
     return THERE;
 }
 
-/* What there is of a vocabulary that is being made. */
+/* State of an unfinished vocabulary. */
 struct making {
-    uint32_t part;              /* of parts_of_making */
+    uint32_t part;              /* index in parts_of_making */
     struct sorted *room;        /* [2 * n] */
     struct sorting sorting;
     struct growing tree;
-    struct grammar *character;  /* of a JSON string */
-    gr_state *states;           /* [longest + 1] of it, by depth; what is counted has tree.open's place */
-    uint32_t at;                /* node of the tree */
+    struct grammar *character;  /* grammar of one character in a JSON string */
+    gr_state *states;           /* [longest + 1] of that grammar, by depth; tree.open holds the counts of characters */
+    uint32_t at;                /* current node of the tree */
 };
 
 /* --- the slice and the tails ----------------------------------------------------------------------------------- */
 
-/* A new row of `width` words in a list that grows; NULL: no memory. */
+/* Adds a row of `width` words to a growing list and returns it; NULL: no memory. */
 static uint32_t *add_row(struct vocabulary *v, uint32_t **list, uint32_t *n, uint32_t *room, uint32_t width)
 {
     if (*n == *room) {
@@ -162,7 +161,7 @@ static bool add_inside(struct vocabulary *v, uint32_t token, uint32_t count)
     return row != NULL;
 }
 
-/* The tokens of a node and below it, which leave a string behind so many characters, before the node's byte. */
+/* Adds the tokens of a node's subtree. They leave a string after `count` characters, before the node's byte. */
 static bool add_tails(struct vocabulary *v, const struct trie_node *t, uint32_t count)
 {
     for (const struct trie_node *n = t, *end = v->all.nodes + t->skip; n < end; n++) {
@@ -174,8 +173,8 @@ static bool add_tails(struct vocabulary *v, const struct trie_node *t, uint32_t 
     return true;
 }
 
-/* Walks the tree with one character after the other: where one ends the next begins. What no character goes on with
- * leaves the string, unless it stands within a character: nothing that follows a string begins so. */
+/* Walks the tree with one character after another. A byte that no character begins with leaves the string. Inside a
+ * character such a byte is an error instead: no text after a string begins so. */
 static enum progress find_inside(struct vocabulary *v, struct making *m)
 {
     gr_state begin = grammar_start(m->character), *states = m->states;
@@ -201,8 +200,7 @@ static enum progress find_inside(struct vocabulary *v, struct making *m)
     return m->at < v->all.n ? ON_ITS_WAY : THERE;
 }
 
-/* The tails are sorted and become a tree as tokens do: those of a vocabulary that borrows their bytes. There are few.
- */
+/* Sorts the tails and makes a tree of them, as for tokens, in a temporary vocabulary. There are few. */
 static enum progress build_tails(struct vocabulary *v, struct making *m)
 {
     uint32_t n = v->n_tails, total = 0;
@@ -242,7 +240,7 @@ static int check_source(const struct vocabulary_source *s, uint64_t *total, stru
     for (uint32_t i = 0; i < s->n; i++) {
         *total += s->sizes[i];
         if (s->kinds[i] > TOKEN_NEVER || (s->kinds[i] == TOKEN_TEXT && s->sizes[i] > TOKEN_BYTES_MOST))
-            return fail(err, ERR_PARAM, "vocabulary", 0, "Token %u is longer than %d bytes, or of no kind.", i,
+            return fail(err, ERR_PARAM, "vocabulary", 0, "Token %u is longer than %d bytes, or has no kind.", i,
                         TOKEN_BYTES_MOST);
     }
     return *total < UINT32_MAX ? OK : fail(err, ERR_PARAM, "vocabulary", 0, "The tokens have more than 4 GB.");

@@ -209,7 +209,7 @@ test(`${NAMES.length} properties have the code points that they have in V8`, asy
     const regex = new RegExp(`^\\p{${name}}$`, 'u');
     const match = await ours(`\\${i % 2 ? 'p' : 'P'}{${name}}`, 0);
     if (match instanceof Error) {
-      assert.match(match.message, /No reply can be/, name);
+      assert.match(match.message, /No reply can satisfy/, name);
       assert.ok(!points.some((c) => regex.test(text(c)) === Boolean(i % 2)), name);
       continue;
     }
@@ -237,7 +237,7 @@ test('the flag i takes the same letters for one as in V8, with u and without', a
 test('what is refused is named, with its place', async () => {
   for (const [kind, text, words] of [
     ['regex', `${'ä'.repeat(60)}\\b`, /"\.\.\.ä{14}\\b" cannot be used, at byte 122: word boundaries/], ['regex', '[\\w-.]x', /"\[\\w-\.\]x" .* needs a letter at each end/],
-    ['regex', '(?<1>a)', /no name of a group/], ['regex', '(?<>a)', /name is empty/], ['regex', 'a{2}{3}', /nothing to repeat/], ['regex', 'say "\\b"', /"say \\"\\b\\""/],
+    ['regex', '(?<1>a)', /not a group name/], ['regex', '(?<>a)', /name is empty/], ['regex', 'a{2}{3}', /nothing to repeat/], ['regex', 'say "\\b"', /"say \\"\\b\\""/],
     ['grammar', 'root ::= "x"\nb ::= "\\q"', /line 2, at "\\q\\"": there is no such escape/], ['grammar', 'root ::= "x"\r\nroot ::= "b"', /line 2, at "root ::= \\"b\\"": a rule is defined twice/],
     ['grammar', 'root ::= [z-a]', /at "z-a\]": a range is out of order/], ['grammar', 'root ::= "\\uD800"', /at "\\uD800\\"": half a character/], ['grammar', 'root ::= "a', /line 1, at its end: .* not closed/],
     ['grammar', 'root ::= a\na ::= b\nb ::= a "x" | "y"', /The rule "a" leads to itself/], ['grammar', `root ::= "x" ${'é'.repeat(40)}`, /at "é{16}":/],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a schema says about arrays.
+ * The keywords of a schema about arrays.
  */
 #include "grammar/schema/keywords.h"
 
@@ -16,7 +16,7 @@ static void add_array(struct pass *p, const struct array_shape *shape)
 
 /* --- items --- */
 
-/* An item of a list that is not as its schema says. */
+/* Adds arrays in which one item of a list differs from its schema. */
 static void not_first(struct pass *p, uint32_t list)
 {
     uint32_t at = 0;
@@ -33,7 +33,7 @@ static void pass_items(struct pass *p)
     struct schema *s = p->s;
     uint32_t list = pass_member(p, "prefixItems"), rest = pass_member(p, "items"), at = 0;
     if (rest && s->nodes[rest].kind == JSON_ARRAY) {
-        if (list) return pass_refuse(p, "items", "a list of them and prefixItems say the same");
+        if (list) return pass_refuse(p, "items", "a list in it excludes prefixItems");
         list = rest;
         rest = pass_member(p, "additionalItems");
     }
@@ -101,7 +101,7 @@ static void pass_unique(struct pass *p)
     uint32_t value = pass_member(p, "uniqueItems");
     if (!value || p->s->nodes[value].kind == JSON_FALSE) return;
     if (p->s->nodes[value].kind != JSON_TRUE) return pass_refuse(p, "uniqueItems", "true or false was expected");
-    if (p->negative) return pass_refuse(p, "uniqueItems", "its negation cannot be kept");
+    if (p->negative) return pass_refuse(p, "uniqueItems", "its negation is not supported");
     add_array(p, &(struct array_shape){.unique = true, .most = GR_MANY});
 }
 

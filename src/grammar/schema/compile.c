@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A schema from text to expression.
+ * Compiles a schema from text to expression.
  */
 #include "grammar/schema/schema.h"
 

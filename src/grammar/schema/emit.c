@@ -4,15 +4,15 @@
  */
 #include "grammar/schema/emit.h"
 
-enum { INLINE_DEPTH = 24 }; /* terms inside each other that are made on the C stack */
+enum { INLINE_DEPTH = 24 }; /* terms inside each other that are made by recursion in C */
 
-/* Any JSON value: one rule, which all that is open shares. */
+/* Any JSON value: one rule, which all open places share. */
 static gr_expr any_value(struct schema *s)
 {
     gr_expr rule = term_state(s, TERM_ANY)->expr;
     if (!rule) {
         rule = term_state(s, TERM_ANY)->expr = schema_checked(s, s->root, "limit", gr_rule(s->g));
-        if (!rule) return 0; /* without one, what lies inside would ask for it again, and so on */
+        if (!rule) return 0; /* without a rule, the inner values would ask for it again, without end */
         gr_expr string = gr_sequence(s->g, (gr_expr[]){s->words->quote, s->words->string, s->words->quote}, 3);
         gr_expr arrays = emit_array(s, &ARRAY_ANY), objects = emit_object(s, &OBJECT_ANY);
         gr_expr parts[] = {gr_literal(s->g, "null"),
@@ -59,7 +59,7 @@ static gr_expr rule_of(struct schema *s, term t)
     return schema_checked(s, s->root, "limit", state->rule);
 }
 
-/* Makes a term that has none yet. */
+/* Makes the expression of a term that has none yet. */
 static gr_expr make(struct schema *s, term t)
 {
     const struct schema_set *set = term_set(s, t);
@@ -88,7 +88,7 @@ gr_expr emit_term(struct schema *s, term t)
 
 gr_expr emit_waiting(struct schema *s, gr_expr e)
 {
-    /* those that wait have a rule and nothing else; there may come more, anywhere */
+    /* terms that wait have a rule, but no expression; making them may add more, anywhere */
     for (bool again = true; again && !s->status;) {
         again = false;
         for (term i = 2; i < terms_count(s) && !s->status; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An array's shape as an expression. Where only places and lengths matter it is a chain and a counted repeat.
- * `contains` counts beside the place, and unique items are drawn from the few values there are: both walk through what
- * has been so far, from the end.
+ * The shape of an array as an expression. If only positions and lengths matter, it is a chain and a counted repeat.
+ * With `contains` it also counts matching items; unique items are chosen from a few possible values. Both go through
+ * all counts or sets of earlier items, from the end.
  */
 #include "grammar/schema/emit.h"
 
@@ -56,12 +56,13 @@ static gr_expr emit_plain(struct schema *s, const struct array_shape *a)
 
 /* --- contains ---------------------------------------------------------------------------------------------- */
 
-/* Of each `contains` how many there have been, up to where it no longer matters, as digits of one number. */
+/* State of counting matches: for each `contains` the number so far, up to the number where it no longer matters. They
+ * are digits of one number. */
 struct counting {
     struct schema *s;
     const struct array_shape *a;
-    uint32_t places;               /* place goes from 0 to it, where it stays if there is no longest */
-    uint32_t base[CONTAINS_MAX];   /* counts + 1 */
+    uint32_t places;               /* positions go from 0 to this one, and stay there if there is no maximum */
+    uint32_t base[CONTAINS_MAX];   /* largest count + 1 */
     uint32_t states;
     gr_expr *kept;                 /* [places + 1][states] */
 };
@@ -79,8 +80,8 @@ static bool enough(const struct counting *c, uint32_t place, uint32_t counts)
     return fine;
 }
 
-/* An item at a place that is what the bits of `hits` say; *then: the counts behind it. TERM_NONE: that leads nowhere.
- */
+/* The item at a position that matches exactly the `contains` in the bits of `hits`. *then: the counts after it.
+ * TERM_NONE: impossible. */
 static term counted_item(const struct counting *c, uint32_t place, uint32_t counts, uint32_t hits, uint32_t *then)
 {
     term item = item_at(c->a, place);
@@ -95,7 +96,7 @@ static term counted_item(const struct counting *c, uint32_t place, uint32_t coun
         }
         if (hit && full) return TERM_NONE;
         if (hit) item = term_and(c->s, item, one->value), *then += weight;
-        else if (bounded) { /* the negation of one term of one literal */
+        else if (bounded) { /* the negation of a term with one literal */
             uint32_t n;
             const uint32_t *literals = term_literals(c->s, one->value, &n);
             term not = one->value == TERM_NONE  ? TERM_ANY
@@ -107,8 +108,8 @@ static term counted_item(const struct counting *c, uint32_t place, uint32_t coun
     return item;
 }
 
-/* What follows at a place after these counts. At the last place without a longest the items that change nothing repeat.
- */
+/* The expression after `place` items with these counts. At the last position, without a maximum, items that change no
+ * count repeat. */
 static gr_expr counted(const struct counting *c, uint32_t place, uint32_t counts)
 {
     struct schema *s = c->s;
@@ -158,7 +159,7 @@ static gr_expr emit_counted(struct schema *s, const struct array_shape *a)
 
 struct values {
     uint32_t nodes[UNIQUE_MAX], n;
-    bool many; /* more than can be told apart */
+    bool many; /* more than can be distinguished */
 };
 
 static void add_value(const struct schema *s, struct values *v, uint32_t node)
@@ -169,7 +170,7 @@ static void add_value(const struct schema *s, struct values *v, uint32_t node)
     else v->nodes[v->n++] = node;
 }
 
-/* The values among which all that a schema allows are, if they are few. */
+/* Collects all values that a schema may allow, if there are few. Returns false if there may be more. */
 static bool candidates_of(struct schema *s, uint32_t node, struct values *v, int depth)
 {
     uint32_t value = schema_keyword(s, node, "const"), list = schema_keyword(s, node, "enum"),
@@ -209,13 +210,13 @@ static bool candidates(struct schema *s, term t, struct values *v)
     return false;
 }
 
-/* One of the values at a place. */
+/* One of the values as the item at a position. */
 static gr_expr drawn(struct schema *s, const struct array_shape *a, uint32_t place, uint32_t node)
 {
     return emit_term(s, term_and(s, item_at(a, place), term_of(s, LITERAL(node, true, false))));
 }
 
-/* What may follow when these values have been; `after` knows it of all larger sets. */
+/* The expression after the values in `used`. `after` has the expressions of all larger sets. */
 static gr_expr unused(struct schema *s, const struct array_shape *a, const struct values *v, uint32_t used,
                       const gr_expr *after)
 {
@@ -242,8 +243,8 @@ static gr_expr emit_unique(struct schema *s, const struct array_shape *a)
     if (few && a->n_first < a->most) few = candidates(s, a->rest, &v);
     if (!few || v.many)
         schema_refuse(s, s->here, "uniqueItems",
-                      "items can be told apart where they are of at most ten values (enum, const)");
-    if (a->n_contains) return (void)schema_refuse(s, s->here, "uniqueItems", "beside contains it cannot be kept"), 0;
+                      "it is supported for items of at most ten values (enum, const)");
+    if (a->n_contains) return (void)schema_refuse(s, s->here, "uniqueItems", "beside contains it is not supported"), 0;
     gr_expr *after = schema_take(s, 1u << v.n, sizeof *after);
     for (uint32_t used = 1u << v.n; after && used-- > 0 && !s->status;) after[used] = unused(s, a, &v, used, after);
     return s->status || !after ? 0 : brackets(s, after[0]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * An object's shape as an expression: its names in their order, each once, then the others.
+ * The shape of an object as an expression: its names in their order, each at most once, then the other members.
  *
- * E(i, k) is what may follow before name i when k members stand there: made from the end, so each is built of those
- * behind it. k counts up to where it no longer matters: for most objects whether a comma is due.
+ * E(i, k) is the expression of what may follow before name i, after k members. It is built from the end, so the later
+ * ones are ready. k counts up to where it no longer matters; for most objects it only decides about a comma.
  */
 #include "grammar/schema/emit.h"
 
@@ -11,29 +11,29 @@
 
 enum { CELLS_MAX = 64, COUNTS_MAX = 40000, WAYS_MAX = 200 };
 
-/* Other keys that the same keywords speak about. */
+/* Other keys to which the same keywords apply. */
 struct cell {
-    gr_expr keys; /* 0: all; without the names, which come off last */
+    gr_expr keys; /* 0: all; the names are excluded at the end */
     term value;
 };
 
 struct members {
     struct schema *s;
     uint32_t n, n_cells, least, most;
-    uint32_t counts; /* k goes from 0 to it */
-    uint32_t asked;  /* least, or 0: as many are required anyway */
+    uint32_t counts; /* k goes from 0 to this number */
+    uint32_t asked;  /* least; or 0 if the required names are as many */
     struct object_name *names;
     bool *have; /* [n] scratch */
     struct cell cells[CELLS_MAX];
-    gr_expr other, special; /* any other member; one that has to be (0: none has to) */
+    gr_expr other, special; /* any other member; one that must exist (0: none must) */
     const struct member_form *form;
     gr_expr comma;          /* between members */
-    bool closed;            /* no others */
+    bool closed;            /* no other members */
 };
 
 /* --- names and cells --------------------------------------------------------------------------------------- */
 
-/* Each name with all that is said of it. */
+/* Copies the names, each with all conditions on its value. */
 static bool read_names(struct members *m, const struct object_shape *o)
 {
     struct schema *s = m->s;
@@ -55,11 +55,11 @@ static gr_expr keys_both(struct schema *s, gr_expr a, gr_expr b)
     return a && b ? words_and(s, s->words->string, a, b) : a ? a : b;
 }
 
-/* Parts every cell into the keys that a group speaks about, and the rest. */
+/* Splits every cell into keys to which a group applies, and the rest. */
 static bool split_cells(struct members *m, const struct object_keys *k)
 {
     struct schema *s = m->s;
-    gr_expr keys = k->keys.keys ? k->keys.keys : s->words->never; /* the names of a group are names of the shape */
+    gr_expr keys = k->keys.keys ? k->keys.keys : s->words->never; /* the names of a group are also names of the shape */
     gr_expr others = words_but(s, s->words->string, keys);
     gr_expr in = k->keys.rest ? others : keys, out = k->keys.rest ? keys : others;
     struct cell parts[2 * CELLS_MAX];
@@ -79,7 +79,7 @@ static bool split_cells(struct members *m, const struct object_keys *k)
     return !s->status;
 }
 
-/* The names that others may not have. */
+/* An expression for all keys that are not named. */
 static gr_expr names_expr(struct members *m)
 {
     uint32_t *names = schema_take(m->s, m->n, sizeof *names);
@@ -93,7 +93,7 @@ static gr_expr member(struct schema *s, gr_expr key, gr_expr value)
     return gr_sequence(s->g, parts, 5);
 }
 
-/* One of keys that are not named. */
+/* A member with one of some keys that are not named. */
 static gr_expr keyed_member(struct members *m, gr_expr keys, term value)
 {
     struct schema *s = m->s;
@@ -113,7 +113,7 @@ static gr_expr named_member(struct members *m, const struct object_name *n)
     return is_never(s, e) ? e : member(s, words_of_name(s, n->name), e);
 }
 
-/* Any other member, of `keys` (0: all) and with `value` too. */
+/* Any other member with a key of `keys` (0: all) and a value that also satisfies `value`. */
 static gr_expr other_member(struct members *m, gr_expr keys, term value)
 {
     struct schema *s = m->s;
@@ -142,8 +142,8 @@ static bool read_others(struct members *m, const struct object_shape *o)
 
 static gr_expr comma(struct members *m, uint32_t count, gr_expr e) { return count ? gr_cat(m->s->g, m->comma, e) : e; }
 
-/* What follows behind the names when k members stand there. Two others may have the same key, so of more than one
- * nobody knows how many they are. */
+/* The expression after the names, with k members so far. Two other members may have the same key, so with more than one
+ * the number of properties is unknown. */
 static gr_expr tail(struct members *m, uint32_t k)
 {
     struct schema *s = m->s;
@@ -154,7 +154,7 @@ static gr_expr tail(struct members *m, uint32_t k)
     if (is_never(s, m->other)) return least ? never : empty;
     if (least > 1)
         return (void)schema_refuse(s, s->here, "minProperties",
-                                   "of properties that are not named at most one can be asked for"),
+                                   "it can require at most one property that is not named"),
                0;
     if (most == 0) return empty;
     uint32_t more = most == GR_MANY ? GR_MANY : most - 1;
@@ -163,7 +163,7 @@ static gr_expr tail(struct members *m, uint32_t k)
         gr_expr some = comma(m, k, gr_cat(s->g, m->other, others));
         return least ? some : gr_or(s->g, empty, some);
     }
-    if (k > 0) return gr_cat(s->g, others, comma(m, k, m->special)); /* the last of a key is the one that counts */
+    if (k > 0) return gr_cat(s->g, others, comma(m, k, m->special)); /* if a key occurs twice, the last one counts */
     gr_expr before = gr_repeat(s->g, gr_cat(s->g, m->other, m->comma), 0, more);
     return gr_cat(s->g, before, m->special);
 }
@@ -179,13 +179,13 @@ static gr_expr body(struct members *m)
     if ((uint64_t)(m->n + 1) * (m->counts + 1) > COUNTS_MAX)
         return (void)schema_refuse(s, s->here, "limit", "it has too many properties"), 0;
     gr_expr *after = schema_take(s, m->counts + 1, sizeof *after);
-    bool exact = m->asked || m->most != GR_MANY; /* k is how many there are, so it is not below `needed` there */
+    bool exact = m->asked || m->most != GR_MANY; /* k is the exact number of members, so not below `needed` here */
     for (uint32_t k = 0; after && k <= m->counts; k++)
         after[k] = m->most < k || (exact && k < needed) ? s->words->never : tail(m, k);
     for (uint32_t i = m->n; after && i-- > 0 && !s->status;) {
         gr_expr one = named_member(m, &m->names[i]);
         if (is_never(s, one) && !m->names[i].required) continue;
-        for (uint32_t k = 0; k <= m->counts; k++) { /* after[k + 1] is still that of name i + 1 */
+        for (uint32_t k = 0; k <= m->counts; k++) { /* after[k + 1] still belongs to name i + 1 */
             gr_expr then =
                 k >= m->most ? s->words->never : gr_cat(s->g, comma(m, k, one), after[k < m->counts ? k + 1 : k]);
             after[k] = m->names[i].required ? then : gr_or(s->g, then, after[k]);
@@ -202,11 +202,11 @@ static gr_expr one_way(struct members *m)
     return gr_sequence(s->g, (gr_expr[]){s->words->open, inside, s->words->close}, 3);
 }
 
-/* --- what has to exist ------------------------------------------------------------------------------------- */
+/* --- members that must exist ------------------------------------------------------------------------------- */
 
-/* What a thing that has to exist can be: some of the names, or another member. */
+/* The choices for a member that must exist: some of the names, or another member. */
 struct existing {
-    uint32_t n, *names; /* places in m->names; the place m->n: another */
+    uint32_t n, *names; /* indexes of m->names; m->n: another member */
     gr_expr other;
 };
 
@@ -222,7 +222,7 @@ static bool read_existing(struct members *m, const struct object_keys *k, struct
     return !s->status;
 }
 
-/* The members when each thing that has to exist is this one of its choices. */
+/* The members for one choice of each member that must exist. */
 static gr_expr one_choice(struct members *m, const struct object_shape *o, const struct existing *all, uint64_t way)
 {
     struct schema *s = m->s;
@@ -233,7 +233,7 @@ static gr_expr one_choice(struct members *m, const struct object_shape *o, const
     for (uint32_t i = 0; i < o->n_exists; way /= all[i++].n) {
         uint32_t at = all[i].names[way % all[i].n];
         if (at == m->n && m->special)
-            return schema_refuse(s, s->here, "not", "more than one property that is not named would have to exist"), 0;
+            return schema_refuse(s, s->here, "not", "it requires more than one property that is not named"), 0;
         if (at == m->n) {
             m->special = all[i].other;
             continue;
@@ -270,7 +270,7 @@ static gr_expr emit_all(struct schema *s, const struct object_shape *o, const st
     return o->n_exists ? with_existing(m, o) : one_way(m);
 }
 
-/* What cannot be without others has them, also where it is to be closed. */
+/* A shape that is impossible without other members keeps them, even if it should be closed. */
 gr_expr emit_members(struct schema *s, const struct object_shape *o, const struct member_form *form)
 {
     bool closed = s->options.closed && o->lists && !o->open;

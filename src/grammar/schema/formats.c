@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formats of strings, as patterns over whole texts. They are assertions here, in every draft: who asks for a date wants
- * one.
+ * Formats of strings, as patterns over whole texts. They are assertions here, in every draft: a schema that asks for a
+ * date gets a date.
  */
 #include "grammar/schema/words.h"
 
@@ -10,7 +10,7 @@
     "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|" LEAP \
     "-02-29)"
 #define MINUTE "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-/* A leap second is the last of a day in universal time; with an offset it is not written. */
+/* A leap second is the last second of a day in universal time. With an offset it is not generated. */
 #define TIME "(?:" MINUTE ":[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-]" MINUTE ")|23:59:60(?:\\.[0-9]{1,9})?(?:Z|[+-]00:00))"
 #define OCTET "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 #define IPV4 OCTET "(?:\\." OCTET "){3}"
@@ -33,7 +33,7 @@
 #define HEX "[0-9A-Fa-f]"
 #define WIDE \
     "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\\u{10000}-\\u{1FFFD}\\u{20000}-\\u{2FFFD}\\u{30000}-\\u{3FFFD}"
-#define REF_CHAR(wide) "(?:[A-Za-z0-9._~!$&'()*+,;=@" wide "-]|" ESCAPED ")" /* of a first step: no colon */
+#define REF_CHAR(wide) "(?:[A-Za-z0-9._~!$&'()*+,;=@" wide "-]|" ESCAPED ")" /* for a first path step: no colon */
 #define IPCHAR "(?:[A-Za-z0-9._~!$&'()*+,;=:@" WIDE "-]|" ESCAPED ")"
 #define IQUERY "(?:[A-Za-z0-9._~!$&'()*+,;=:@/?" WIDE "\\u{E000}-\\u{F8FF}-]|" ESCAPED ")*"
 #define IFRAGMENT "(?:[A-Za-z0-9._~!$&'()*+,;=:@/?" WIDE "-]|" ESCAPED ")*"
@@ -55,7 +55,7 @@
 #define WIDE_ATEXT "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u{A1}-\\u{1FFF}\\u{3001}-\\u{D7FF}-]{1,64}"
 #define WIDE_LABEL "[\\p{L}\\p{N}](?:[\\p{L}\\p{N}-]{0,61}[\\p{L}\\p{N}])?"
 
-/* Patterns: of those that are right with the flag u, most, with groups up to three deep. */
+/* Patterns: most of those that are valid with the flag u, with groups up to three deep. */
 #define RANGES "0-[0-9]|1-[1-9]|a-[a-z]|b-[b-z]|A-[A-Z]|B-[B-Z]|[2-8]-9|[c-y]-z|[C-Y]-Z"
 #define ESCAPE "\\\\[dDwWsStnrfv^$\\\\.*+?()\\[\\]{}|/]"
 #define CLASS "\\[\\^?-?(?:" RANGES "|[^\\\\\\]\\[^-]|" ESCAPE ")(?:" RANGES "|[^\\\\\\]\\[-]|" ESCAPE "|\\\\-)*-?\\]"

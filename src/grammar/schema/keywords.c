@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A schema's keywords: which there are, and those about types, values, numbers and strings.
+ * The keywords of a schema: their lists, and those about types, values, numbers and strings.
  */
 #include "grammar/schema/keywords.h"
 
@@ -9,9 +9,9 @@
 
 enum { DEPTH_MAX = 80 }; /* of schemas in one place: $ref to $ref, allOf in allOf */
 
-/* --- which there are --------------------------------------------------------------------------------------- */
+/* --- the lists --------------------------------------------------------------------------------------------- */
 
-/* Those that say something about values. */
+/* Keywords with conditions on values. */
 static const char *const kept[] = {
     "type",
     "enum",
@@ -58,7 +58,7 @@ static const char *const kept[] = {
     "$recursiveRef",
 };
 
-/* Those that say nothing about them, of drafts and of what is written beside them; names that begin with x- too. */
+/* Keywords without conditions on values, from drafts and from common extensions. Names that begin with x- count too. */
 static const char *const idle[] = {
     "$schema",
     "$id",
@@ -91,7 +91,7 @@ static const char *const idle[] = {
     "errorMessage",
 };
 
-/* Those of draft 3, which said something that nobody here keeps. */
+/* Keywords of draft 3 that had conditions, which are not supported. */
 static const char *const gone[] = {"extends", "disallow", "divisibleBy"};
 
 #define IS_AMONG(name, list) is_among(name, list, sizeof list / sizeof *list)
@@ -103,7 +103,7 @@ static bool is_among(struct bytes name, const char *const *list, size_t n)
     return false;
 }
 
-/* The keyword that a name is but for the case of its letters; NULL: none. */
+/* The keyword that a name would be if the case of letters did not matter; NULL: none. */
 static const char *meant(struct bytes name)
 {
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
@@ -118,15 +118,16 @@ static void note_unknown(struct schema *s, uint32_t node, struct bytes name)
 {
     char text[QUOTED], sentence[QUOTED + 60];
     const char *word = meant(name);
-    snprintf(sentence, sizeof sentence, "the keyword \"%s\" is unknown and is passed over", quoted(name, text));
-    if (word) snprintf(sentence, sizeof sentence, "the keyword is unknown and is passed over; is %s meant?", word);
+    snprintf(sentence, sizeof sentence, "the keyword \"%s\" is unknown and is ignored", quoted(name, text));
+    if (word) snprintf(sentence, sizeof sentence, "the keyword is unknown and is ignored; is %s meant?", word);
     if (bytes_equal(name, "nullable"))
         snprintf(sentence, sizeof sentence,
-                 "no keyword of JSON Schema, so it allows no null: write \"type\": [..., \"null\"]");
+                 "it is not a JSON Schema keyword and allows no null: write \"type\": [..., \"null\"]");
     schema_note(s, node, sentence, false);
 }
 
-/* What of a schema says nothing, or cannot be kept. Drafts up to 7 pass over all that stands beside $ref. */
+/* Notes the members of a schema without effect, and refuses unsupported ones. Drafts up to 7 ignore everything beside
+ * $ref. */
 static void look_over(struct schema *s, uint32_t node)
 {
     bool alone = s->draft <= 7 && schema_member(s, node, "$ref");
@@ -137,9 +138,9 @@ static void look_over(struct schema *s, uint32_t node)
         if (id || IS_AMONG(name, idle) || (name.size > 2 && name.data[0] == 'x' && name.data[1] == '-')) continue;
         if (alone && IS_AMONG(name, kept)) {
             if (!bytes_equal(name, "$ref"))
-                schema_note(s, i, "beside $ref it says nothing in drafts up to 7; allOf takes both", false);
+                schema_note(s, i, "beside $ref it has no effect in drafts up to 7; use allOf for both", false);
         } else if (IS_AMONG(name, gone))
-            schema_refuse(s, node, quoted(name, word), "this keyword of draft 3 cannot be kept");
+            schema_refuse(s, node, quoted(name, word), "this keyword of draft 3 is not supported");
         else if (!IS_AMONG(name, kept)) note_unknown(s, i, name);
     }
 }
@@ -208,7 +209,7 @@ static void pass_type(struct pass *p, uint32_t value)
     pass_add(p, set);
 }
 
-/* An enum of many strings is one alternative of them, not a sum step by step. */
+/* An enum of many strings is one list of alternatives, instead of a union step by step. */
 static const struct schema_set *set_of_enum(struct pass *p, uint32_t list)
 {
     struct schema *s = p->s;

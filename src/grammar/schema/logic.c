@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schemas that are put together of others: allOf, anyOf, oneOf, not, if, $ref. A negation goes down to the assertions,
- * which know theirs.
+ * Schemas made of others: allOf, anyOf, oneOf, not, if, $ref. A negation moves down to the assertions, each of which
+ * can be negated.
  */
 #include "grammar/schema/keywords.h"
 
-/* branches of anyOf whose every combination is looked at, where it matters which of them hold */
+/* most branches of anyOf if every combination of them is considered, because unevaluated keywords need to know which
+ * hold */
 enum { SPLIT_MAX = 4 };
 
 static bool is_gone(const struct schema *s, gr_expr e) { return e == s->words->never; }
@@ -15,7 +16,7 @@ static const struct schema_set *inner(struct schema *s, uint32_t node, bool nega
     return schema_set_of(s, node, negative);
 }
 
-/* All of them, or one. Negated, each is, and so is how they are joined. */
+/* All schemas of a list, or any of them. A negation negates each schema and swaps AND and OR. */
 static const struct schema_set *joined(struct pass *p, uint32_t list, bool all)
 {
     struct schema *s = p->s;
@@ -34,8 +35,7 @@ static uint32_t list_of(struct pass *p, const char *keyword)
     return list;
 }
 
-/* Where somebody asks what has been looked at, it matters which branches hold: each combination of them is an
- * alternative. */
+/* With unevaluated keywords it matters which branches hold, so each combination of branches is an alternative. */
 static const struct schema_set *split_any_of(struct pass *p, uint32_t list)
 {
     struct schema *s = p->s;
@@ -60,8 +60,8 @@ static void pass_any_of(struct pass *p)
     pass_add(p, split ? split_any_of(p, list) : joined(p, list, false));
 }
 
-/* `set` without what is in another one: `not` is that one's negation, `both` what they have in common, and only there
- * is it needed. */
+/* `set` without another set: `not` is the other set's negation, `both` the intersection. The negation applies only to
+ * types where `both` is not empty. */
 static const struct schema_set *without(struct schema *s, const struct schema_set *set, const struct schema_set *both,
                                         const struct schema_set * not)
 {
@@ -76,7 +76,7 @@ static const struct schema_set *without(struct schema *s, const struct schema_se
     return set_and(s, set, some);
 }
 
-/* This branch and no other, of what is in `among`, which often tells the branches apart. */
+/* The values of `among` that match this branch and no other. `among` often already separates the branches. */
 static const struct schema_set *only(struct schema *s, uint32_t list, uint32_t branch, const struct schema_set *among)
 {
     const struct schema_set *own = inner(s, branch, false), *set = set_and(s, among, own);
@@ -90,7 +90,7 @@ static const struct schema_set *only(struct schema *s, uint32_t list, uint32_t b
     return set;
 }
 
-/* None of them, or two. */
+/* Values that match no branch, or at least two. */
 static const struct schema_set *not_only(struct schema *s, uint32_t list)
 {
     const struct schema_set *set = set_any(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Languages of numbers. A bound is a comparison digit by digit, written as an expression over positive magnitudes of
- * one form.
+ * Languages of numbers. A bound becomes a comparison digit by digit, as an expression over positive magnitudes of one
+ * form.
  */
 #include "grammar/schema/numbers.h"
 
@@ -16,7 +16,7 @@ static gr_expr pattern(struct grammar *g, const char *text)
 
 /* --- decimals -------------------------------------------------------------------------------------------- */
 
-/* The digits without zeros at either end; false when there are too many. */
+/* Reads the digits without zeros at either end. Returns false if there are too many. */
 static bool read_digits(struct bytes text, size_t end, struct decimal *d)
 {
     int zeros = 0, point = 0;
@@ -64,7 +64,7 @@ int decimal_compare_texts(struct bytes a, struct bytes b)
     return x.negative != y.negative || x.n != y.n || x.point != y.point || memcmp(x.digits, y.digits, (size_t)x.n) != 0;
 }
 
-/* The next decimal towards zero or away from it that no rounding brings back; d is not 0. */
+/* The nearest decimal, towards zero or away from it, that no reader rounds to d. d is not 0. */
 static struct decimal neighbour(const struct decimal *d, bool away)
 {
     bool power = d->n == 1 && d->digits[0] == 1;
@@ -92,7 +92,7 @@ static struct decimal neighbour(const struct decimal *d, bool away)
 
 /* --- forms ----------------------------------------------------------------------------------------------- */
 
-/* A number's exponent stays where every mantissa is finite and not subnormal, but for the last power. */
+/* Exponents stay in the range where every mantissa gives a finite, normal number; the last power has its own limit. */
 bool number_forms(struct grammar *g, struct number_forms *f)
 {
     f->whole = pattern(g, "[1-9][0-9]{0,20}");
@@ -115,7 +115,7 @@ static gr_expr three(struct grammar *g, gr_expr a, gr_expr b, gr_expr c)
     return gr_sequence(g, parts, 3);
 }
 
-/* zero and a set of magnitudes, each with a sign or not. */
+/* Zero if wanted, magnitudes with a minus sign, and magnitudes without one. */
 static gr_expr signs(struct grammar *g, gr_expr negative, bool zero, gr_expr positive)
 {
     gr_expr parts[3] = {gr_cat(g, gr_literal(g, "-"), negative), zero ? gr_literal(g, "0") : gr_never(g), positive};
@@ -141,9 +141,9 @@ gr_expr number_not_integer(struct grammar *g, const struct number_forms *f)
     return signs(g, parts, false, parts);
 }
 
-enum { ZEROS = 6 /* at the end of a fraction */ };
+enum { ZEROS = 6 /* most zeros at the end of a fraction */ };
 
-/* Of any number: digits, a fraction, an exponent, where the value is finite. */
+/* Any finite number: digits, a fraction, an exponent. */
 static gr_expr any_written(struct grammar *g)
 {
     return pattern(
@@ -163,7 +163,7 @@ gr_expr number_written(struct grammar *g, const struct number_forms *f, gr_expr 
     return gr_any(g, (gr_expr[]){numbers, gr_cat(g, parts, zeros), three(g, wholes, gr_literal(g, "."), zeros)}, 3);
 }
 
-/* As JSON.stringify writes a number of these digits. */
+/* The text of a number with these digits, as JSON.stringify writes it. */
 gr_expr number_text(struct grammar *g, const struct decimal *d)
 {
     uint8_t out[DECIMAL_DIGITS + 40];
@@ -197,7 +197,7 @@ gr_expr number_text(struct grammar *g, const struct decimal *d)
 /* A bound's magnitude as digits before and after the point. */
 struct split {
     uint8_t whole[24], parts[DECIMAL_DIGITS + 8]; /* as text */
-    int n_whole, n_parts;                          /* whole is "0" when there is none */
+    int n_whole, n_parts;                          /* whole is "0" if the magnitude is below 1 */
 };
 
 static struct split split_of(const struct decimal *d)
@@ -220,7 +220,7 @@ static gr_expr digits(struct grammar *g, uint32_t least, uint32_t most)
     return gr_repeat(g, digit_between(g, 0, 9), least, most);
 }
 
-/* Whole numbers in digits, zero included, below (or above) one of n digits. */
+/* Whole numbers below (or above) the one of n digits in `text`; zero included. */
 static gr_expr whole_beyond(struct grammar *g, const uint8_t *text, int n, bool below)
 {
     gr_expr out =
@@ -237,7 +237,7 @@ static gr_expr whole_beyond(struct grammar *g, const uint8_t *text, int n, bool 
     return out;
 }
 
-/* Digits behind the point that are at most (or at least) these; any number of them. */
+/* Digits after the point, any number of them, whose value is at most (or at least) that of s. */
 static gr_expr parts_beyond(struct grammar *g, const struct split *s, bool below)
 {
     gr_expr out = gr_never(g);
@@ -254,7 +254,7 @@ static gr_expr parts_beyond(struct grammar *g, const struct split *s, bool below
     return gr_or(g, out, same);
 }
 
-/* Magnitudes with a point, at most (or at least) d. */
+/* Magnitudes with a point that are at most (or at least) d. */
 static gr_expr fractions_beyond(struct grammar *g, const struct number_forms *f, const struct decimal *d, bool below)
 {
     struct split s = split_of(d);
@@ -273,13 +273,13 @@ static gr_expr wholes_beyond(struct grammar *g, const struct number_forms *f, co
     return gr_and(g, f->whole, out);
 }
 
-/* Positive magnitudes; d > 0. */
+/* Positive magnitudes that satisfy the comparison with d > 0. */
 static gr_expr magnitudes(struct grammar *g, const struct number_forms *f, const struct decimal *d,
                           enum number_order order)
 {
     bool below = order <= NUMBER_LE, strict = order == NUMBER_LT || order == NUMBER_GT;
     struct decimal near = strict ? neighbour(d, !below) : *d;
-    bool rounded = strict && d->point > 15; /* whole numbers that large may be read as the bound */
+    bool rounded = strict && d->point > 15; /* large whole numbers may be rounded to the bound */
     gr_expr wholes =
         rounded ? wholes_beyond(g, f, &near, below ? NUMBER_LE : NUMBER_GE) : wholes_beyond(g, f, d, order);
     gr_expr parts[3] = {wholes, fractions_beyond(g, f, &near, below), below ? f->tiny : f->huge};
@@ -301,7 +301,7 @@ gr_expr number_bound(struct grammar *g, const struct number_forms *f, enum numbe
 
 /* --- multiples ------------------------------------------------------------------------------------------- */
 
-/* Whole numbers up to 2^53, which every reader keeps. */
+/* Whole numbers up to 2^53, which every reader represents exactly. */
 static gr_expr exact_wholes(struct grammar *g, const struct number_forms *f)
 {
     static const struct decimal most = {
@@ -315,7 +315,7 @@ gr_expr number_sure(struct grammar *g, const struct number_forms *f)
     return signs(g, parts, true, parts);
 }
 
-/* What may stand behind the point in multiples of step / 10^places, of which a whole number makes 1. */
+/* Digits after the point in multiples of step / 10^places, where `one` stands for 1. */
 static gr_expr parts_of_multiples(struct grammar *g, uint64_t step, uint64_t one, int places)
 {
     gr_expr out = gr_never(g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a schema says about objects.
+ * The keywords of a schema about objects.
  */
 #include "grammar/schema/keywords.h"
 
@@ -14,7 +14,7 @@ static void add_object(struct pass *p, const struct object_shape *shape)
     pass_add(p, set_of_object(p->s, shape, p->negative));
 }
 
-/* Whoever has `with`, if it is a name, and has not `without`. negative: of objects alone. */
+/* Objects that have the name `with` and lack the name `without`; 0: no condition. negative: only objects. */
 const struct schema_set *set_of_names(struct schema *s, uint32_t with, uint32_t without, bool negative)
 {
     struct object_name *names = schema_take(s, 2, sizeof *names);
@@ -27,12 +27,12 @@ const struct schema_set *set_of_names(struct schema *s, uint32_t with, uint32_t 
 
 /* --- properties --- */
 
-/* The three keywords that share their keys out. */
+/* The values of the three keywords that divide an object's keys. */
 struct sharing {
-    uint32_t names, patterns, rest; /* their values; 0: none */
-    struct object_keys *keys;       /* of patterns, then of what is left */
+    uint32_t names, patterns, rest; /* values of the keywords; 0: absent */
+    struct object_keys *keys;       /* those of the patterns, then the remaining keys */
     uint32_t n_patterns;
-    struct key_set told;            /* by names and patterns */
+    struct key_set told;            /* keys that names and patterns cover */
 };
 
 static bool read_patterns(struct pass *p, struct sharing *h)
@@ -74,7 +74,7 @@ static bool read_sharing(struct pass *p, struct sharing *h)
     return true;
 }
 
-/* A member that is not as the schema says: one of those named, or of the others. */
+/* Adds objects in which a member, named or not, violates its schema. */
 static void not_shared(struct pass *p, const struct sharing *h)
 {
     struct schema *s = p->s;
@@ -130,7 +130,7 @@ static void pass_names(struct pass *p)
 
 /* --- required, counts --- */
 
-/* The names in a list of strings, once each. */
+/* The names in a list of strings, without duplicates. */
 static uint32_t *read_names(struct pass *p, uint32_t list, const char *keyword, uint32_t *n)
 {
     struct schema *s = p->s;
@@ -149,7 +149,7 @@ static uint32_t *read_names(struct pass *p, uint32_t list, const char *keyword, 
     return p->set ? names : NULL;
 }
 
-/* Objects that have all of them. */
+/* Objects that have all of these names. */
 static const struct schema_set *set_of_required(struct schema *s, const uint32_t *names, uint32_t n, bool negative)
 {
     struct object_name *all = schema_take(s, n, sizeof *all);
@@ -182,7 +182,7 @@ static void pass_size(struct pass *p)
 
 /* --- dependencies --- */
 
-/* With this name, these too; or none of it. */
+/* Objects that have all of `list` if they have `name`. */
 static void depends_on_names(struct pass *p, uint32_t name, uint32_t list, const char *keyword)
 {
     uint32_t n;

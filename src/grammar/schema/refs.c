@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where references lead: the document's resources ($id), anchors and pointers. Nothing is ever fetched.
+ * Targets of references: the resources ($id), anchors and pointers of the document. Nothing is ever fetched.
  */
 #include "grammar/nodes.h"
 #include "grammar/schema/tree.h"
@@ -22,7 +22,7 @@ static size_t scheme_of(struct bytes uri)
     return 0;
 }
 
-/* Where the path of a URI begins: behind its scheme and authority. */
+/* Position of a URI's path, after scheme and authority. */
 static size_t path_of(struct bytes uri)
 {
     size_t at = scheme_of(uri);
@@ -31,7 +31,7 @@ static size_t path_of(struct bytes uri)
     return at;
 }
 
-/* Takes "." and ".." out of a path, in place. */
+/* Removes "." and ".." from a path, in place. Returns the new length. */
 static size_t without_dots(uint8_t *path, size_t n)
 {
     size_t out = 0;
@@ -52,7 +52,7 @@ static size_t without_dots(uint8_t *path, size_t n)
     return out;
 }
 
-/* A reference seen from a base; both without fragments. */
+/* Resolves a reference against a base; both without fragments. */
 static struct bytes resolved(struct schema *s, struct bytes base, struct bytes ref)
 {
     size_t keep = path_of(base), from = keep;
@@ -69,7 +69,7 @@ static struct bytes resolved(struct schema *s, struct bytes base, struct bytes r
     return (struct bytes){out, from + without_dots(out + from, keep + ref.size - from)};
 }
 
-/* A reference up to its fragment, and what follows the #; *has: whether there is one. */
+/* Returns a reference without its fragment. *fragment: the text after the #, or NULL data if there is no #. */
 static struct bytes cut(struct bytes ref, struct bytes *fragment)
 {
     const uint8_t *hash = ref.size ? memchr(ref.data, '#', ref.size) : NULL;
@@ -108,7 +108,7 @@ static enum schema_place place_below(const struct schema *s, uint32_t node)
     const struct schema_node *n = &s->nodes[node];
     enum schema_place up = s->nodes[n->parent].place;
     if (up == PLACE_MAP || up == PLACE_LIST) return PLACE_SCHEMA;
-    if (up != PLACE_SCHEMA || !n->key) return PLACE_OTHER; /* elements of a list that is no schema */
+    if (up != PLACE_SCHEMA || !n->key) return PLACE_OTHER; /* elements of a list that are not schemas */
     struct bytes key = s->names[n->key];
     if (is_one_of(key, maps)) return PLACE_MAP;
     if (is_one_of(key, lists)) return PLACE_LIST;
@@ -128,7 +128,7 @@ static void add_anchor(struct schema *s, uint32_t node, struct bytes name, bool 
         (struct schema_anchor){schema_name(s, name), node, s->nodes[node].resource, 0, dynamic};
 }
 
-/* A schema's own address and names. */
+/* Records the address and the anchors of a schema. */
 static void place_schema(struct schema *s, uint32_t node)
 {
     uint32_t id = string_member(s, node, s->draft == 4 ? "id" : "$id"), anchor = string_member(s, node, "$anchor");
@@ -142,13 +142,13 @@ static void place_schema(struct schema *s, uint32_t node)
             s->resources[++s->n_resources] = (struct schema_resource){whole, schema_name(s, whole), node};
             s->nodes[node].resource = s->n_resources;
         }
-        if (fragment.size) add_anchor(s, node, fragment, false); /* as drafts up to 7 wrote anchors */
+        if (fragment.size) add_anchor(s, node, fragment, false); /* the form of anchors in drafts up to 7 */
     }
     if (anchor) add_anchor(s, node, s->nodes[anchor].text, false);
     if (dynamic) add_anchor(s, node, s->nodes[dynamic].text, true);
 }
 
-/* A draft by its address without the scheme; 0: none that is known. */
+/* Number of a draft by its address, whatever the scheme; 0: unknown. */
 static int draft_named(struct bytes uri)
 {
     static const struct {
@@ -171,15 +171,15 @@ static int draft_of(struct schema *s)
     struct bytes fragment;
     uint32_t value = string_member(s, s->root, "$schema");
     int draft = value ? draft_named(cut(s->nodes[value].text, &fragment)) : 0;
-    if (draft == 3) return schema_refuse(s, s->root, "$schema", "drafts before 4 are written otherwise");
+    if (draft == 3) return schema_refuse(s, s->root, "$schema", "drafts before 4 are not supported");
     if (value && !draft)
         schema_note(s, value,
-                    "this dialect is unknown; the schema is read as draft 2020-12 with the words of older ones", false);
+                    "this dialect is unknown; the schema is read as draft 2020-12 with the keywords of older ones", false);
     s->draft = draft ? draft : s->options.draft ? s->options.draft : 2020;
     return s->status;
 }
 
-/* Resources and anchors by their names: of each name the first resource, and all anchors, which come in their order. */
+/* Indexes resources and anchors by name: the first resource of each name, and all its anchors in their order. */
 static int name_places(struct schema *s)
 {
     s->n_named = s->n_names;
@@ -228,7 +228,7 @@ static int hex_of(int c)
     return c >= '0' && c <= '9' ? c - '0' : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* %XX as bytes. */
+/* Decodes %XX to bytes. */
 static struct bytes decoded(struct schema *s, struct bytes text)
 {
     uint8_t *out = schema_take(s, text.size, 1);
@@ -242,7 +242,7 @@ static struct bytes decoded(struct schema *s, struct bytes text)
     return (struct bytes){out, n};
 }
 
-/* Children by a step of a pointer: the number of a name, or ELEMENT + a place. */
+/* Children by a step of a pointer: the number of a name, or ELEMENT + an index. */
 #define ELEMENT (UINT32_C(1) << 31)
 
 static struct schema_child *child_slot(const struct schema *s, uint32_t parent, uint32_t step)
@@ -253,7 +253,7 @@ static struct schema_child *child_slot(const struct schema *s, uint32_t parent, 
     return &s->children[at];
 }
 
-/* When there is a first pointer. */
+/* Indexes all children. Called for the first pointer. */
 static bool find_children(struct schema *s)
 {
     if (s->children) return true;
@@ -269,7 +269,7 @@ static bool find_children(struct schema *s)
     return s->children != NULL;
 }
 
-/* A step of a pointer, ~0 and ~1 decoded in place, and what it leads to; 0: nothing. */
+/* Follows one step of a pointer, in which ~0 and ~1 are decoded in place. Returns the node; 0: it does not exist. */
 static uint32_t follow(struct schema *s, uint32_t node, uint8_t *step, size_t size)
 {
     size_t n = 0;
@@ -294,7 +294,7 @@ static uint32_t pointed(struct schema *s, uint32_t node, struct bytes pointer)
     if (!own || !find_children(s)) return 0;
     memcpy(own, pointer.data, pointer.size);
     for (size_t at = 0, end; at < pointer.size && node; at = end) {
-        end = ++at; /* past the slash */
+        end = ++at; /* after the slash */
         while (end < pointer.size && own[end] != '/') end++;
         node = follow(s, node, own + at, end - at);
     }
@@ -308,7 +308,7 @@ static uint32_t resource_of(struct schema *s, uint32_t node, struct bytes uri)
     return found ? found : UINT32_MAX;
 }
 
-/* A place with a name; *dynamic: where it lies may depend on how one came there. */
+/* The node of an anchor. *dynamic: the target may depend on the path of references to it. */
 static uint32_t anchored(struct schema *s, uint32_t resource, struct bytes text, bool *dynamic)
 {
     uint32_t found = 0, others = 0, name = schema_name(s, text);
@@ -322,14 +322,15 @@ static uint32_t anchored(struct schema *s, uint32_t resource, struct bytes text,
     return found;
 }
 
-/* Where "#" leads: to its resource, unless that one and another say that the outermost of them is meant. */
+/* Target of "#": its resource. Refused if `$recursiveAnchor: true` in it and in another one makes the outermost the
+ * target. */
 static uint32_t recursive_target(struct schema *s, uint32_t node, uint32_t value)
 {
     uint32_t home = s->resources[s->nodes[node].resource].node, anchor = schema_member(s, home, "$recursiveAnchor");
     if (!bytes_equal(s->nodes[value].text, "#"))
         return (void)schema_refuse(s, node, "$recursiveRef", "\"#\" was expected"), 0;
     if (s->n_outermost < 2 || !anchor || s->nodes[anchor].kind != JSON_TRUE) return home;
-    return (void)schema_refuse(s, node, "$recursiveRef", "where it leads depends on the way one came"), 0;
+    return (void)schema_refuse(s, node, "$recursiveRef", "its target depends on the path of references to it"), 0;
 }
 
 uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const char *keyword)
@@ -341,14 +342,14 @@ uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const ch
     struct bytes uri = cut(s->nodes[value].text, &fragment);
     uint32_t resource = uri.size ? resource_of(s, node, uri) : s->nodes[node].resource;
     if (resource == UINT32_MAX)
-        return (void)schema_refuse(s, node, keyword, "it leads out of the document, and nothing is fetched"), 0;
+        return (void)schema_refuse(s, node, keyword, "it refers to another document, and nothing is fetched"), 0;
     fragment = decoded(s, fragment);
     if (s->status) return 0;
     uint32_t target = s->resources[resource].node;
     if (fragment.size && fragment.data[0] == '/') target = pointed(s, target, fragment);
     else if (fragment.size) target = anchored(s, resource, fragment, &dynamic);
-    if (!target) return (void)schema_refuse(s, node, keyword, "it leads nowhere"), 0;
+    if (!target) return (void)schema_refuse(s, node, keyword, "its target does not exist"), 0;
     if (dynamic && keyword[1] == 'd')
-        return (void)schema_refuse(s, node, keyword, "where it leads depends on the way one came"), 0;
+        return (void)schema_refuse(s, node, keyword, "its target depends on the path of references to it"), 0;
     return target;
 }

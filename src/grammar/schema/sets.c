@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of values: AND and OR. An AND of alternatives pairs them all; pairs that cannot be are dropped where that is
- * easily seen, and too many are refused.
+ * Sets of values: AND and OR. An AND of alternatives makes all pairs. Pairs that are easily seen to be impossible are
+ * dropped, and too many pairs are refused.
  */
 #include "grammar/schema/sets.h"
 
@@ -61,7 +61,7 @@ struct key_set keys_and_more(struct schema *s, struct key_set a, struct key_set 
 
 /* --- objects --------------------------------------------------------------------------------------------- */
 
-/* Whether a name must be, and no value of it is in both. */
+/* Whether a required name has no value that both shapes allow. */
 static bool names_apart(struct schema *s, const struct object_shape *a, const struct object_shape *b,
                         const uint32_t *where)
 {
@@ -73,8 +73,8 @@ static bool names_apart(struct schema *s, const struct object_shape *a, const st
     return false;
 }
 
-/* b's names of one kind (late or not) that are not among out[0 .. n) yet, and of those that are, what b says. where:
- * places in out + 1. */
+/* Appends b's names of one kind (late or not) that are not in out[0 .. n). For names that are, adds b's conditions.
+ * where: index in out + 1. Returns the new number. */
 static uint32_t join_some(struct schema *s, struct object_name *out, uint32_t n, const struct object_shape *b,
                           bool late, uint32_t *where)
 {
@@ -93,7 +93,7 @@ static uint32_t join_some(struct schema *s, struct object_name *out, uint32_t n,
     return n;
 }
 
-/* a's names, then b's, those that are only asked for behind the others; NULL also where both cannot be. */
+/* a's names, then b's, those that are only required after the others. NULL also if the two exclude each other. */
 static struct object_name *join_names(struct schema *s, const struct object_shape *a, const struct object_shape *b,
                                       uint32_t *n)
 {
@@ -119,7 +119,7 @@ static const struct object_keys *join_keys(struct schema *s, const struct object
     return out;
 }
 
-/* A name that must be and may not. */
+/* Whether a required name is forbidden. */
 static bool contradicts(struct schema *s, const struct object_shape *o)
 {
     bool *have = NULL, found = o->least > o->most;
@@ -132,7 +132,7 @@ static bool contradicts(struct schema *s, const struct object_shape *o)
     return found;
 }
 
-/* NULL: no object is in both. */
+/* NULL: no object satisfies both. */
 static const struct object_shape *object_and(struct schema *s, const struct object_shape *a,
                                              const struct object_shape *b)
 {
@@ -170,7 +170,7 @@ static const struct array_contains *join_contains(struct schema *s, const struct
 
 static term item_of(const struct array_shape *a, uint32_t i) { return i < a->n_first ? a->first[i] : a->rest; }
 
-/* NULL: no array is in both. */
+/* NULL: no array satisfies both. */
 static const struct array_shape *array_and(struct schema *s, const struct array_shape *a, const struct array_shape *b)
 {
     if (a == &ARRAY_ANY || b == &ARRAY_ANY) return a == &ARRAY_ANY ? b : a;
@@ -196,7 +196,7 @@ static const struct array_shape *array_and(struct schema *s, const struct array_
 
 /* --- lists of shapes --------------------------------------------------------------------------------------- */
 
-/* Any two kinds of shapes in pairs, or in a row: the lists are of pointers. */
+/* ANDs two shapes of either kind: lists of shapes are lists of pointers. */
 typedef const void *shape_and(struct schema *s, const void *a, const void *b);
 
 static const void *pair_arrays(struct schema *s, const void *a, const void *b) { return array_and(s, a, b); }
@@ -233,14 +233,14 @@ static struct shapes shapes_and(struct schema *s, struct shapes a, struct shapes
     return (struct shapes){out, out ? n : 0};
 }
 
-/* The name that is all a shape is about; NULL: there is more. */
+/* The name, if the shape is about one name only; NULL: it is not. */
 static const struct object_name *only_name(const struct object_shape *o)
 {
     return o->n_names == 1 && !o->n_keys && !o->n_exists && !o->least && o->most == GR_MANY ? o->names : NULL;
 }
 
-/* "Without this name" and "with it and such a value" make "such a value, if it is there": negations are full of these.
- */
+/* Unites "without this name" and "with it and such a value" to "with such a value, if it exists". Negations contain
+ * many such pairs. */
 static const struct object_shape *united(struct schema *s, const struct object_shape *a, const struct object_shape *b)
 {
     const struct object_name *x = only_name(a), *y = only_name(b);
@@ -256,7 +256,7 @@ static const struct object_shape *united(struct schema *s, const struct object_s
     return o;
 }
 
-/* One more alternative at the end of n. */
+/* Adds an alternative to the n existing ones. Returns the new number. */
 static uint32_t add_shape(struct schema *s, const void **out, uint32_t n, const void *one, bool objects)
 {
     for (uint32_t i = 0; i < n; i++) {

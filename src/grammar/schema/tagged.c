@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A schema of an object as members between tags: <parameter=NAME>, a line end, the value, a line end, </parameter>, a
- * line end. That is how the templates of Qwen3-Coder and Qwen3.5 write the arguments of calls.
+ * The members of an object between tags: <parameter=NAME>, a line end, the value, a line end, </parameter>, a line end.
+ * The templates of Qwen3-Coder and Qwen3.5 write arguments of calls in this form.
  *
- * A string stands there as it is, without quotes and escapes; anything else is JSON. So the schema is read twice, with
- * the strings of JSON and with plain ones. Both have the same nodes, and a term means the same literals in both. What a
- * reader takes for another value that the parameter may have (js/reply/tagged.js) is no string of it. Python's words
- * for null, true and false are allowed too: templates write them into histories.
+ * A string is written without quotes and escapes; other values are JSON. So the schema is read twice, with JSON strings
+ * and with plain ones. Both have the same nodes, and a term has the same literals in both. A string that the reader
+ * (js/reply/tagged.js) would take for another allowed value of the parameter is excluded. Python's words for null, true
+ * and false are allowed too, because templates write them into histories.
  */
 #include "grammar/schema/emit.h"
 
@@ -17,8 +17,8 @@
 struct tagged {
     struct member_form form;
     struct schema *s, *plain;
-    gr_expr ends;                            /* texts that would end before their end */
-    /* what is read as one: others, arrays and objects, by their first and last letters */
+    gr_expr ends;                            /* strings that contain the end tag */
+    /* strings that are read as other values; others: arrays and objects, by their first and last characters */
     gr_expr nulls, truths, numbers, others;
 };
 
@@ -36,7 +36,7 @@ static gr_expr tagged_name(const struct member_form *form, uint32_t name)
     return gr_text(s->g, text);
 }
 
-/* Those that JSON writes without escapes, and that have no '>'. */
+/* The keys that JSON writes without escapes and that have no '>'. */
 static gr_expr tagged_keys(const struct member_form *form, gr_expr keys)
 {
     static const struct gr_range fine[] = {{' ', '!'}, {'#', '='}, {'?', '['}, {']', 0x10FFFF}};
@@ -48,7 +48,7 @@ static gr_expr tagged_keys(const struct member_form *form, gr_expr keys)
 
 /* --- values ------------------------------------------------------------------------------------------------ */
 
-/* The same term of the schema with plain strings. */
+/* The set of the same term in the schema with plain strings. */
 static const struct schema_set *plain_set(const struct tagged *t, term value)
 {
     uint32_t n;
@@ -60,7 +60,7 @@ static const struct schema_set *plain_set(const struct tagged *t, term value)
     return set;
 }
 
-/* What of the values beside strings is a word. */
+/* The words of the set: null, true and false in both spellings. */
 static gr_expr words_among(const struct tagged *t, const struct schema_set *set)
 {
     struct grammar *g = t->s->g;
@@ -71,7 +71,7 @@ static gr_expr words_among(const struct tagged *t, const struct schema_set *set)
     return words;
 }
 
-/* Its strings, but those that end early or that are read as another value of the set. */
+/* The set's strings, without those that contain the end tag or are read as another value of the set. */
 static gr_expr strings_among(const struct tagged *t, const struct schema_set *set, gr_expr strings)
 {
     struct grammar *g = t->s->g;
@@ -114,7 +114,7 @@ static gr_expr pattern(struct tagged *t, const char *text)
                     NULL);
 }
 
-/* Of any bytes: once the end has come, nothing is left to look through. */
+/* Strings of any bytes that contain the end tag; after the tag anything may follow. */
 static gr_expr early_ends(struct grammar *g)
 {
     gr_expr any = gr_everything(g);

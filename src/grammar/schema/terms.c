@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Terms: sorted lists of literals, each made once.
+ * Terms: sorted lists of literals, each made only once.
  */
 #include "grammar/schema/sets.h"
 
@@ -16,11 +16,11 @@ struct one_term {
 };
 
 struct schema_terms {
-    struct one_term *all;     /* [n_slots / 2], n of them made */
+    struct one_term *all;     /* [n_slots / 2], n of them used */
     uint32_t n, n_slots;
-    uint32_t *slots;          /* [n_slots], a power of two: terms by their literals */
+    uint32_t *slots;          /* [n_slots], a power of two: hash table of terms by their literals */
     const struct schema_set *any, *none;
-    uint32_t *scratch, room; /* literals of a term that may be there already */
+    uint32_t *scratch, room; /* literals of a term that may exist already */
 };
 
 static struct schema_set *new_set(struct schema *s) { return schema_take(s, 1, sizeof(struct schema_set)); }
@@ -32,7 +32,8 @@ static uint32_t hash_of(const struct one_term *t)
     return hash;
 }
 
-/* Few schemas have many terms, and room for all that there may be would cost more than a small schema's whole work. */
+/* The tables start small, because few schemas have many terms, and full tables would cost more than the rest of the
+ * work for a small schema. */
 static bool grow(struct schema *s, struct schema_terms *t)
 {
     uint32_t n_slots = t->n_slots ? t->n_slots * 4 : 256;
@@ -80,7 +81,7 @@ const uint32_t *term_literals(const struct schema *s, term t, uint32_t *n)
 
 /* --- making ---------------------------------------------------------------------------------------------- */
 
-/* The term of n sorted literals. */
+/* Finds or makes the term of n sorted literals. */
 static term intern(struct schema *s, const uint32_t *literals, uint32_t n)
 {
     struct schema_terms *t = s->terms;
@@ -131,7 +132,7 @@ term term_and(struct schema *s, term a, term b)
         uint32_t next =
             j == y->n || (i < x->n && x->literals[i] <= y->literals[j]) ? x->literals[i++] : y->literals[j++];
         if (n && own[n - 1] == next) continue;
-        if (n && (own[n - 1] ^ next) == 1) return TERM_NONE; /* and its negation */
+        if (n && (own[n - 1] ^ next) == 1) return TERM_NONE; /* a literal and its negation */
         own[n++] = next;
     }
     return intern(s, own, n);
@@ -139,7 +140,7 @@ term term_and(struct schema *s, term a, term b)
 
 const struct schema_set *term_set(struct schema *s, term t)
 {
-    struct one_term one = s->terms->all[t]; /* others that are made may move it */
+    struct one_term one = s->terms->all[t]; /* a copy, because new terms may move the array */
     if (one.set || s->status) return s->status ? NULL : one.set;
     const struct schema_set *set = set_any(s);
     for (uint32_t i = 0; i < one.n && set; i++) {
@@ -150,9 +151,9 @@ const struct schema_set *term_set(struct schema *s, term t)
     return s->terms->all[t].set = s->status ? NULL : set;
 }
 
-/* --- a quick look: only types and values, so that alternatives that cannot be are dropped early ---------------- */
+/* --- quick checks by types and values only, so that impossible alternatives are dropped early ------------------- */
 
-/* What surely contains a literal: types as bits, and the values, if they are few. */
+/* A superset of a literal's values: types as bits, and the values themselves if they are few. */
 struct brief {
     unsigned kinds;  /* 1 << enum json_kind */
     uint32_t list;   /* an enum's array, or 0 */
@@ -194,7 +195,7 @@ static struct brief brief_of_schema(const struct schema *s, uint32_t node)
     return b;
 }
 
-/* Whether a value is none of a brief's. */
+/* Whether a value is not in a brief's set. */
 static bool outside(const struct schema *s, uint32_t value, const struct brief *b)
 {
     if (!(b->kinds >> s->nodes[value].kind & 1)) return true;
@@ -224,12 +225,12 @@ static struct brief brief_of(const struct schema *s, uint32_t literal)
     return brief_of_schema(s, node);
 }
 
-/* Whether two literals exclude each other, as a quick look says. */
+/* Whether a quick check shows that two literals exclude each other. */
 static bool literals_apart(const struct schema *s, uint32_t x, uint32_t y)
 {
     struct brief a = brief_of(s, x), b = brief_of(s, y);
     if ((x ^ y) == 1) return true;
-    if ((x & 3) == 3) return b.value && schema_equal(s, b.value, x >> 2); /* not this value */
+    if ((x & 3) == 3) return b.value && schema_equal(s, b.value, x >> 2); /* this value is excluded */
     if ((y & 3) == 3) return a.value && schema_equal(s, a.value, y >> 2);
     return apart(s, &a, &b);
 }

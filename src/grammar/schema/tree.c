@@ -34,7 +34,7 @@ static void *take_block(struct schema *s, uint64_t size)
     p->size = room;
     p->used = size;
     s->pool_size += room;
-    if (s->pool && room != BLOCK) { /* large ones stand alone; the first block goes on being filled */
+    if (s->pool && room != BLOCK) { /* large blocks are used up at once; the first block is filled further */
         p->next = s->pool->next;
         s->pool->next = p;
     } else {
@@ -48,7 +48,7 @@ void *schema_take(struct schema *s, uint64_t count, uint64_t size)
 {
     uint64_t bytes = (count * size + 7) & ~(uint64_t)7;
     if (s->status) return NULL;
-    node_work(s->g, 1); /* where it is too much, whatever is made of it fails by its own name */
+    node_work(s->g, 1); /* if this exceeds the limit, the next step fails with its own error */
     if (bytes == 0) bytes = 8;
     if (!s->pool || s->pool->size - s->pool->used < bytes) return take_block(s, bytes);
     void *p = (uint8_t *)(s->pool + 1) + s->pool->used;
@@ -65,7 +65,7 @@ void schema_release(struct schema *s)
     s->pool = NULL;
 }
 
-/* A step of a pointer before those that stand at `at`; what is too long begins with dots. */
+/* Writes a step of a pointer before the text at `at`. A pointer that is too long begins with dots. */
 static size_t put_step(char *text, size_t at, const char *step, size_t n)
 {
     if (at <= 4 || n + 1 > at - 4) {
@@ -78,7 +78,7 @@ static size_t put_step(char *text, size_t at, const char *step, size_t n)
     return at;
 }
 
-/* Where a node stands, as "#/a/b". */
+/* The position of a node, as "#/a/b". */
 static const char *pointer_of(const struct schema *s, uint32_t node, char text[POINTER])
 {
     size_t at = POINTER - 1;
@@ -105,7 +105,7 @@ int schema_refuse(struct schema *s, uint32_t node, const char *keyword, const ch
     return s->status;
 }
 
-/* A name that can be told as the rule; others are told in the sentence. */
+/* Whether a name can be the rule of a note; other names are only in its sentence. */
 static bool is_plain(struct bytes name)
 {
     for (size_t i = 0; i < name.size; i++)
@@ -214,7 +214,7 @@ static uint32_t add_node(struct schema *s, enum json_kind kind, uint32_t parent,
     return id;
 }
 
-/* The value at the reader; containers are only opened. */
+/* Reads the value at the reader. A container is only opened. */
 static uint32_t read_one(struct schema *s, struct json_reader *r, uint32_t parent, uint32_t last, uint32_t key)
 {
     enum json_kind kind = json_peek(r);
@@ -232,7 +232,7 @@ static uint32_t read_one(struct schema *s, struct json_reader *r, uint32_t paren
     return id;
 }
 
-/* All values, container by container: the path from the root is a stack of their last children. */
+/* Reads all values, container by container. The path from the root is a stack of their last children. */
 static void read_values(struct schema *s, struct json_reader *r)
 {
     uint32_t open[JSON_DEPTH + 1] = {0}, last[JSON_DEPTH + 1] = {0};
@@ -257,14 +257,14 @@ static void read_values(struct schema *s, struct json_reader *r)
     json_finish(r);
 }
 
-/* A member that comes twice would leave open which of them counts. */
+/* Refuses duplicate members, because it would be unclear which of them counts. */
 static void refuse_doubles(struct schema *s)
 {
     uint32_t *seen = schema_take(s, (uint64_t)s->n_names + 1, sizeof *seen);
     for (uint32_t i = 1; seen && i <= s->n_nodes; i++) {
         const struct schema_node *n = &s->nodes[i];
         if (!n->key) continue;
-        if (seen[n->key] == n->parent) schema_refuse(s, i, "json", "a member of this name comes twice");
+        if (seen[n->key] == n->parent) schema_refuse(s, i, "json", "a member of this name occurs twice");
         seen[n->key] = n->parent;
     }
 }
@@ -298,7 +298,7 @@ uint32_t schema_member(const struct schema *s, uint32_t node, const char *key)
     return 0;
 }
 
-/* Drafts up to 7 pass over whatever stands beside $ref. */
+/* Drafts up to 7 ignore everything beside $ref. */
 uint32_t schema_keyword(const struct schema *s, uint32_t node, const char *key)
 {
     if (s->draft <= 7 && strcmp(key, "$ref") != 0 && schema_member(s, node, "$ref")) return 0;
@@ -312,7 +312,7 @@ static uint32_t member_named(const struct schema *s, uint32_t node, uint32_t nam
     return i;
 }
 
-/* No deeper than the text is nested. */
+/* Recursion is no deeper than the nesting of the text. */
 bool schema_equal(const struct schema *s, uint32_t a, uint32_t b)
 {
     const struct schema_node *x = &s->nodes[a], *y = &s->nodes[b];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * unevaluatedProperties and unevaluatedItems: what no other keyword in this place has looked at. Each alternative knows
- * what it has.
+ * unevaluatedProperties and unevaluatedItems: the members that no other keyword in this place has evaluated. Each
+ * alternative knows which it has evaluated.
  */
 #include "grammar/schema/keywords.h"
 
-/* Nothing of this set is unlooked at any more. */
+/* A copy of the shape in which all members count as evaluated; those that were not satisfy `what`. */
 static const struct object_shape *rest_of_object(struct pass *p, const struct object_shape *shape, term what)
 {
     struct schema *s = p->s;
@@ -33,7 +33,7 @@ static const struct array_shape *rest_of_array(struct pass *p, const struct arra
     *o = *shape;
     o->seen = GR_MANY;
     if (shape->seen == GR_MANY) return o;
-    if (shape->marks) return pass_refuse(p, "unevaluatedItems", "beside contains it cannot be kept"), NULL;
+    if (shape->marks) return pass_refuse(p, "unevaluatedItems", "beside contains it is not supported"), NULL;
     for (uint32_t i = 0; i < n; i++) {
         first[i] = i < shape->n_first ? shape->first[i] : shape->rest;
         if (i >= shape->seen) first[i] = term_and(s, first[i], what);
@@ -49,7 +49,8 @@ static void leave(struct pass *p, const char *keyword, bool arrays)
     struct schema *s = p->s;
     uint32_t value = pass_member(p, keyword);
     if (!value) return;
-    if (p->negative && s->nodes[value].kind != JSON_TRUE) return pass_refuse(p, keyword, "its negation cannot be kept");
+    if (p->negative && s->nodes[value].kind != JSON_TRUE)
+        return pass_refuse(p, keyword, "its negation is not supported");
     if (p->negative) return;
     term what = term_of(s, LITERAL(value, false, false));
     struct schema_set *set = schema_take(s, 1, sizeof *set);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A value (of const or enum) as the set of what equals it, and its complement. What lies in a container is named by
- * terms, so nothing recurses.
+ * A value (of const or enum) as the set of values equal to it, or the complement of that set. Inner values are terms,
+ * so nothing recurses.
  */
 #include "grammar/schema/sets.h"
 
@@ -21,14 +21,14 @@ static const struct schema_set *array_itself(struct schema *s, uint32_t node)
     return set_of_array(s, &(struct array_shape){.n_first = n, .first = first, .least = n, .most = n}, true);
 }
 
-/* Any that is shorter, longer, or differs in one place. */
+/* Arrays that are shorter, longer, or differ in one item. */
 static const struct schema_set *other_arrays(struct schema *s, uint32_t node)
 {
     uint32_t n = s->nodes[node].count, at = 0;
     const struct schema_set *set = set_of_array(s, &(struct array_shape){.least = n + 1, .most = GR_MANY}, false);
     if (n > 0) set = set_or(s, set, set_of_array(s, &(struct array_shape){.most = n - 1}, true));
     for (uint32_t i = s->nodes[node].first; i && set; i = s->nodes[i].next) {
-        term *first = schema_take(s, ++at, sizeof *first); /* TERM_ANY, which is 0, before it */
+        term *first = schema_take(s, ++at, sizeof *first); /* items before it are TERM_ANY, which is 0 */
         if (!first) return NULL;
         first[at - 1] = item_term(s, i, true);
         set = set_or(
@@ -55,7 +55,7 @@ static const struct schema_set *object_itself(struct schema *s, uint32_t node)
         s, &(struct object_shape){.n_names = n, .names = names, .n_keys = 1, .keys = others, .most = GR_MANY}, true);
 }
 
-/* Any that has another name, lacks one, or has another value at one. */
+/* Objects that have another name, lack a name, or have another value for a name. */
 static const struct schema_set *other_objects(struct schema *s, uint32_t node)
 {
     uint32_t n = s->nodes[node].count, at = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers and strings of a schema.
+ * The languages of numbers and strings in a schema.
  */
 #include "grammar/schema/words.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SPACES = 40 /* the most white space in a row: five levels of eight */, PLAIN_COUNTED = 2048 };
+enum { SPACES = 40 /* most white space in a row: five levels of eight */, PLAIN_COUNTED = 2048 };
 
 /* --- the alphabet ---------------------------------------------------------------------------------------- */
 
@@ -105,7 +105,7 @@ static bool read_number(struct schema *s, uint32_t value, const char *keyword, s
            refused(s, value, keyword, "a number of at most 40 digits, no larger than 10^308, was expected");
 }
 
-/* `minimum` beside draft 4's `exclusiveMinimum: true`. */
+/* Index of the strict bound, if draft 4's `exclusiveMinimum: true` is beside `minimum`; else `bound`. */
 static int sharpened(const struct schema *s, uint32_t value, int bound)
 {
     uint32_t sharp = schema_member(s, s->nodes[value].parent, bounds[bound + 2].keyword);
@@ -118,19 +118,19 @@ gr_expr words_number(struct schema *s, uint32_t value, const char *keyword, bool
     const struct schema_words *w = s->words;
     int bound = bound_of(keyword);
     bool lone = bound >= 2 && (s->nodes[value].kind == JSON_TRUE || s->nodes[value].kind == JSON_FALSE);
-    if (lone) return negative ? w->never : w->number; /* as draft 4 has it: it says something of `minimum` */
+    if (lone) return negative ? w->never : w->number; /* draft 4: it only changes `minimum` */
     if (bound >= 0 && bound < 2) bound = sharpened(s, value, bound);
     if (!read_number(s, value, keyword, &d)) return 0;
     if (bound >= 0) {
         if (!number_bound_fits(&d))
-            return refused(s, value, keyword, "a bound is 0, or its size is from 0.00001 to below 10^21");
+            return refused(s, value, keyword, "a bound must be 0 or of a size from 0.00001 to below 10^21");
         enum number_order order = negative ? bounds[bound].otherwise : bounds[bound].order;
         return schema_checked(s, s->nodes[value].parent, keyword, number_bound(s->g, &w->forms, order, &d));
     }
     if (d.n == 0 || d.negative) return refused(s, value, keyword, "a number above 0 was expected");
     gr_expr e = number_multiple(s->g, &w->forms, &d);
     if (!e && !grammar_error(s->g)->code)
-        return refused(s, value, keyword, "whole numbers and those of which some make 1 (0.25, 0.01) can be kept");
+        return refused(s, value, keyword, "only whole numbers and parts of 1 (0.25, 0.01) are supported");
     if (e && negative) e = words_but(s, number_sure(s->g, &w->forms), e);
     return schema_checked(s, s->nodes[value].parent, keyword, e);
 }
@@ -167,9 +167,9 @@ static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword,
     return schema_checked(s, s->nodes[value].parent, keyword, e);
 }
 
-/* Both limits as one count, which is what each of them says: of two counts that have to hold the states would be pairs.
- * Plain strings, of which masks know no short cut, have some 3 KB of states for each letter that is counted: so not
- * more than some thousands are. */
+/* Both limits give one count, for each keyword, because two separate counts would need pairs of states. Masks have no
+ * shortcut for plain strings: each counted letter costs about 3 KB of states. So their counts stop at a few
+ * thousand. */
 static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, bool negative)
 {
     uint32_t node = s->nodes[value].parent, min = schema_member(s, node, "minLength"),
@@ -188,7 +188,7 @@ static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, 
 static gr_expr unknown_format(struct schema *s, uint32_t value, bool negative)
 {
     char name[QUOTED], sentence[QUOTED + 60];
-    snprintf(sentence, sizeof sentence, "the format \"%s\" is not one of JSON Schema and says nothing",
+    snprintf(sentence, sizeof sentence, "the format \"%s\" is not one of JSON Schema and is ignored",
              quoted(s->nodes[value].text, name));
     schema_note(s, value, sentence, true);
     return s->status ? 0 : negative ? s->words->never : s->words->string;
@@ -205,7 +205,7 @@ gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool
     else {
         const char *pattern = format_pattern(n->text);
         if (!pattern && bytes_equal(n->text, "idn-hostname"))
-            return refused(s, value, keyword, "idn-hostname cannot be kept");
+            return refused(s, value, keyword, "idn-hostname is not supported");
         if (!pattern) return unknown_format(s, value, negative);
         e = pattern_of(s, value, keyword, (struct bytes){(const uint8_t *)pattern, strlen(pattern)}, GR_WHOLE);
     }
@@ -223,7 +223,7 @@ gr_expr words_const_string(struct schema *s, uint32_t value)
 
 gr_expr words_of_name(struct schema *s, uint32_t name) { return gr_json_text(s->g, s->names[name]); }
 
-/* A name as it stands in a string. */
+/* A name as it is written in a JSON string. */
 static struct bytes encoded(struct schema *s, struct bytes name)
 {
     static const char hex[] = "0123456789abcdef", from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
