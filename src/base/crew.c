@@ -13,7 +13,7 @@ enum {
 };
 static const double WINDOW_MS = 20;        /* several time slices of the system's scheduler, which are a few ms each */
 static const double WAITED_MOST = 0.05; /* share of a window that the caller may wait before fewer threads are tried */
-static const double BETTER = 0.97;         /* a number of threads is better below this share of the other time */
+static const double BETTER = 0.97;         /* better means less than this share of the other's time */
 static const double REST_MS = 1000, REST_MOST_MS = 16000; /* between trials; doubles after a trial without gain */
 
 static void window_begin(struct crew *c)

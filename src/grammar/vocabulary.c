@@ -174,7 +174,7 @@ static bool add_tails(struct vocabulary *v, const struct trie_node *t, uint32_t 
 }
 
 /* Walks the tree with one character after another. A byte that no character begins with leaves the string. Inside a
- * character such a byte is an error instead: no text after a string begins so. */
+ * character such a byte makes the token impossible: no text after a string begins so. */
 static enum progress find_inside(struct vocabulary *v, struct making *m)
 {
     gr_state begin = grammar_start(m->character), *states = m->states;

@@ -20,7 +20,7 @@ struct logit_bias {
  * -INFINITY. Adjusted logits saturate at the largest finite float. */
 struct sampler_params {
     float temperature;       /* <= 0: greedy; the lowest id wins among equal logits */
-    float top_p;             /* >= 0; 0 or >= 1: off. Keeps the fewest candidates whose probabilities add up to top_p */
+    float top_p;             /* >= 0; 0 or >= 1: off. Keeps the fewest candidates whose probabilities reach top_p */
     float min_p;             /* 0..1; 0: off. Keeps candidates with p >= min_p * p_max */
     int top_k;               /* <= 0: off */
     float repeat_penalty;    /* >= 0; 0 or 1: off; divides positive, multiplies negative logits of tokens among the last

@@ -17,7 +17,7 @@
 #include "base/num.h"
 #include "weights/dtype.h"
 
-enum { PANEL_ROWS = 8, BLOCK = 32 }; /* BLOCK: columns per activation scale (ARITHMETIC) */
+enum { PANEL_ROWS = 8, BLOCK = 32 }; /* BLOCK: columns per activation scale (MODEL.md, "Arithmetic") */
 
 /* Scales that are stored with a block of codes. value = d * scale * (code - offset) - dmin * min; an absent min is 0,
  * other absent factors are 1. */

@@ -130,7 +130,7 @@ gr_expr words_number(struct schema *s, uint32_t value, const char *keyword, bool
     if (d.n == 0 || d.negative) return refused(s, value, keyword, "a number above 0 was expected");
     gr_expr e = number_multiple(s->g, &w->forms, &d);
     if (!e && !grammar_error(s->g)->code)
-        return refused(s, value, keyword, "only whole numbers and parts of 1 (0.25, 0.01) are supported");
+        return refused(s, value, keyword, "only whole numbers and divisors of 1 (0.25, 0.01) are supported");
     if (e && negative) e = words_but(s, number_sure(s->g, &w->forms), e);
     return schema_checked(s, s->nodes[value].parent, keyword, e);
 }

@@ -275,7 +275,7 @@ static void write_processor(struct writer *w, const struct processor *p, bool vi
 
 static int fail_value(struct error *err, const char *what, int64_t value)
 {
-    return fail(err, ERR_INCONSISTENT, "value", 0, "The vision encoder cannot have %lld %s, as config.json says.",
+    return fail(err, ERR_INCONSISTENT, "value", 0, "config.json gives the vision encoder %lld %s, which is impossible.",
                 (long long)value, what);
 }
 
@@ -294,7 +294,7 @@ static int write_added(struct writer *w, const struct hf_vision *v)
     for (int i = (int)depth; i < DEPTH_MAX; i++)
         if (v->added[i])
             return fail(w->err, ERR_INCONSISTENT, "value", 0,
-                        "deepstack_visual_indexes names block %d of %d.", i, (int)depth);
+                        "deepstack_visual_indexes names block %d, but there are only %d.", i, (int)depth);
     int status = ck_put_array(w->model, "clip.vision.is_deepstack_layers", META_BOOL,
                               (struct bytes){(const uint8_t *)v->added, (size_t)depth}, (uint64_t)depth, w->err);
     return status ? status : ck_put_bool(w->model, "clip.vision.deepstack_by_place", true, w->err);
