@@ -174,7 +174,8 @@ static int draft_of(struct schema *s)
     if (draft == 3) return schema_refuse(s, s->root, "$schema", "drafts before 4 are not supported");
     if (value && !draft)
         schema_note(s, value,
-                    "this dialect is unknown; the schema is read as draft 2020-12 with the keywords of older ones", false);
+                    "this dialect is unknown; the schema is read as draft 2020-12 with the keywords of older ones",
+                    false);
     s->draft = draft ? draft : s->options.draft ? s->options.draft : 2020;
     return s->status;
 }
