@@ -21,7 +21,7 @@ static struct heads heads_of(const struct vision *v, int rows)
     return (struct heads){rows, v->config.n_heads, v->config.head_dim};
 }
 
-/* Lays out the values behind `first`; returns the end of all, in bytes of the scratch. */
+/* Lays out the values from `first` on; returns the end of all, in bytes of the scratch. */
 static uint64_t lay_out(const struct vision *v, int max_patches, struct handle first, struct vision_scratch *s)
 {
     const struct vision_config *c = &v->config;
