@@ -125,7 +125,7 @@ static void print_general(void)
     }
     fprintf(
         stdout,
-        "\nquern help COMMAND tells a command's options.\n\n%s\nFailures are one line on stderr, and the exit code 1.\n",
+        "\nquern help COMMAND shows the options of a command.\n\n%s\nFailures are one line on stderr, and the exit code 1.\n",
         about);
 }
 

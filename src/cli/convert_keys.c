@@ -38,7 +38,7 @@ static bool is_of_specials(struct bytes key)
     return false;
 }
 
-/* A folder's metadata about images belongs into a projector's file, not into the language model's. */
+/* A folder's metadata about images belongs in a projector's file, not into the language model's. */
 static bool is_of_images(struct bytes key) { return starts_with(key, "clip."); }
 
 /* Keys about the old file's storage, and the engine's own keys, which the new file expresses otherwise. */

@@ -30,7 +30,7 @@ static int fit(double frames, double sampled, double h, double w, const struct i
         height = ceil(h * b / side) * side;
         width = ceil(w * b / side) * side;
     }
-    /* limits can be so low that a side becomes 0 */
+    /* low limits can leave a side of 0 */
     if (!(height >= side && width >= side && height <= SIDE_MOST && width <= SIDE_MOST)) return ERR_SIZE;
     out->height = (int)height, out->width = (int)width;
     out->rows = (int)(height / side), out->cols = (int)(width / side);
