@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native command line: the npm package's commands that need no server, no store and no chat template (which is a
- * program that needs the template engine, and that lives in JavaScript), for development, tests and sanitizers. It
- * reads a file in chunks, exactly as a page does. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
+ * The native command line, for development, tests and sanitizers. It has the npm package's commands that need no
+ * server, no store and no chat template (the template engine is written in JavaScript). It reads a file in chunks,
+ * exactly as a page does. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
 #include "cli/cli_args.h"
 #include "cli/cli_described.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A command at work. */
+/* A running command. */
 struct job {
     struct args args;
     struct quern_options engine;
@@ -62,7 +62,7 @@ static struct quern_options engine_options(const struct args *a)
     };
 }
 
-/* Where nothing is said, by the model, as in the npm package. */
+/* Values that are not given come from the model, as in the npm package. */
 static struct sampler_params sampling(const struct quern_engine *e, const struct args *a)
 {
     struct sampler_params p = quern_defaults(e);
@@ -75,7 +75,7 @@ static struct sampler_params sampling(const struct quern_engine *e, const struct
     return p;
 }
 
-enum { FEED_DEFAULT = 1 << 20 }; /* bytes of the file at once */
+enum { FEED_DEFAULT = 1 << 20 }; /* bytes of the file that are fed at once */
 
 /* --- loading ------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect
     return status;
 }
 
-/* Whether all files are there, and their sizes in the engine's options. The last one is a projector where one was
+/* Checks that all files exist, and adds their sizes to the engine's options. The last file is the projector, if one was
  * given. */
 static bool measure_files(struct job *j, const struct cli_files *files)
 {
@@ -100,7 +100,7 @@ static bool measure_files(struct job *j, const struct cli_files *files)
         uint64_t size;
         FILE *f = cli_open(files->paths[i], &size);
         if (f) fclose(f);
-        else return complain("use/param", "The model or a file of it is missing or cannot be read."), false;
+        else return complain("use/param", "The model, or one of its files, is missing or cannot be read."), false;
         *(i ? &j->engine.rest_size : &j->engine.file_size) += size;
         if (vision && i == j->engine.files) j->engine.vision_size = size;
     }
@@ -126,7 +126,7 @@ static int feed_all(struct quern_engine *e, const struct job *j, const struct cl
     return status ? status : quern_finish(e);
 }
 
-/* NULL after the complaint. */
+/* Loads the model; returns NULL after an error message. */
 static struct quern_engine *load(struct job *j)
 {
     struct cli_files files = cli_files(j->args.words[0]);
@@ -147,7 +147,8 @@ static struct quern_engine *load(struct job *j)
 
 /* --- text ------------------------------------------------------------------------------------------------------ */
 
-/* A plain text's, with those that the model wants around it. Owned by the caller; NULL when memory is short. */
+/* The tokens of a plain text, with those that the model adds around it. The caller frees them; NULL when memory is
+ * short. */
 static int32_t *tokenize(struct quern_engine *e, struct bytes text, int *n)
 {
     const int32_t *before, *after;
@@ -161,7 +162,7 @@ static int32_t *tokenize(struct quern_engine *e, struct bytes text, int *n)
     return ids;
 }
 
-/* Computes everything that is pending. */
+/* Computes all pending tokens. */
 static int drain(struct quern_engine *e, struct quern_sequence *s)
 {
     int status = OK;
@@ -171,18 +172,18 @@ static int drain(struct quern_engine *e, struct quern_sequence *s)
 
 /* --- generation ---------------------------------------------------------------------------------------------- */
 
-/* A reply in the making: text goes out as it comes, but for what may become a stop text. */
+/* A reply that is being written. Its text is shown as it comes, except what may become a stop text. */
 struct reply {
     const struct args *args;
     struct cli_grammar *grammar;
-    bool said;         /* why it ended has been said */
-    bool live;         /* else it is only kept */
-    char *text;        /* all of it; grows */
+    bool said;         /* an error message has been printed */
+    bool live;         /* the text is shown; else only stored */
+    char *text;        /* the whole text; grows */
     size_t size, room;
-    size_t shown;      /* what comes behind it is held back */
+    size_t shown;      /* bytes that have been shown; the rest is held back */
     int prompt_tokens, tokens, steps;
     double prefill_ms, decode_ms;
-    const char *stop;  /* the stop text that has ended it: nothing comes after it; NULL: none has */
+    const char *stop;  /* the stop text that ended the reply; NULL: none */
     bool failed;       /* memory was short */
     const char *finish;
 };
@@ -198,7 +199,8 @@ static bool begins(const struct reply *r, size_t at, const char *stop, size_t n)
     return at + n <= r->size && !memcmp(r->text + at, stop, n);
 }
 
-/* Where the stop text begins that is complete first, and which it is; of those the longest. SIZE_MAX: there is none. */
+/* Finds the stop text that is complete first (the longest, if several end there), sets r->stop, and returns its place;
+ * SIZE_MAX: none. */
 static size_t find_stop(struct reply *r)
 {
     size_t first = SIZE_MAX, end = SIZE_MAX;
@@ -213,7 +215,7 @@ static size_t find_stop(struct reply *r)
     return first;
 }
 
-/* Bytes of the text's longest end that a stop text begins with. */
+/* Bytes of the longest end of the text that begins a stop text. */
 static size_t possible_stop(const struct reply *r)
 {
     size_t longest = 0;
@@ -223,7 +225,7 @@ static size_t possible_stop(const struct reply *r)
     return longest;
 }
 
-/* Whether a stop text has ended the reply. */
+/* Adds text; returns whether a stop text has ended the reply. */
 static bool reply_add(struct reply *r, struct bytes text)
 {
     if (r->stop) return true;
@@ -243,7 +245,7 @@ static bool reply_add(struct reply *r, struct bytes text)
     return r->stop;
 }
 
-/* Token by token. Text of tokens that only steer is not shown. */
+/* Writes the reply token by token. The text of control tokens is not shown. */
 static int write_reply(struct quern_engine *e, struct quern_sequence *s, double limit, struct reply *r)
 {
     enum { CONTROL = 3 };
@@ -263,7 +265,7 @@ static int write_reply(struct quern_engine *e, struct quern_sequence *s, double 
     return status;
 }
 
-/* From the sequence's tokens on. OK, or a status of the engine. */
+/* Continues after the sequence's tokens. Returns OK, or a status of the engine. */
 static int generate(struct quern_engine *e, struct quern_sequence *s, struct reply *r)
 {
     const struct args *a = r->args;
@@ -302,7 +304,7 @@ static int complain_context(int n, int size)
     return complain("use/context", text);
 }
 
-/* A prompt's tokens in a new sequence. NULL after the complaint. */
+/* A new sequence with a prompt's tokens; NULL after an error message. */
 static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct bytes text, int *n)
 {
     int size = quern_plan(e)->context_size;
@@ -320,7 +322,7 @@ static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct byt
     return NULL;
 }
 
-/* The package's Result. */
+/* Prints a Result of the npm package. */
 static void print_result(const struct reply *r)
 {
     printf("{\"text\":");
@@ -353,7 +355,7 @@ static int continue_prompt(struct quern_engine *e, const struct args *a, struct 
     return status != 0;
 }
 
-/* What is written into the program; one line end at its end belongs to whoever wrote it there. */
+/* Text from the standard input loses one line end at its end, which the writing program added. */
 static int run_run(struct quern_engine *e, const struct job *j)
 {
     const char *word = j->args.words[1];
@@ -388,7 +390,7 @@ static int run_tokenize(struct quern_engine *e, const struct job *j)
     for (size_t at = 0, end; at <= size; at = end + 1) {
         const char *nul = nul_ended ? memchr(text + at, 0, size - at) : NULL;
         end = nul ? (size_t)(nul - text) : size;
-        if (nul_ended && at == size) break; /* after the last NUL */
+        if (nul_ended && at == size) break; /* nothing follows the last NUL */
         int n;
         int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text + at, end - at}, &n);
         if (ids) print_tokens(e, ids, n, j->args.given[OPT_IDS] || nul_ended);
@@ -398,7 +400,7 @@ static int run_tokenize(struct quern_engine *e, const struct job *j)
     return 0;
 }
 
-/* Numbers separated by spaces or commas. Owned by the caller. */
+/* Reads numbers separated by spaces or commas. The caller frees them. */
 static int32_t *read_ids(const char *text, int *n)
 {
     int32_t *ids = malloc((strlen(text) / 2 + 1) * sizeof *ids);
@@ -412,7 +414,7 @@ static int32_t *read_ids(const char *text, int *n)
     return ids;
 }
 
-/* Rows of logits as they come, a few per step. OK or a status of the engine; what the file says is in *failed. */
+/* Writes the rows of logits of each step. Returns OK or a status of the engine; *failed gets the errno of the file. */
 static int write_logits(struct quern_engine *e, struct quern_sequence *s, struct output *o, int *failed)
 {
     while (quern_sequence_pending(s) > 0 && !*failed && !process_signal()) {
@@ -455,13 +457,13 @@ static int run_vision(struct quern_engine *e, const struct job *j)
 
 /* --- bench ------------------------------------------------------------------------------------------------------ */
 
-/* Milliseconds to compute n tokens at once, then `more` one by one. */
+/* Measures the milliseconds for n tokens at once, then for `more` tokens one by one. */
 static int time_tokens(struct quern_engine *e, int n, int more, double *prefill, double *decode)
 {
     struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     int32_t *ids = calloc((size_t)n + 1, sizeof *ids);
     int status = s && ids ? OK : ERR_MEM_LOAD;
-    /* n: no prefix of another length's is known */
+    /* n in the sum: prompts of other lengths have no common prefix */
     for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + n) % quern_vocab_size(e);
     if (!status) status = min_int(quern_sequence_set(s, ids, n, QUERN_LAST), OK);
     double start = now_ms();
@@ -500,7 +502,7 @@ static void print_layers(const struct profile *p, enum profile_phase phase)
     printf("; outside: %.2f\n", profile_cost(p, phase, PROFILE_ALL, PROFILE_OUTSIDE).ms);
 }
 
-/* One phase; `ms` is what it took by the clock. */
+/* Prints one phase; `ms` is its time by the clock. */
 static void print_phase(const struct profile *p, const char *name, enum profile_phase phase, double ms)
 {
     struct profile_cost all = profile_cost(p, phase, PROFILE_ALL, PROFILE_ALL);
@@ -541,7 +543,7 @@ static int run_bench(struct quern_engine *e, const struct job *j)
 
 /* --- quantize ---------------------------------------------------------------------------------------------------- */
 
-/* On a terminal only; overwrites itself. */
+/* Draws a bar that overwrites itself, on terminals only. */
 static void show_progress(double part)
 {
     enum { WIDTH = 40 };
@@ -561,14 +563,14 @@ static int run_quantize(const struct args *a)
         status = quantizing_step(q);
         show_progress(quantizing_progress(q));
     }
-    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* an unfinished bar */
+    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* clears an unfinished bar */
     if (status < 0) complain(quantizing_code(q), quantizing_message(q));
     if (status > 0) complain("use/aborted", "The conversion was stopped; nothing was kept of it.");
     quantizing_free(q);
-    return status > 0 ? 128 + process_signal() : status != 0; /* as shells have it */
+    return status > 0 ? 128 + process_signal() : status != 0; /* as shells report signals */
 }
 
-/* Options that a command cannot do without. */
+/* Checks the options that a command requires. */
 static int check_required(const struct args *a)
 {
     if (a->command == COMMAND_QUANTIZE && !a->given[OPT_TYPE]) return complain("use/param", "--type is missing.");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How words and options are told apart, and what is said about them, is as in Node (util.parseArgs).
+ * Reads the command line. Words and options are recognised, and errors reported, as in Node (util.parseArgs).
  */
 #include "cli/cli_args.h"
 
@@ -62,8 +62,8 @@ static const struct {
                         BIT(OPT_TOKENS) | BIT(OPT_OUT) | LOAD},
     [COMMAND_VISION] =
         {"vision", "MODEL --image FILE --out FILE", "MODEL", "writes what a model makes of an image",
-         " OUT gets 32-bit floats, little-endian: for each visual token\n"
-         "its row and what is added after the first layers. Other images than PPM, and conversations with images, need\n"
+         " OUT gets 32-bit floats, little-endian: each visual token's row,\n"
+         "then its additions after the first layers. Images other than PPM, and conversations with images, need\n"
          "decoders and the chat template, which this native program does not have: npx quern has them.",
          1, BIT(OPT_VISION) | BIT(OPT_IMAGE) | BIT(OPT_MAX_PIXELS) | BIT(OPT_OUT) | LOAD},
 };
@@ -74,7 +74,7 @@ static const char about[] =
     "- the path of a folder with safetensors and JSON files;\n"
     "- the path of a qwen3.c checkpoint, with its .tokenizer file beside it.\n";
 
-/* --- what is said -------------------------------------------------------------------------------------------- */
+/* --- output -------------------------------------------------------------------------------------------------- */
 
 static bool refuse(const char *form, ...) __attribute__((format(printf, 1, 2)));
 static bool refuse(const char *form, ...)
@@ -88,7 +88,7 @@ static bool refuse(const char *form, ...)
     return false;
 }
 
-/* Names in one column, what they mean in the next. */
+/* Prints names in one column and their texts in the next. */
 static void print_options(uint32_t set)
 {
     int width = 0;
@@ -125,11 +125,11 @@ static void print_general(void)
     }
     fprintf(
         stdout,
-        "\nquern help COMMAND tells a command's options.\n\n%s\nFailures are one line on stderr, and the exit code 1.\n",
+        "\nquern help COMMAND shows the options of a command.\n\n%s\nFailures are one line on stderr, and the exit code 1.\n",
         about);
 }
 
-/* COMMANDS: there is none of that name. */
+/* Returns COMMANDS if there is no such command. */
 static enum command find_command(const char *name)
 {
     int c = 0;
@@ -150,7 +150,7 @@ static bool unknown_command(const char *name)
     return refuse("'%.64s' is not a command; these are: %s (quern help).", name, list);
 }
 
-/* Whether these arguments ask for help, which then has been given. Behind "--" nothing is an option. */
+/* Whether these arguments ask for help; prints it then. After "--" nothing is an option. */
 static bool help(int argc, char **argv)
 {
     bool named = argc > 1 && !strcmp(argv[1], "help"), asked = named;
@@ -165,7 +165,7 @@ static bool help(int argc, char **argv)
 
 /* --- values -------------------------------------------------------------------------------------------------- */
 
-/* Decimal digits, a point, an exponent; nothing else that strtod() knows. */
+/* Reads decimal digits, a point and an exponent, and nothing else that strtod() accepts. */
 static bool parse_number(const char *text, double *out)
 {
     const char *p = text + (*text == '+' || *text == '-');
@@ -198,7 +198,7 @@ static bool read_number(const struct option_row *o, const char *text, double *ou
     return refuse("--%s must be a whole number from %.0f to %s%s.", o->name, o->least, most, quote);
 }
 
-/* 4GB, 4GiB, 512MB, or a number of bytes. */
+/* Reads 4GB, 4GiB, 512MB, or a number of bytes. */
 static bool read_bytes(const struct option_row *o, const char *text, double *out)
 {
     static const struct {
@@ -219,7 +219,7 @@ static bool read_bytes(const struct option_row *o, const char *text, double *out
     return refuse("--%s must be a number of bytes such as 4GB, 4GiB or 512MB, not '%.64s'.", o->name, text);
 }
 
-/* The place of a name of n letters in a list; -1: none. */
+/* The index of a name of n letters in a list; -1: none. */
 static int find_name(const char *const names[4], const char *text, size_t n)
 {
     for (int i = 0; i < 4 && names[i]; i++)
@@ -237,7 +237,7 @@ static bool read_name(const struct option_row *o, const char *text, double *out)
     return found >= 0 || refuse("--%s must be one of %s.", o->name, list);
 }
 
-/* A name for all, or WEIGHTS/EMBEDDINGS. */
+/* Reads one name for all, or WEIGHTS/EMBEDDINGS. */
 static bool read_quantize(const struct option_row *o, const char *text, struct args *a)
 {
     const char *slash = strchr(text, '/'), *rest = slash ? slash + 1 : text;
@@ -252,7 +252,7 @@ static bool read_quantize(const struct option_row *o, const char *text, struct a
                o->name, text);
 }
 
-/* As JavaScript counts them. */
+/* Counts UTF-16 units, as JavaScript does. */
 static int count_letters(const char *text)
 {
     int n = 0;
@@ -288,7 +288,7 @@ static bool read_value(enum option option, const char *text, struct args *a)
 
 /* --- words and options ----------------------------------------------------------------------------------------- */
 
-/* By a word of n letters, dashes included. OPTIONS: there is none. */
+/* Finds an option by a word of n letters, dashes included. Returns OPTIONS if there is none. */
 static int find_option(const char *word, size_t n)
 {
     int option = 0;
@@ -299,7 +299,7 @@ static int find_option(const char *word, size_t n)
     return option;
 }
 
-/* argv[*i] begins with a dash. */
+/* Reads the option argv[*i], which begins with a dash, and its value. */
 static bool read_option(int argc, char **argv, int *i, struct args *a)
 {
     const char *word = argv[*i], *command = commands[a->command].name,

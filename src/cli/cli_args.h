@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words and options of a command line: read, checked and explained as the npm package's (js/cli/cli-syntax.js) has
- * them, with the same names, limits and sentences. A test runs both over the same ones.
+ * The words and options of a command line: read, checked and explained like those of the npm package
+ * (js/cli/cli-syntax.js), with the same names, limits and sentences. A test compares both.
  */
 #ifndef QUERN_CLI_ARGS_H
 #define QUERN_CLI_ARGS_H
@@ -29,22 +29,22 @@ enum option {
 
 struct args {
     enum command command;
-    const char *words[2];       /* the model and what comes behind it */
+    const char *words[2];       /* the model and the word after it */
     int n_words;
     bool given[OPTIONS];
-    /* of options that take one; whole ones are exact. Of names: its place in the list; of --quantize: of the weights */
+    /* values of number options; for a name its index in the list; for --quantize the index for weights */
     double number[OPTIONS];
-    double embeddings;          /* of --quantize */
-    const char *text[OPTIONS];  /* of options that take any text */
+    double embeddings;          /* for --quantize */
+    const char *text[OPTIONS];  /* values of text options */
     const char *stops[STOPS_MOST];
     int n_stops;
 };
 
-/* Whether there is something to do. If not, what was asked for has been printed (*status 0), or the complaint (1).
+/* Returns whether there is a command to run. If not, help (*status 0) or an error message (*status 1) has been printed.
  * Texts are borrowed from argv. */
 bool args_read(int argc, char **argv, struct args *a, int *status);
 
-/* The number that was given, or another one. */
+/* The value of an option, or `otherwise` if it was not given. */
 double args_number(const struct args *a, enum option option, double otherwise);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock of a new file. Names of growing files never come twice, so removing that of a dead process harms nobody,
- * however many try.
+ * The lock of a new file. Names of unfinished files are never reused, so several processes may safely remove the file
+ * of a dead process.
  */
 #include "cli/cli_claim.h"
 
@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 enum {
-    STEM = 150,         /* bytes of the new file's name in the others: names have up to 255 */
+    STEM = 150,         /* bytes of the new file's name that go into the other names; names have up to 255 */
     NAME = STEM + 100,
     TRIES = 100,
-    PATIENCE = 50,      /* tries */
+    PATIENCE = 50,      /* tries before a lock without a file is removed */
     PAUSE_US = 10000
 };
 
@@ -30,7 +30,7 @@ enum {
 
 struct writer {
     int id;
-    uint64_t start; /* ticks of the machine's clock; 0: the system does not say */
+    uint64_t start; /* ticks of the machine's clock; 0: unknown on this system */
     uint32_t world;
 };
 
@@ -45,21 +45,21 @@ static size_t read_text(const char *path, char *text, size_t room)
     return n;
 }
 
-/* When a process began. Numbers come again, with another start. */
+/* When a process began; tells apart processes with the same number. */
 static uint64_t start_of(int id)
 {
     char path[32], text[1024], state;
     uint64_t start;
     snprintf(path, sizeof path, "/proc/%d/stat", id);
     read_text(path, text, sizeof text);
-    const char *rest = strrchr(text, ')'); /* before it is the program's name, which can be anything */
+    const char *rest = strrchr(text, ')'); /* the program's name comes before it, and can be anything */
     if (!rest ||
         sscanf(rest, ") %c %*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %" SCNu64, &state, &start) != 2)
         return 0;
     return state == 'Z' || state == 'X' ? ENDED : start;
 }
 
-/* Where a process's number means something: this machine, or this container of it. */
+/* Identifies where process numbers are valid: this machine, or this container. */
 static uint32_t this_world(void)
 {
     char text[600];
@@ -99,7 +99,7 @@ static void name_part(char name[NAME], const char *stem, const struct writer *w,
              random);
 }
 
-/* Whether a name is one that name_part() gives. */
+/* Whether a name was made by name_part(). */
 static bool read_part(const char *name, const char *stem, struct writer *w)
 {
     char again[NAME];
@@ -117,13 +117,13 @@ static bool read_part(const char *name, const char *stem, struct writer *w)
 enum state {
     GONE,    /* no lock */
     HELD,
-    BARE,    /* the file is not there (yet, or any more) */
-    LEFT,    /* by a dead process */
-    FOREIGN  /* not this user's, not this machine's, or no lock at all */
+    BARE,    /* the file does not exist (yet, or any more) */
+    LEFT,    /* left by a dead process */
+    FOREIGN  /* of another user or machine, or not a lock at all */
 };
 
-/* How the lock is, and its file's path, owned by the caller (NULL: unknown). Others may change both meanwhile: what has
- * gone is not foreign. */
+/* Finds the state of the lock, and the path of its file, which the caller frees (NULL: unknown). Other processes may
+ * change both meanwhile: what has disappeared is not FOREIGN. */
 static enum state look(struct claim *c, const char *stem, char **part)
 {
     char name[NAME + 1];
@@ -142,8 +142,8 @@ static enum state look(struct claim *c, const char *stem, char **part)
     return HELD;
 }
 
-/* Of several that find a dead one's lock, the one that removes its file removes the lock, too. The others wait for
- * that, but not for ever. */
+/* If several processes find a dead process's lock, the one that removes its file also removes the lock. The others wait
+ * for that, but not forever. */
 static enum state look_and_clear(struct claim *c, const char *stem, int tries)
 {
     char *part;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A chat template is text of any kind, which the engine would not know by its bytes. Its name tells what it is, and
- * names the engine is not told; so it becomes JSON before it is fed, as js/worker/described.js does it for the package.
+ * A chat template is arbitrary text, which the engine cannot recognise by its bytes. Its file name identifies it, but
+ * the engine does not know file names; so the template becomes JSON before it is fed, as in the package
+ * (js/worker/described.js).
  */
 #include "cli/cli_described.h"
 
@@ -25,7 +26,7 @@ static bool in_folder(const char *path, const char *folder)
     return end > n && !strncmp(path + end - n - 1, folder, n) && (end == n + 1 || path[end - n - 2] == '/');
 }
 
-/* The name of the template that a file is; 0 letters: it is none. */
+/* The name of the template in a file; 0 letters: the file is not a template. */
 static int template_name(const char *path, const char **name)
 {
     static const char ending[] = ".jinja",
@@ -42,7 +43,7 @@ static int template_name(const char *path, const char **name)
     return n <= NAME_MAX_BYTES && strspn(last, plain) >= n ? (int)n : 0;
 }
 
-/* Bytes of a text as they stand in a string of JSON, six at most for each. Returns the place behind them. */
+/* Writes bytes as they appear in a JSON string, at most six for each. Returns the end of the output. */
 static char *put_escaped(char *to, const uint8_t *bytes, size_t n)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chat templates in files of their own, as JSON.
+ * Turns files with chat templates into JSON.
  */
 #ifndef QUERN_CLI_DESCRIBED_H
 #define QUERN_CLI_DESCRIBED_H
 
 #include "base/base.h"
 
-/* What the engine is given in place of a chat template, which the file is by its name; the caller frees it. data NULL
- * for any other file, and where it cannot be read. */
+/* The JSON to feed in place of a chat template; file names tell which files are templates. The caller frees it. data is
+ * NULL for any other file, and for one that cannot be read. */
 struct bytes cli_described(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of files: the parts of a split model, a Hugging Face folder, a checkpoint with its vocabulary.
+ * Finds the files of a model: the parts of a split model, a Hugging Face folder, a checkpoint with its vocabulary.
  */
 #include "cli/cli_files.h"
 
@@ -28,7 +28,7 @@ void cli_files_free(struct cli_files *f)
     *f = (struct cli_files){0};
 }
 
-/* folder "": the name is a path. */
+/* folder "": name is a path. */
 static void add(struct cli_files *f, const char *folder, const char *name)
 {
     size_t size = strlen(folder) + strlen(name) + 2;
@@ -60,7 +60,7 @@ static bool ends_with(const char *text, const char *end)
 
 enum { PART_NAME = sizeof "-00001-of-00003.gguf" - 1 };
 
-/* As many as the name of the first file of a split model says, else one. */
+/* The number of parts in the name of a split model's first file; else one. */
 static int count_parts(const char *path)
 {
     size_t n = strlen(path);
@@ -73,7 +73,7 @@ static int count_parts(const char *path)
 
 /* --- folders ---------------------------------------------------------------------------------------------- */
 
-/* The same choice as js/shared/folder.js makes, in the same order. TEMPLATES: all templates with a name. */
+/* The same files as js/shared/folder.js chooses, in the same order. TEMPLATES: all templates with a name. */
 static const char TEMPLATES[] = "additional_chat_templates";
 static const char *const described_by[] = {"config.json",
                                            "generation_config.json",
@@ -89,13 +89,13 @@ static const char *const described_by[] = {"config.json",
                                            "1_Pooling/config.json",
                                            "sentence_bert_config.json",
                                            "model.safetensors.index.json"};
-/* What counts beside a GGUF file, which describes its weights itself. */
+/* The files that count beside a GGUF file, which describes its weights itself. */
 static const char *const beside_gguf[] = {"generation_config.json", "chat_template.jinja",   TEMPLATES,
                                           "chat_template.json",     "tokenizer_config.json", "tokenizer.json"};
 
 static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* All files with this ending, by name. Returns how many. */
+/* Adds all files with this ending, ordered by name. Returns their number. */
 static int add_ending(struct cli_files *f, const char *folder, const char *end)
 {
     int first = f->n;
@@ -117,7 +117,7 @@ static void add_templates(struct cli_files *f, const char *folder)
     free(below);
 }
 
-/* Those of the names that are there. */
+/* Adds the files that exist. */
 static void add_existing(struct cli_files *f, const char *folder, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -131,7 +131,7 @@ static void add_existing(struct cli_files *f, const char *folder, const char *co
     }
 }
 
-/* Whether paths [n], sorted, are one GGUF file, or all parts of one. */
+/* Whether paths [n], sorted, are one GGUF file, or all parts of one file. */
 static bool is_one(char *const *paths, int n)
 {
     size_t size = n ? strlen(paths[0]) : 0;

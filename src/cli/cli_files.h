@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which files a model consists of, by its path, in the order in which the engine takes them.
+ * The files of a model at a path, in the order in which the engine takes them.
  */
 #ifndef QUERN_CLI_FILES_H
 #define QUERN_CLI_FILES_H
@@ -15,11 +15,11 @@ struct cli_files {
 };
 
 struct cli_files cli_files(const char *path);
-/* One more, the last. */
+/* Adds a file at the end. */
 void cli_files_add(struct cli_files *f, const char *path);
 void cli_files_free(struct cli_files *f);
 
-/* A regular file and its size; NULL when it is none. */
+/* Opens a regular file and gets its size; NULL if it is not one. */
 FILE *cli_open(const char *path, uint64_t *size);
 
 #endif

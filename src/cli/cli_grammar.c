@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The engine's vocabulary as a tree, one grammar, and where the reply is in it.
+ * The vocabulary as a tree, one grammar, and the reply's state in it.
  */
 #include "cli/cli_grammar.h"
 
@@ -40,7 +40,7 @@ void cli_grammar_free(struct cli_grammar *g)
     free(g);
 }
 
-/* The file's bytes, which the caller frees; NULL after the complaint. */
+/* Reads a file, whose bytes the caller frees; NULL after an error message. */
 static uint8_t *read_file(const char *option, const char *path, size_t *size)
 {
     char sentence[400];
@@ -61,7 +61,7 @@ static uint8_t *read_file(const char *option, const char *path, size_t *size)
     return NULL;
 }
 
-/* All tokens' bytes, one after the other; only text, and ends of replies, can be written. */
+/* Makes the vocabulary from the bytes of all tokens; only text tokens and end tokens may be written. */
 static int learn(struct cli_grammar *g, struct quern_engine *e, struct error *err)
 {
     enum { NORMAL = 1, BYTE = 6 };
@@ -116,7 +116,7 @@ int cli_grammar_open(struct quern_engine *e, const struct args *a, struct cli_gr
     int status = compile(g, row, a->text[rows[row].option], &err);
     if (!status) status = learn(g, e, &err);
     if (!status) return 0;
-    if (err.code) complain(status_name(err.code), err.message); /* else it has been said */
+    if (err.code) complain(status_name(err.code), err.message); /* otherwise a message has been printed */
     cli_grammar_free(g);
     *out = NULL;
     return 1;

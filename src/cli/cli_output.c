@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * New files: made beside their name, renamed when they are whole.
+ * Writes new files beside their final name, and renames them when they are complete.
  */
 #include "cli/cli_output.h"
 
@@ -14,7 +14,7 @@
 
 bool output_is_stream(const char *path)
 {
-    /* a regular file behind them is its opener's */
+    /* a regular file opened there belongs to the process that opened it */
     static const char *const open_elsewhere[] = {"/dev/std", "/dev/fd/", "/proc/"};
     struct stat info;
     for (int i = 0; i < 3; i++)

@@ -21,8 +21,8 @@ void process_note_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++)
-        if (signal(numbers[i], note) == SIG_IGN) signal(numbers[i], SIG_IGN); /* nohup */
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error of its write */
+        if (signal(numbers[i], note) == SIG_IGN) signal(numbers[i], SIG_IGN); /* keeps ignoring it, for nohup */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit becomes a write error */
 }
 
 int process_signal(void) { return noted; }

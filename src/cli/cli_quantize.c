@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The disk's side of a conversion.
+ * Reads and writes the files of a conversion.
  */
 #include "cli/cli_quantize.h"
 
@@ -22,8 +22,8 @@ struct quantizing {
     struct cli_files files;
     uint64_t *sizes;           /* [files.n] */
     int *inputs;               /* [files.n] descriptors, -1: not open */
-    struct bytes *described;   /* [files.n] what is read in place of a file; data NULL: the file */
-    char *out;                 /* its name */
+    struct bytes *described;   /* [files.n] bytes to read in place of a file; data NULL: read the file */
+    char *out;                 /* name of the new file */
     struct output output;
     int write_error;           /* errno */
     const char *code;
@@ -93,7 +93,7 @@ struct quantizing *quantizing_new(const char *in, const char *out, const char *t
     return q;
 }
 
-/* Whether the new file would replace one of the old ones. */
+/* Whether the new file would replace one of the model's files. */
 static bool is_input(const struct quantizing *q)
 {
     struct stat new, old;
@@ -105,13 +105,13 @@ static bool is_input(const struct quantizing *q)
 
 static bool is_address(const char *path) { return !strncmp(path, "hf:", 3) || strstr(path, "://"); }
 
-/* The model's file of this number cannot be opened. */
+/* The error sentence for the model's file i, which cannot be opened. */
 static const char *missing(const struct quantizing *q, int i)
 {
     if (i) return "A file of the model is missing or cannot be read.";
     if (is_address(q->files.paths[0]))
-        return "This is an address, and quantize takes files and folders of this machine; get the model's file first.";
-    return "The model is not a readable file, nor a folder of one.";
+        return "This is an address, but quantize takes files and folders of this machine; download the model first.";
+    return "The model is neither a readable file nor a folder with one.";
 }
 
 static int open_inputs(struct quantizing *q)
@@ -137,7 +137,7 @@ static int open_output(struct quantizing *q)
     if (is_input(q))
         return complain(q, "use/param", "The new file would replace the model it is made from; give it another name.");
     if (output_is_stream(q->out))
-        return complain(q, "use/param", "The new file's name belongs to something that is no file.");
+        return complain(q, "use/param", "The new file's name belongs to something that is not a regular file.");
     int failed = output_open(&q->output, q->out);
     return failed ? fail_output(q, failed) : OK;
 }

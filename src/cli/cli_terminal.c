@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text on its way to a terminal, and from its input.
+ * Output to a terminal, and the standard input.
  */
 #include "cli/cli_terminal.h"
 
@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Control characters but tab and line feed; controls of direction; odd line ends; bytes of no character, which a
- * terminal may take for controls. */
+/* Whether a character could steer a terminal: control characters except tab and line feed, direction controls, unusual
+ * line ends, and bytes that are not a character, which a terminal may take for controls. */
 static bool steers(uint32_t c)
 {
     bool control = c < 0x20 ? c != '\t' && c != '\n' : c >= 0x7F && c < 0xA0;
@@ -22,7 +22,7 @@ static bool steers(uint32_t c)
     return control || direction || c == 0x2028 || c == 0x2029 || c == UTF8_INVALID;
 }
 
-/* The first character of text [n] as it may be shown. Returns its bytes; *step: those it has in the text. */
+/* Writes the first character of text [n] in its harmless form. Returns its bytes; *step: its bytes in the text. */
 static size_t shown(const char *text, size_t n, size_t *step, char out[UTF8_MAX])
 {
     static const char replacement[] = "\xEF\xBF\xBD";

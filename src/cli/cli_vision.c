@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An image from a PPM file, resized, encoded, written.
+ * Reads an image from a PPM file, resizes and encodes it, and writes the result.
  */
 #include "cli/cli_vision.h"
 
@@ -17,7 +17,7 @@ struct image {
     uint8_t *rgb; /* [height, width, 3] */
 };
 
-/* The next number of a header, behind spaces and comments; -1: none. */
+/* Reads the next number of a header, after spaces and comments; -1: none. */
 static int read_number(FILE *f)
 {
     int c = getc(f), n = -1;
@@ -27,10 +27,10 @@ static int read_number(FILE *f)
         c = getc(f);
     }
     for (; isdigit(c) && n < 100000000; c = getc(f)) n = max_int(n, 0) * 10 + c - '0';
-    return n; /* one character behind it is gone, as it should be */
+    return n; /* the one character after it is consumed, as PPM requires */
 }
 
-/* false where it is none, or memory is short. */
+/* Returns false if the file is not such an image, or memory is short. */
 static bool read_pixels(FILE *f, struct image *p)
 {
     enum { SIDE_MOST = 16384 };
@@ -52,7 +52,7 @@ static bool read_image(const char *path, struct image *p)
     return read;
 }
 
-/* The image in the engine: its id. */
+/* Adds the image to the engine; *id identifies it. */
 static int add_image(struct quern_engine *e, const struct image *p, double max_pixels, struct image_grid *g,
                      uint64_t *id)
 {
@@ -89,7 +89,7 @@ int cli_vision(struct quern_engine *e, const char *image, double max_pixels, con
     uint64_t id;
     const float *made;
     int tokens = 0, width = 0,
-        status = read_image(image, &p) ? OK : complain("image/decode", "The image is no binary PPM file with 8 bits.");
+        status = read_image(image, &p) ? OK : complain("image/decode", "The image is not a binary PPM file with 8 bits.");
     if (!status) status = add_image(e, &p, max_pixels, &g, &id);
     free(p.rgb);
     double start = now_ms();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which tensor becomes what, and the flow of rows through the quantisers.
+ * Decides the type of each tensor, and sends rows through the quantisers.
  *
- * The files are checked by the code that checks them for the engine (intake.h), and the model's own list of weights, or
- * a projector's, is bound over all their headers together, without a backend. What it bound of a file, the rows of that
- * are sent here. Of a folder the language model is taken.
+ * The files are checked by the engine's own code (intake.h). The list of weights of the model, or of a projector, is
+ * bound over all headers together, without a backend; the rows of every bound tensor come here. A folder is converted
+ * to its language model only.
  */
 #include "cli/convert.h"
 
@@ -17,15 +17,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 4 << 20 }; /* bytes that are read at once */
+enum { CHUNK = 4 << 20 }; /* bytes read at once */
 
 /* --- which weights get which type -------------------------------------------------------------------------- */
 
-/* As llama.cpp's own tool has them, so that a name means what people know by it. */
+/* The types of llama.cpp's own tool, so that each name means what people expect. */
 struct recipe {
     const char *name;
     uint32_t file_type;            /* general.file_type */
-    /* matrices; the output head (the embedding where it is that); values and down projections of some layers */
+    /* matrices; the output head (or the embedding that serves as one); values and down projections of some layers */
     const char *most, *head, *more;
 };
 
@@ -43,7 +43,7 @@ const struct recipe *recipe_by_name(const char *name)
     return NULL;
 }
 
-/* The layers where errors matter most get more bits: the first and last eighth, and every third between. */
+/* The layers where errors matter most get more bits: the first and last eighth, and every third in between. */
 static bool gets_more(int layer, int n_layers)
 {
     int eighth = n_layers / 8;
@@ -61,13 +61,14 @@ static const struct dtype *wanted_type(const struct recipe *r, const char *name,
     return !strcmp(role, "ffn_gate_inp.weight") ? dtype_by_name("F32") : dtype_by_name(more ? r->more : r->most);
 }
 
-/* Patches and positions of images: all programs have them as floats. */
+/* Patches and positions of images, which all programs expect as floats. */
 static bool is_kept(const char *name)
 {
     return !strncmp(name, "v.patch_embd", 12) || !strncmp(name, "v.position_embd", 15);
 }
 
-/* Vectors and routers stay floats. Rows that are not whole blocks of 256 get blocks of 32, or halves. */
+/* Vectors and routers stay floats. Rows that are not whole blocks of 256 become Q8_0, or F16 if they are not whole
+ * blocks of 32 either. */
 static const struct dtype *choose_type(const struct recipe *r, const char *name, const struct tensor *t,
                                        const struct model_config *model)
 {
@@ -88,12 +89,12 @@ struct made {
     uint64_t offset, row_bytes, rows;
 };
 
-/* Where the rows of a tensor of a file go; the checkpoint owns it. */
+/* Where the rows of a file's tensor go; owned by the checkpoint. */
 struct target {
     struct convert *c;
     const struct dtype *from;
     size_t made;
-    int first; /* its place among the rows there */
+    int first; /* row of the new tensor */
     int cols;
 };
 
@@ -108,22 +109,22 @@ struct convert {
     struct mem mem;
     struct pool *pool;
     struct intake intake;
-    struct checkpoint all;  /* the tensors of all files, which the model binds; no data */
+    struct checkpoint all;  /* the tensors of all files, for binding; without data */
     struct model *model;
-    struct vision *vision;  /* instead of it, of a projector */
+    struct vision *vision;  /* instead of `model`, for a projector */
     struct source *sources; /* [n_sources] */
     int n_sources, current;
-    bool begun;             /* the current one's data */
+    bool begun;             /* the data of the current source */
     struct made *made;      /* [n_made] */
     size_t n_made, made_room;
-    uint64_t data;          /* where the tensors begin */
+    uint64_t data;          /* offset of the tensors */
     uint64_t done, total;
-    uint8_t *chunk;         /* [CHUNK] of a file */
-    uint8_t *blocks;        /* of the rows at hand */
+    uint8_t *chunk;         /* [CHUNK] bytes of a file */
+    uint8_t *blocks;        /* the current rows, quantised */
     uint64_t blocks_room;
     float *floats;          /* [threads, max_cols] */
     int max_cols;
-    struct error *err;      /* of the step at hand */
+    struct error *err;      /* of the current step */
     int status;
 };
 
@@ -135,7 +136,7 @@ struct job {
     const uint8_t *rows;
     size_t row_bytes;
     int n;
-    int bad[POOL_MAX_THREADS]; /* of each thread: its first row with a value that cannot be said, or n */
+    int bad[POOL_MAX_THREADS]; /* per thread: its first row with a value that cannot be represented, or n */
 };
 
 static void make_rows(void *arg, int thread, int n_threads)
@@ -195,7 +196,7 @@ static void put_rows(void *context, int row, int n, const uint8_t *rows)
 
 /* --- headers: what there is ------------------------------------------------------------------------------------- */
 
-/* Zeros of a projector. */
+/* All zero for a projector. */
 static const struct model_config *config_of(const struct convert *c)
 {
     static const struct model_config none;
@@ -223,7 +224,7 @@ static int add_made(struct convert *c, const struct made *m, struct error *err)
     return OK;
 }
 
-/* From behind: parts of a tensor mostly come close to each other. n_made: there is none. */
+/* Searches backwards: the parts of a tensor are usually close together. Returns n_made if there is none. */
 static size_t find_made(const struct convert *c, const char *name)
 {
     for (size_t i = c->n_made; i-- > 0;)
@@ -231,7 +232,7 @@ static size_t find_made(const struct convert *c, const char *name)
     return c->n_made;
 }
 
-/* What becomes of a tensor of a file. The matrices of experts one by one, NAME.i.weight, become the stack
+/* Describes the new tensor for a file's tensor. An expert's own matrix, NAME.i.weight, goes into the stack
  * NAME_exps.weight. */
 static struct made describe(const struct convert *c, const struct checkpoint *ck, const struct tensor *t, int *first)
 {
@@ -246,13 +247,13 @@ static struct made describe(const struct convert *c, const struct checkpoint *ck
         m.dims[2] = (uint64_t)config_of(c)->n_experts;
         snprintf(m.name + prefix, sizeof m.name - (size_t)prefix, "_exps.weight");
     }
-    /* square patches of three colours */
+    /* square patches with three colours */
     if (t->n_dims == 4) m.dims[1] = t->cols, m.dims[2] = 3, m.dims[3] = t->rows / t->cols / 3;
     m.rows = m.dims[1] * m.dims[2] * m.dims[3];
     return m;
 }
 
-/* A bound tensor of a file. */
+/* Adds a bound tensor of a file. */
 static int add_tensor(struct convert *c, const struct checkpoint *ck, struct tensor *t, struct error *err)
 {
     struct target *target = mem_alloc(&c->mem, sizeof *target);
@@ -272,7 +273,7 @@ static int add_tensor(struct convert *c, const struct checkpoint *ck, struct ten
 
 static bool is_bound(const struct convert *c, struct bytes name)
 {
-    char text[80]; /* what a model binds has a shorter name */
+    char text[80]; /* names that a model binds are shorter */
     snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
     const struct tensor *t = name.size < sizeof text ? ck_find(&c->all, text) : NULL;
     return t && t->put;
@@ -286,7 +287,7 @@ static int add_tensors(struct convert *c, struct checkpoint *ck, struct error *e
     return status;
 }
 
-/* By the first file with weights. */
+/* Opens the model or projector with the first file with weights. */
 static int open_model(struct convert *c, struct error *err)
 {
     const struct checkpoint *ck = &c->intake.ck;
@@ -295,7 +296,7 @@ static int open_model(struct convert *c, struct error *err)
     return projector ? vision_open(&c->mem, NULL, ck, &c->vision, err) : model_open(&c->mem, NULL, ck, &c->model, err);
 }
 
-/* A file with weights, whose header is complete. */
+/* Takes a file with weights, after its header is complete. */
 static int take_file(struct convert *c, int file, struct error *err)
 {
     struct intake *in = &c->intake;
@@ -312,7 +313,7 @@ static int take_file(struct convert *c, int file, struct error *err)
     return OK;
 }
 
-/* A file with weights up to the end of its header, another one whole. */
+/* Reads a file with weights up to the end of its header, and any other file completely. */
 static int read_file(struct convert *c, int file, struct error *err)
 {
     struct intake *in = &c->intake;
@@ -327,7 +328,7 @@ static int read_file(struct convert *c, int file, struct error *err)
 
 /* --- the new file's header ------------------------------------------------------------------------------------- */
 
-/* Places the tensors one after the other; of rows that stay in file order. */
+/* Places the tensors one after the other, in the order in which they were found. */
 static void place(struct convert *c)
 {
     uint64_t at = 0;
@@ -353,7 +354,7 @@ static int write_header(struct convert *c, struct error *err)
     return status;
 }
 
-/* The data of the last tensor is padded like the others'. */
+/* Pads the data of the last tensor like that of the others. */
 static int write_end(struct convert *c, struct error *err)
 {
     static const uint8_t zeros[GGUF_ALIGNMENT];

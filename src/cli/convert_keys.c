@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys are copied. What JSON files say is in the engine's own words (whole numbers of 64 bits, lists of end tokens, a
- * vocabulary shorter than the embedding) and becomes what other programs read.
+ * The metadata of a converted model. GGUF keys are copied. Metadata from JSON files is in the engine's own form (64-bit
+ * integers, lists of end tokens, a vocabulary shorter than the embedding) and becomes the form that other programs
+ * read.
  */
 #include "cli/convert_keys.h"
 
@@ -27,8 +28,7 @@ static bool ends_with(struct bytes key, const char *text)
     return key.size >= n && memcmp(key.data + key.size - n, text, n) == 0;
 }
 
-/* What a folder says of tokens with a name or a place of their own; GGUF has numbers and switches for it (put_special).
- */
+/* Keys of a folder for special and added tokens; GGUF has ids and switches instead (put_special). */
 static bool is_of_specials(struct bytes key)
 {
     static const char *const keys[] = {ADDED_BEFORE,          ADDED_AFTER,           "tokenizer.bos_token",
@@ -38,10 +38,10 @@ static bool is_of_specials(struct bytes key)
     return false;
 }
 
-/* What a folder says of images stands in a projector's file, not in the language model's. */
+/* A folder's metadata about images belongs in a projector's file, not into the language model's. */
 static bool is_of_images(struct bytes key) { return starts_with(key, "clip."); }
 
-/* How the old file is stored, and the engine's own words for what the new one says otherwise. */
+/* Keys about the old file's storage, and the engine's own keys, which the new file expresses otherwise. */
 static bool is_dropped(struct bytes key)
 {
     static const char *const begins[] = {
@@ -67,7 +67,7 @@ static void copy(struct gguf_writer *w, const struct checkpoint *ck, const struc
     else gguf_key(w, key, m->type, value);
 }
 
-/* Numbers as other programs ask for them: of 32 bits. */
+/* Copies numbers in the types that other programs expect, of 32 bits. */
 static void copy_described(struct gguf_writer *w, const struct checkpoint *ck, const struct meta *m)
 {
     struct bytes key = ck_view(ck, m->key), value = ck_view(ck, m->value);
@@ -88,7 +88,7 @@ static void copy_described(struct gguf_writer *w, const struct checkpoint *ck, c
 
 /* --- the vocabulary --------------------------------------------------------------------------------------------- */
 
-/* The next one of packed strings. */
+/* Takes the next of packed strings. */
 static struct bytes next_text(struct bytes *packed)
 {
     size_t n = (size_t)load_u64(packed->data);
@@ -97,7 +97,7 @@ static struct bytes next_text(struct bytes *packed)
     return text;
 }
 
-/* As many tokens as the embedding has rows: programs take the vocabulary's size from them. */
+/* Writes as many tokens as the embedding has rows: programs take the vocabulary's size from them. */
 static void put_tokens(struct gguf_writer *w, const struct checkpoint *ck, uint64_t rows)
 {
     struct bytes texts, types;
@@ -122,7 +122,7 @@ static void put_tokens(struct gguf_writer *w, const struct checkpoint *ck, uint6
     buffer_free(&kinds);
 }
 
-/* -1: there is none. */
+/* The token with this text; -1: none. */
 static int64_t find_token(const struct checkpoint *ck, struct bytes text)
 {
     struct bytes texts;
@@ -133,7 +133,7 @@ static int64_t find_token(const struct checkpoint *ck, struct bytes text)
     return -1;
 }
 
-/* The first number of a list that is there; -1: there is none. */
+/* The first number of a list; -1: no list, or an empty one. */
 static int64_t first_of(const struct checkpoint *ck, const char *list)
 {
     struct bytes ids;
@@ -141,7 +141,7 @@ static int64_t first_of(const struct checkpoint *ck, const char *list)
     return meta_array(ck, list, META_I32, false, &ids, &n, NULL) || n == 0 ? -1 : (int64_t)load_u32(ids.data);
 }
 
-/* The token of that text which tokenizer_config.json has for it; else `other`. */
+/* The token that tokenizer_config.json names for this key; else `other`. */
 static int64_t named(const struct checkpoint *ck, const char *key, int64_t other)
 {
     struct bytes text;
@@ -159,15 +159,16 @@ static void put_bool(struct gguf_writer *w, const char *key, bool value)
     gguf_key(w, text_bytes(key), META_BOOL, (struct bytes){(const uint8_t *)&value, 1});
 }
 
-/* Whether a list has more tokens than a switch adds. */
+/* Whether a list has more than the one token that a switch can add. */
 static bool is_long(const struct checkpoint *ck, const char *list)
 {
     const struct meta *m = meta_find(ck, list);
     return m && m->count > 1;
 }
 
-/* GGUF's switches add one token at an end: the one that is added there becomes the first, or the last, of all. Else the
- * first end token of generation_config.json, or of config.json; and what tokenizer_config.json names, or Qwen's own. */
+/* GGUF's switches add one token at the beginning or the end: the added token is then the bos or eos token. Otherwise
+ * the eos token is the first end token of generation_config.json, or of config.json; the other ids come from
+ * tokenizer_config.json, or are Qwen's own. */
 static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 {
     const int64_t end = find_token(ck, text_bytes("<|endoftext|>"));
@@ -185,8 +186,8 @@ static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* As many tokens as the embedding has rows say what the vocabulary's size is; of experts' shares only a model says
- * something that may leave them. */
+/* Keys that the new file does not need: the number of tokens gives the vocabulary's size; and the normalisation of
+ * experts' shares matters only to models where it may be off. */
 static bool is_rebuilt(struct bytes key, const struct model_config *model)
 {
     return ends_with(key, ".vocab_size") ||
@@ -198,7 +199,7 @@ static bool is_vocabulary(struct bytes key)
     return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type");
 }
 
-/* After how many layers something is added to rows of images. */
+/* Writes after how many layers something is added to rows of images. */
 static void put_added(struct gguf_writer *w, const struct checkpoint *ck, const char *architecture)
 {
     struct bytes after;

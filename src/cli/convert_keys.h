@@ -9,8 +9,8 @@
 #include "engine/intake.h"
 #include "models/model.h"
 
-/* Of a GGUF file all keys, but those that say how it is stored. What comes from JSON files is completed and given the
- * types that other programs ask for. */
+/* Copies all keys of a GGUF file, except those about its storage. Metadata from JSON files is completed, and gets the
+ * types that other programs expect. */
 void convert_keys(struct gguf_writer *w, const struct intake *in, const struct model_config *model, uint32_t file_type);
 
 #endif

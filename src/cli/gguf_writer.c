@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * GGUF's header, item by item.
+ * Writes GGUF's header, item by item.
  */
 #include "cli/gguf_writer.h"
 
@@ -47,7 +47,7 @@ void gguf_begin(struct gguf_writer *w, struct mem *mem, uint64_t n_tensors)
     buffer_add(&w->out, "GGUF", 4);
     add_u32(&w->out, 3);
     add_u64(&w->out, n_tensors);
-    add_u64(&w->out, 0); /* keys: gguf_end() knows */
+    add_u64(&w->out, 0); /* number of keys: set by gguf_end() */
 }
 
 void gguf_key(struct gguf_writer *w, struct bytes key, enum meta_type type, struct bytes value)

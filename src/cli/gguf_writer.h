@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header of a GGUF file (version 3), written into memory: fixed part, metadata, directory of tensors, padding.
+ * The header of a GGUF file (version 3), written into memory: fixed part, metadata, list of tensors, padding.
  */
 #ifndef QUERN_GGUF_WRITER_H
 #define QUERN_GGUF_WRITER_H
@@ -9,7 +9,7 @@
 
 enum { GGUF_ALIGNMENT = 32 };
 
-/* Bytes that grow; `failed` once memory was short, after which nothing more is added. */
+/* Growing bytes. `failed` is set when memory was short; nothing more is added then. */
 struct buffer {
     struct mem *mem;
     uint8_t *data;
@@ -27,17 +27,17 @@ struct gguf_writer {
 };
 
 void gguf_begin(struct gguf_writer *w, struct mem *mem, uint64_t n_tensors);
-/* value: a scalar's bytes, a string's text, an array's packed elements, as in struct meta. */
+/* value: the bytes of a scalar, the text of a string, or the packed elements of an array, as in struct meta. */
 void gguf_key(struct gguf_writer *w, struct bytes key, enum meta_type type, struct bytes value);
 void gguf_array(struct gguf_writer *w, struct bytes key, enum meta_type element, uint64_t count, struct bytes elements);
-/* offset: from the beginning of the data, a multiple of GGUF_ALIGNMENT. */
+/* offset: from the beginning of the data; a multiple of GGUF_ALIGNMENT. */
 void gguf_tensor(struct gguf_writer *w, const char *name, int n_dims, const uint64_t *dims, const struct dtype *type,
                  uint64_t offset);
-/* Pads up to the data. */
+/* Pads to the beginning of the data. */
 void gguf_end(struct gguf_writer *w);
 
 struct bytes text_bytes(const char *text);
-/* A string as arrays hold it: length, then text. */
+/* Adds a string in the form of an array's element: length, then text. */
 void buffer_string(struct buffer *b, struct bytes text);
 
 #endif

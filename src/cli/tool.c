@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The conversion tool as WebAssembly for Node, which reads and writes the disk itself: the functions of cli_quantize.h
- * in plain numbers, and what they ask about processes. No page loads it. js/cli/quantize.js is the one caller.
+ * with plain numbers as arguments, and their questions about processes. No page loads it. Its only caller is
+ * js/cli/quantize.js.
  */
 #include "cli/cli_process.h"
 #include "cli/cli_quantize.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of backends. A build with another set of them has another file in place of this one.
+ * The table of backends. A build with other backends replaces this file.
  */
 #include "compute/backend.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of operations, and what they cost.
+ * The table of operations, and their costs.
  */
 #include "compute/ops.h"
 
-/* A list has room for a layer of any model here; a longer one would be a mistake in that model, which every test of it
- * finds. */
+/* A list has room for a layer of every model here; overflow is a bug of a model, which every test of that model finds.
+ */
 void ops_append(struct op_list *list, const struct op *op)
 {
     if (list->n == OPS_MOST) __builtin_trap();
@@ -24,7 +24,7 @@ static struct op_cost cost_embed(const struct op *op, const struct op_facts *f)
     return (struct op_cost){.bytes = (double)f->weights->bytes / f->weights->rows * op->n};
 }
 
-/* Of experts no more are read than there are places; which ones, the route knows, and it may be elsewhere. */
+/* No more experts are read than there are places; only the route knows which ones, and it may be on a device. */
 static struct op_cost cost_products(const struct op *op, const struct op_facts *f)
 {
     struct op_cost cost = {0};
@@ -53,7 +53,8 @@ static struct op_cost cost_append(const struct op *op, const struct op_facts *f)
 
 static struct op_cost cost_attention(const struct op *op, const struct op_facts *f)
 {
-    double pairs = 0, positions = 0; /* (row, position) that meet; positions read, once for all rows of a sequence */
+    /* pairs of a row and a position that meet; positions read, once for all rows of a sequence */
+    double pairs = 0, positions = 0;
     for (int i = 0; i < op->n; i++) {
         pairs += op->kv[i].index + 1.0;
         if (i + 1 == op->n || op->kv[i + 1].pages != op->kv[i].pages) positions += op->kv[i].index + 1.0;

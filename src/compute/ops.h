@@ -3,9 +3,9 @@
  * The operations that a model is made of, as data.
  *
  * A model builds a list of operations for a part of a step, and backend_run() computes it. Each operation is one row of
- * the table EACH_OP: its operands, which of them it reads and writes, and what it costs. A backend's dispatch, the
- * profile and a device that records what it is given are made from that table, so a new operation is one row here and
- * one function in each backend.
+ * the table EACH_OP: its operands, which of them it reads and writes, and its cost. A backend's dispatch, the profile
+ * and a device that records operations are made from that table, so a new operation is one row here and one function in
+ * each backend.
  *
  * All values are float32. [n, ...] is n rows, which never influence each other. MODEL.md states every formula.
  */
@@ -14,14 +14,14 @@
 
 #include "compute/shapes.h"
 
-/* What an operation does with the values behind a handle, and how many they are. */
+/* What an operation does with the values of a handle, and how many values there are. */
 enum operand {
     OP_READS = 1,
     OP_WRITES = 2,
     OF_ROWS = 4,   /* n * dim values */
     OF_PLACES = 8, /* n * n_used * dim, of a route */
     OF_CACHE = 16, /* an encoder's keys and values: heads_size() of a backend */
-    OF_ANY = 32,   /* rows of dim values, as many as there are */
+    OF_ANY = 32,   /* any number of rows of dim values */
     OP_NONE = 0,
     OP_IN = OP_READS | OF_ROWS,
     OP_OUT = OP_WRITES | OF_ROWS,
@@ -36,7 +36,7 @@ enum operand {
 #define EACH_OP(OP)                                                                                                    \
     /* y = rows `ids` of the matrix w */                                                                               \
     OP(EMBED,      embed,      OP_OUT,        OP_NONE,      OP_NONE,       BY_DIM,     embed)                          \
-    /* rows of y that have features become features[row] + first, or with `adds` get that added */                     \
+    /* rows of y that have features become features[row] + first, or, with `adds`, get them added */                   \
     OP(FEATURES,   features,   OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
     /* y = rows `ids` of x */                                                                                          \
     OP(PICK,       pick,       OP_OUT,        OP_ANY,       OP_NONE,       BY_DIM,     none)                           \
@@ -44,19 +44,19 @@ enum operand {
     OP(RMSNORM,    rmsnorm,    OP_OUT,        OP_IN,        OP_NONE,       BY_DIM,     none)                           \
     /* each products[i].y = x * w^T; dim is the columns of x */                                                        \
     OP(MATMUL,     matmul,     OP_NONE,       OP_IN,        OP_NONE,       BY_WEIGHTS, products)                       \
-    /* the same of n places by route: w is its experts' matrices, one below the other, of a multiple of 8 rows each */ \
+    /* the same for n places of a route: w is the experts' matrices, stacked, a multiple of 8 rows each */             \
     OP(EXPERTS,    experts,    OP_NONE,       OP_IN,        OP_NONE,       BY_WEIGHTS, products)                       \
-    /* fills the route by each row's scores y, dim of them, which it overwrites: softmax, then the n_used largest */   \
+    /* fills the route from each row's scores y [dim], and overwrites them: softmax, then the n_used largest */        \
     OP(ROUTE,      route,      OP_BOTH,       OP_NONE,      OP_NONE,       BY_NAME,    none)                           \
     /* y, by places = x */                                                                                             \
     OP(GATHER,     gather,     OP_OUT_PLACES, OP_IN,        OP_NONE,       BY_DIM,     none)                           \
-    /* y = the sums of share * x, which is by places */                                                                \
+    /* y = the sums of share * x; x is by places */                                                                    \
     OP(COMBINE,    combine,    OP_OUT,        OP_IN_PLACES, OP_NONE,       BY_DIM,     none)                           \
     /* turns the first `rot` columns of each of the `heads` of y by cosine and sine */                                 \
     OP(ROPE,       rope,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_HEADS,   none)                           \
     /* x and z become the keys and values of `layer` at the positions `kv` */                                          \
     OP(KV_APPEND,  kv_append,  OP_NONE,       OP_IN,        OP_IN,         BY_NAME,    append)                         \
-    /* y = attention of the queries x in `layer` over the pages of `kv` alone, so append first */                      \
+    /* y = attention of the queries x in `layer` over the pages of `kv` only, so append first */                       \
     OP(ATTENTION,  attention,  OP_OUT,        OP_IN,        OP_NONE,       BY_NAME,    attention)                      \
     /* y = silu(y) * x */                                                                                              \
     OP(SWIGLU,     swiglu,     OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
@@ -66,9 +66,9 @@ enum operand {
     OP(LAYERNORM,  layernorm,  OP_OUT,        OP_IN,        OP_NONE,       BY_DIM,     none)                           \
     /* y += bias */                                                                                                    \
     OP(BIAS,       bias,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
-    /* y = gelu(y), by the tanh */                                                                                     \
+    /* y = gelu(y), with tanh */                                                                                       \
     OP(GELU,       gelu,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
-    /* y = gelu(y), by the error function */                                                                           \
+    /* y = gelu(y), with the error function */                                                                         \
     OP(GELU_ERF,   gelu_erf,   OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
     /* x and z become the rows first .. first + n - 1 of an encoder's keys and values y */                             \
     OP(KEEP,       keep,       OP_BOTH_CACHE, OP_IN,        OP_IN,         BY_NAME,    keep)                           \
@@ -84,22 +84,22 @@ enum op_kind {
 
 enum { OP_PRODUCTS = 4, OPS_MOST = 24 }; /* products of one operation; operations of a list */
 
-/* One operation. Handles name values of the backend; pointers name memory of the model, which is read before
- * backend_run() returns. What a kind does not use is zero. */
+/* One operation. Handles name values of the backend; pointers name memory of the model, which backend_run() reads
+ * before it returns. Fields that a kind does not use are zero. */
 struct op {
     enum op_kind kind;
-    int n, dim;                           /* rows, and the columns of a row */
+    int n, dim;                           /* rows; columns of a row */
     struct handle y, x, z;
     const struct weight *w;
-    struct product products[OP_PRODUCTS]; /* up to the first without a weight */
+    struct product products[OP_PRODUCTS]; /* ends at the first without a weight */
     const struct route *route;
-    const int32_t *ids;                   /* [n] tokens, or numbers of rows */
+    const int32_t *ids;                   /* [n] tokens, or row numbers */
     const float *const *features;         /* [n], each [first + dim] or NULL */
     const float *vector, *bias;           /* [dim] */
-    const float *cosine, *sine;           /* [n, rot / 2]; the same memory in a whole step */
+    const float *cosine, *sine;           /* [n, rot / 2]; the same memory for a whole step */
     const struct kv_row *kv;              /* [n] */
     struct heads attended;                /* of an encoder */
-    int layer;                            /* among those with keys and values */
+    int layer;                            /* counts the layers with keys and values */
     int heads, rot;                       /* of a row; columns of a head that turn */
     int first;
     bool adds, renormalise;
@@ -115,8 +115,8 @@ struct op_list {
 #define add_op(list, ...) ops_append((list), &(struct op){__VA_ARGS__})
 void ops_append(struct op_list *list, const struct op *op);
 
-/* What names an operation in a profile beside its kind: nothing, its columns, its heads, or its weights' types and
- * shape. */
+/* What a profile adds to the name of an operation's kind: nothing, its columns, its heads, or the types and shape of
+ * its weights. */
 enum op_naming { BY_NAME, BY_DIM, BY_HEADS, BY_WEIGHTS };
 
 /* Multiplications, and bytes of weights, keys and values, each counted once. */
@@ -124,7 +124,8 @@ struct op_cost {
     double macs, bytes;
 };
 
-/* What a cost depends on beside the operation: its weights, w or those of its products, and the shape of the cache. */
+/* What a cost depends on beside the operation: the weights, op->w or those of the products, and the shape of the cache.
+ */
 struct op_facts {
     struct weight_facts weights[OP_PRODUCTS];
     struct kv_shape kv;

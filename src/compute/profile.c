@@ -2,9 +2,9 @@
  *
  * The profile's table of costs, and the table as JSON.
  *
- * Costs are kept in cells [phase][layer][operation], the last layer standing for what is outside the layers. An
- * operation is what is called with matrices of one shape and type; a new one gets the next slot, and its name is
- * written then.
+ * Costs are stored in cells [phase][layer][operation]; the last layer stands for everything outside the layers. Calls
+ * with matrices of the same shape and type are one operation; a new operation takes the next slot, which gets its name
+ * then.
  */
 #include "compute/profile.h"
 
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Qwen3 has some 20 operations; the last slot takes what is too much */
+/* Qwen3 has some 20 operations; the last slot collects any overflow */
 enum { SLOTS = 48, NAME_SIZE = 64, TYPES_SIZE = 40 };
 
 struct slot {
     const char *op;
-    uint32_t layouts; /* of the matrices, a bit each */
+    uint32_t layouts; /* of the matrices, one bit each */
     int rows, cols;   /* 0: none */
     char name[NAME_SIZE];
 };
@@ -45,7 +45,7 @@ static bool same_slot(const struct slot *a, const struct slot *b)
     return a->op == b->op && a->layouts == b->layouts && a->rows == b->rows && a->cols == b->cols;
 }
 
-/* The slot of this key; a new one where there is room. */
+/* Finds the slot of this key, or takes a new one if there is room. */
 static int find_slot(struct profile *p, const struct slot *key)
 {
     int i = 0;
@@ -70,7 +70,7 @@ static struct op_facts facts_of(const struct profile *p, const struct backend *b
     return f;
 }
 
-/* Adds up the rows of an operation's weights, and writes " Q4_K+Q6_K", their types, to `types`. */
+/* Adds up the rows of an operation's weights, and writes their types to `types`, as in " Q4_K+Q6_K". */
 static void add_weights(struct slot *key, const struct op *op, const struct op_facts *f, char types[TYPES_SIZE])
 {
     for (int i = 0; i < OP_PRODUCTS && op->products[i].w; i++) {
@@ -84,7 +84,7 @@ static void add_weights(struct slot *key, const struct op *op, const struct op_f
     }
 }
 
-/* What tells an operation from others, and its name. */
+/* The key of an operation, and its name. */
 static struct slot slot_of(const struct op *op, const struct op_facts *f)
 {
     struct slot key = {.op = op_rows[op->kind].name};

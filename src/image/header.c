@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which kind of file this is, its limits, EXIF's orientation, and the headers that are a list of chunks or a fixed
- * record: PNG, JPEG, GIF, BMP.
+ * Recognises image files and reads the headers that are a list of chunks or a fixed record (PNG, JPEG, GIF, BMP), and
+ * EXIF's orientation; checks the limits.
  */
 #include "image/header.h"
 
 #include <string.h>
 
-/* Beyond these nothing is decoded. */
+/* Larger images are not decoded. */
 #define SIDE_MOST 16384u
 #define PIXELS_MOST 100000000u
 
@@ -15,7 +15,7 @@
 
 struct kind {
     const char *name;
-    uint64_t at; /* where the name stands */
+    uint64_t at; /* where the signature begins */
     size_t n;
     enum image_kind kind;
     int (*read)(const struct bytes *b, struct image_header *out);
@@ -38,7 +38,7 @@ int image_header(const uint8_t *bytes, size_t n, struct image_header *out)
         if (!status && (h.width == 0 || h.height == 0)) status = ERR_DECODE;
         if (!status && (h.width > SIDE_MOST || h.height > SIDE_MOST || h.width * h.height > PIXELS_MOST))
             status = ERR_SIZE;
-        if (h.orientation > 4) { /* these lie on their side */
+        if (h.orientation > 4) { /* the image is turned by 90 degrees */
             uint32_t width = h.width;
             h.width = h.height, h.height = width;
         }
@@ -105,7 +105,7 @@ enum {
     PNG_SIZE_MOST = 0x7FFFFFFF
 };
 
-/* Bits of a sample that a colour type may have, as a set; 0: there is no such type. */
+/* Bit depths that a colour type may have, as a set of bits; 0: no such type. */
 static unsigned png_depths(uint32_t color)
 {
     return color == PNG_GREY ? 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16
@@ -154,7 +154,7 @@ enum {
     JPEG_APP1 = 0xE1
 };
 
-/* A segment's contents. *frames counts the headers of frames, of which there is one. */
+/* Reads the contents of a segment. *frames counts the frame headers; a file has one. */
 static int jpeg_segment(uint32_t marker, const struct bytes *s, struct image_header *out, int *frames)
 {
     if (marker == JPEG_APP1 && header_is(s, 0, TEXT("Exif\0\0")) && out->orientation == 1) {
@@ -174,7 +174,7 @@ int header_jpeg(const struct bytes *b, struct image_header *out)
     for (uint64_t at = 2; !status && header_has(b, at, 2);) {
         uint32_t marker = b->data[at + 1];
         if (b->data[at] != 0xFF) return ERR_DECODE;
-        if (marker == 0xFF) { /* fills */
+        if (marker == 0xFF) { /* fill bytes */
             at++;
             continue;
         }
@@ -195,10 +195,10 @@ int header_jpeg(const struct bytes *b, struct image_header *out)
 
 enum { GIF_EXTENSION = 0x21, GIF_IMAGE = 0x2C };
 
-/* Bytes of a table of colours, whose flags are given. */
+/* Bytes of a colour table with these flags. */
 static uint64_t gif_table(uint32_t flags) { return flags & 0x80 ? 3u << ((flags & 7) + 1) : 0; }
 
-/* Frames may be larger than the screen; some decoders give the larger of both. */
+/* Frames may be larger than the screen; takes the larger of both, as some decoders do. */
 static int gif_frame(const struct bytes *b, uint64_t at, struct image_header *out)
 {
     if (!header_has(b, at, 9)) return ERR_DECODE;
@@ -239,7 +239,7 @@ int header_bmp(const struct bytes *b, struct image_header *out)
     } else if (size >= BMP_INFO && size <= 256) {
         uint32_t height = header_little(b, 22, 4);
         out->width = header_little(b, 18, 4);
-        out->height = height > INT32_MAX ? 0 - height : height; /* negative: from top to bottom */
+        out->height = height > INT32_MAX ? 0 - height : height; /* negative: rows run from top to bottom */
         bits = header_little(b, 28, 2);
         if (out->width > INT32_MAX) return ERR_DECODE;
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The headers that stand in boxes or chunks of another container: WebP in RIFF, AVIF in ISO's boxes. Nesting is by
- * calls of fixed depth.
+ * Headers inside the boxes or chunks of a container: WebP in RIFF, AVIF in ISO's boxes. Nested boxes are read by calls
+ * of fixed depth.
  */
 #include "image/header.h"
 
@@ -13,7 +13,7 @@ enum { WEBP_START = 12, WEBP_EXIF = 8 };
 
 static int webp_lossy(const struct bytes *s, struct image_header *out)
 {
-    if (s->size < 10 || s->data[0] & 1 || !header_is(s, 3, TEXT("\x9d\x01\x2a"))) return ERR_DECODE; /* no key frame */
+    if (s->size < 10 || s->data[0] & 1 || !header_is(s, 3, TEXT("\x9d\x01\x2a"))) return ERR_DECODE; /* no keyframe */
     out->width = header_little(s, 6, 2) & 0x3FFF;
     out->height = header_little(s, 8, 2) & 0x3FFF;
     return OK;
@@ -28,7 +28,7 @@ static int webp_lossless(const struct bytes *s, struct image_header *out)
     return OK;
 }
 
-/* The chunk from `at` on, as far as it is there; its size as it says goes to *size. */
+/* The chunk at `at`, as far as the file has it; *size gets the size that it declares. */
 static struct bytes webp_chunk(const struct bytes *b, uint64_t at, uint64_t *size)
 {
     *size = header_little(b, at + 4, 4);
@@ -36,7 +36,7 @@ static struct bytes webp_chunk(const struct bytes *b, uint64_t at, uint64_t *siz
     return header_part(b, at + 8, *size < there ? *size : there);
 }
 
-/* The orientation stands in a chunk behind the pixels. */
+/* The orientation is in a chunk after the pixels. */
 static int webp_exif(const struct bytes *b, uint64_t at, struct image_header *out)
 {
     for (uint64_t size; header_has(b, at, 8); at += 8 + size + (size & 1)) {
@@ -47,7 +47,7 @@ static int webp_exif(const struct bytes *b, uint64_t at, struct image_header *ou
         out->orientation = header_orientation(&s, skip, s.size - skip);
         return OK;
     }
-    /* announced, but not there; or the file is cut */
+    /* The flags announce a chunk that is missing: fine for a whole file, not for a cut one. */
     return at >= 8 + (uint64_t)header_little(b, 4, 4) ? OK : ERR_DECODE;
 }
 
@@ -66,7 +66,7 @@ int header_webp(const struct bytes *b, struct image_header *out)
 
 /* --- AVIF: boxes of size, type, contents --- */
 
-/* The contents of the next box of this type in `in`, from *at on, which is then behind it. False: there is none. */
+/* Finds the next box of this type in `in` from *at on, returns its contents, and moves *at past it. False: none. */
 static bool next_box(const struct bytes *in, uint64_t *at, const char *type, struct bytes *out)
 {
     while (header_has(in, *at, 8)) {
@@ -87,7 +87,7 @@ static bool find_box(const struct bytes *in, uint64_t at, const char *type, stru
     return next_box(in, &at, type, out);
 }
 
-/* The box of properties with this number, from 1 on. */
+/* Finds the property box with this number; numbers start at 1. */
 static bool property_at(const struct bytes *ipco, uint32_t number, const char *type, struct bytes *out)
 {
     uint64_t at = 0;
@@ -100,7 +100,7 @@ static bool property_at(const struct bytes *ipco, uint32_t number, const char *t
     return next_box(ipco, &at, type, out) && at == end;
 }
 
-/* What a property of the primary item says of its size. */
+/* Takes the size and rotation from a property of the primary item. */
 static void take_property(const struct bytes *ipco, uint32_t number, struct image_header *out, bool *turned)
 {
     struct bytes p;
@@ -111,7 +111,7 @@ static void take_property(const struct bytes *ipco, uint32_t number, struct imag
     if (property_at(ipco, number, "irot", &p)) *turned = header_big(&p, 0, 1) & 1;
 }
 
-/* Associations of items with properties: the primary item's. No image has as many properties as PROPERTIES. */
+/* Reads which properties belong to the primary item. No image has as many properties as PROPERTIES. */
 enum { PROPERTIES = 255 };
 
 static void take_associations(const struct bytes *ipma, const struct bytes *ipco, uint32_t primary,
@@ -135,7 +135,7 @@ static void take_associations(const struct bytes *ipma, const struct bytes *ipco
     }
 }
 
-/* Whether a brand is in the list of those that the file is compatible with, its own first. */
+/* Whether the file's brands, its own or a compatible one, include this one. */
 static bool has_brand(const struct bytes *ftyp, const char *brand)
 {
     for (uint64_t at = 0; header_has(ftyp, at, 4); at += at ? 4 : 8)

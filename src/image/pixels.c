@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pixels as the encoder takes them: over white, as floats in patches; and the name of an image, which stands for its
- * rows in the cache.
+ * Pixels in the encoder's form: over white, as floats in patches; and the identity of an image, which stands for its
+ * rows in the KV cache.
  */
 #include "base/sha256.h"
 #include "image/image.h"
@@ -25,7 +25,7 @@ void image_table(const float mean[3], const float std[3], float out[3][256])
     }
 }
 
-/* One channel of one frame's patch, from its first pixel: out [patch, patch] */
+/* Copies one channel of one frame's patch, from its first pixel on: out [patch, patch] */
 static void take_plane(const uint8_t *pixel, size_t stride, int patch, const float table[256], float *out)
 {
     for (int y = 0; y < patch; y++, pixel += stride)

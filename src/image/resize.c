@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The resizing that models of this family were trained with: Pillow's bicubic on bytes. Each output is a sum over its
- * inputs, weighted by the kernel that is stretched to the scale; weights are made integers of 22 bits, and sums are
- * rounded to bytes after each of the two passes. So nothing depends on the order of additions, and a compiler may do
- * them as it likes.
+ * Resizing as in the training of this model family: Pillow's bicubic on bytes. Each output is a sum over its inputs,
+ * weighted by the kernel stretched to the scale; weights are integers of 22 bits, and sums are rounded to bytes after
+ * each of the two passes. So the order of additions does not matter, and compilers may choose it.
  */
 #include "image/image.h"
 #include "image/taps.h"
 
 #include <string.h>
 
-enum { COLUMNS = 192 /* bytes of a row whose sums are kept together */ };
+enum { COLUMNS = 192 /* bytes of a row whose sums are computed together */ };
 
 static uint8_t byte_of(int32_t sum)
 {
@@ -37,7 +36,7 @@ static void resize_rows(const uint8_t *rgb, int rows, int width, const struct ta
     }
 }
 
-/* One row of `bytes` from n rows below each other. */
+/* Makes one row of `bytes` from n rows, one below the other. */
 static void blend(const uint8_t *rows, size_t bytes, const int32_t *weights, int n, uint8_t *out)
 {
     for (size_t from = 0; from < bytes; from += COLUMNS) {

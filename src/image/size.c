@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sizes of images and videos, which frames of a video are looked at, and when they were. All in binary64 by steps that
- * are rounded once (sqrt, floor, ceil, a division), in the order of the model's own preprocessing: another order gives
- * another size here and there.
+ * Sizes of images and videos, the choice of a video's frames, and their times. Everything is binary64 in steps that are
+ * rounded once (sqrt, floor, ceil, a division), in the order of the model's own preprocessing: another order sometimes
+ * gives another size.
  */
 #include "image/image.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* A side never gets longer than this, whatever limits say. */
+/* No side gets longer, whatever the limits are. */
 #define SIDE_MOST 1048576.0
 
-/* One side is at most so many times the other. */
+/* Largest ratio of the two sides. */
 #define ASPECT_MOST 200.0
 
-/* `frames` as they count; `sampled` as they are. An image: 1 and 1. */
+/* `frames` counts for the limits; `sampled` is the real number. Both are 1 for an image. */
 static int fit(double frames, double sampled, double h, double w, const struct image_limits *l, struct image_grid *out)
 {
     double side = (double)(l->patch * IMAGE_MERGE), longer = h > w ? h : w, shorter = h > w ? w : h;
@@ -30,7 +30,7 @@ static int fit(double frames, double sampled, double h, double w, const struct i
         height = ceil(h * b / side) * side;
         width = ceil(w * b / side) * side;
     }
-    /* a side of 0 remains where the limits allow such an image */
+    /* low limits can leave a side of 0 */
     if (!(height >= side && width >= side && height <= SIDE_MOST && width <= SIDE_MOST)) return ERR_SIZE;
     out->height = (int)height, out->width = (int)width;
     out->rows = (int)(height / side), out->cols = (int)(width / side);
@@ -66,7 +66,7 @@ int image_sample(int total, double fps, double per_second, int least, int most, 
     return n;
 }
 
-/* As printf rounds, which looks at the whole number and takes ties to even. No time is -0.0. */
+/* Rounds as printf does: by the whole number, ties to even. No time is -0.0. */
 int image_label(double seconds, char out[32])
 {
     return seconds >= 0 && seconds <= 1e9 ? snprintf(out, 32, "<%.1f seconds>", fabs(seconds)) : 0;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Weights of an output at most: the kernel reaches 2 stretched inputs in both directions. */
+/* Most weights of an output: the kernel reaches 2 stretched inputs in both directions. */
 static int most_taps(int size, int to) { return (int)ceil(2.0 * fmax((double)size / (double)to, 1.0)) * 2 + 1; }
 
 uint64_t taps_cost(int size, int to)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which inputs an output of the resizing is made of, and their weights, for one direction. What runs over the
- * pixels is resize.c.
+ * The inputs of each output of the resizing, and their weights, in one direction. resize.c applies them to the pixels.
  */
 #ifndef QUERN_IMAGE_TAPS_H
 #define QUERN_IMAGE_TAPS_H
@@ -10,7 +9,7 @@
 
 enum { WEIGHT_BITS = 22 };
 
-/* Inputs first .. first + n - 1 of an output, whose weights are row `output` of the table. */
+/* An output's inputs are first .. first + n - 1; their weights are row `output` of the table. */
 struct span {
     int32_t first, n;
 };
@@ -21,10 +20,10 @@ struct taps {
     int most;
 };
 
-/* Bytes that they take; 0 where the size stays. */
+/* Bytes that the table takes; 0 if the size does not change. */
 uint64_t taps_cost(int size, int to);
 
-/* Takes that memory from *scratch. */
+/* Takes its memory from *scratch. */
 struct taps taps_make(int size, int to, uint8_t **scratch);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a model's weights are bound, and made.
+ * Binds a model's weights to tensors, and allocates them.
  */
 #include "models/bind.h"
 
@@ -38,31 +38,31 @@ int bind_check_layers(const struct checkpoint *ck, const char *prefix, int n_lay
 
 /* --- binding ---------------------------------------------------------------------------------------- */
 
-/* Where a tensor's rows go; the checkpoint owns it. One of `matrix` and `vector` is NULL, and what the other points to
- * is made by binder_take(). */
+/* Where a tensor's rows go; owned by the checkpoint. One of `matrix` and `vector` is NULL; binder_take() allocates what
+ * the other points to. */
 struct sink {
     struct binder *b;
     const struct dtype *type; /* of the weight */
     const struct dtype *from; /* of the tensor */
-    int rows, cols, stack;    /* of the tensor; rows: of its whole stack, 0 of a vector */
-    int first, all;           /* its place among the rows of the weight */
-    int n;                    /* weights one below the other, of `all` rows each */
+    int rows, cols, stack;    /* of the tensor; rows: of its whole stack, 0 for a vector */
+    int first, all;           /* place and number of rows within the weight */
+    int n;                    /* stacked weights of `all` rows each */
     struct weight **matrix;   /* [n] */
     float **vector;
-    /* of a weight whose rows lie in several tensors: how many, and which of them this one is */
+    /* for a weight whose rows are spread over several tensors: their number, and the index of this one */
     int strips, strip;
     int strip_cols;
     bool new;                 /* the first tensor of its weight in any file */
-    bool stays;               /* in the type that it is stored in */
-    bool outside;             /* of the layers */
+    bool stays;               /* keeps its stored type */
+    bool outside;             /* not in a layer */
     bool experts;             /* a matrix of experts */
-    /* Of a tensor of scales: */
+    /* For a tensor of scales: */
     const struct dtype *scales;
-    int n_scales;             /* in a row */
-    int high, wide;           /* the rectangle of weights that has one */
+    int n_scales;             /* in each row */
+    int high, wide;           /* the rectangle of weights that shares a scale */
 };
 
-/* The weight that has row *row of all, which becomes its own, and no more than *n rows of it. */
+/* Finds the weight that has row *row of the stack; makes *row count within that weight, and cuts *n to its rows. */
 static struct weight *weight_of(const struct sink *s, int *row, int *n)
 {
     int i = *row / s->all;
@@ -99,7 +99,7 @@ static void put_vector(void *context, int row, int n, const uint8_t *bytes)
     read_floats(s->type, bytes, n * s->cols, *s->vector + (size_t)row * (size_t)s->cols);
 }
 
-/* Of the rectangle whose first weight is there. */
+/* Sets the scale of the rectangle whose first weight is at row `top` and column `left`. */
 static void put_scale(const struct sink *s, int top, int left, float scale)
 {
     for (int at = s->first + top, end = at + min_int(s->high, s->rows - top), some; at < end; at += some) {
@@ -142,10 +142,10 @@ static int keep(struct tensor *t, struct sink sink, tensor_put *put, struct erro
 static int fail_twice(const struct tensor *t, const char *name, struct error *err)
 {
     return fail(err, ERR_INCONSISTENT, "split", t->name.at,
-                "The tensor %s is there twice; the files do not belong together.", name);
+                "The tensor %s exists twice; the files do not belong together.", name);
 }
 
-/* `there`: an earlier file had it. rows = 0: a vector. */
+/* `there`: an earlier file had the tensor. rows = 0: a vector. */
 static int bind(struct checkpoint *ck, const char *name, bool there, struct sink *sink, struct error *err)
 {
     struct tensor *t = ck_find(ck, name);
@@ -156,7 +156,7 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     if (status) return status;
     if (sink->type && sink->type != t->type)
         return fail(err, ERR_INCONSISTENT, "type", t->name.at,
-                    "The tensor %s has the type %s, but what belongs to it is for %s.", name, t->type->name,
+                    "The tensor %s has the type %s, but other tensors of this weight need %s.", name, t->type->name,
                     sink->type->name);
     sink->from = sink->type = t->type;
     return keep(t, *sink, sink->strips ? put_strips : sink->matrix ? put_matrix : put_vector, err);
@@ -168,7 +168,7 @@ static void scale_name(const char *name, char out[80])
     snprintf(out, 80, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name);
 }
 
-/* Rectangles of 128 x 128, the last ones cut; or parts of a row. */
+/* One scale for each 128 x 128 rectangle (those at the ends may be smaller), or for each part of a row. */
 static int check_scales(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
     uint64_t rows = (uint64_t)sink->rows, cols = (uint64_t)sink->cols;
@@ -181,7 +181,7 @@ static int check_scales(const struct tensor *t, const char *name, struct sink *s
                     "The scales %s have the type %s, which this version does not read.", name, t->type->name);
     if (!fits)
         return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
-                    "The scales %s are %llu x %llu, which does not suit weights of %d x %d.", name,
+                    "The scales %s are %llu x %llu, which does not fit weights of %d x %d.", name,
                     (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
     sink->scales = t->type;
     sink->n_scales = (int)t->cols;
@@ -206,9 +206,9 @@ static int bind_scales(struct checkpoint *ck, const char *weight, bool there, st
     if (there) return fail_twice(t, name, err);
     if (sink->type && !wanted)
         return fail(err, ERR_INCONSISTENT, "scale", t->name.at,
-                    "The tensor %s has scales, but its type %s has no need of them.", weight, sink->type->name);
+                    "The tensor %s has scales, but its type %s does not use them.", weight, sink->type->name);
     sink->new = sink->new && !sink->type;
-    if (!sink->type) sink->type = dtype_by_name("F8_E4M3"); /* the only one whose scales may be in an earlier file */
+    if (!sink->type) sink->type = dtype_by_name("F8_E4M3"); /* the only type whose scales may be in an earlier file */
     int status = check_scales(t, name, sink, err);
     t->weights = sink->type;
     return status ? status : keep(t, *sink, put_scales, err);
@@ -258,7 +258,7 @@ int bind_matrices(struct binder *b, struct checkpoint *ck, const char *name, int
 
 enum part { PART_NONE, PART_WEIGHT, PART_SCALE };
 
-/* What comes after the full stop of NAME.i.weight or NAME.i.scale. */
+/* Parses the rest of NAME.i.weight or NAME.i.scale after the first full stop. */
 static enum part parse_single(struct bytes rest, int *i)
 {
     size_t n = 0;
@@ -286,7 +286,7 @@ static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum pa
     return status;
 }
 
-/* Those of a file, whatever their order. `n`: how many there must be in all files. */
+/* Binds the matrices of one file, in any order. `n`: how many there must be in all files. */
 static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const struct sink *sink, struct singles *s,
                         struct error *err)
 {
@@ -298,7 +298,7 @@ static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const 
         if (!part) continue;
         if (i >= n)
             return fail(err, ERR_INCONSISTENT, "experts", t->name.at,
-                        "There is an expert %d in %s, but the metadata says that they are %d.", i, prefix, n);
+                        "There is an expert %d in %s, but the metadata says that there are %d.", i, prefix, n);
         if (!s->there && *sink->matrix) return fail_twice(t, prefix, err);
         if (!s->there) s->there = mem_alloc(sink->b->mem, (size_t)n);
         if (!s->there) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of experts.");
@@ -307,7 +307,7 @@ static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const 
     return status;
 }
 
-/* After the last file. */
+/* Called after the last file. */
 static int check_singles(const char *prefix, int n, const struct singles *s, struct error *err)
 {
     int wanted = s->type && layouts[s->type->layout].scaled ? PART_WEIGHT | PART_SCALE : PART_WEIGHT;
@@ -361,7 +361,7 @@ int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int co
 
 /* --- one matrix in strips ----------------------------------------------------------------------------- */
 
-/* Rows of so many columns, whatever its dimensions are; where they do not fit, binding says so. */
+/* Views a tensor as rows of this many columns, whatever its dimensions are; if they do not fit, binding reports it. */
 static void fold(struct tensor *t, int cols)
 {
     uint64_t size = t->cols * t->rows;
@@ -409,7 +409,7 @@ static bool is_smaller(const struct dtype *a, const struct dtype *b)
     return a->bytes * b->block < b->bytes * a->block;
 }
 
-/* What a matrix becomes. */
+/* The type that a matrix is loaded as. */
 static const struct dtype *loaded_type(const struct sink *sink, const struct dtype *type)
 {
     const struct dtype *wanted = sink->outside ? sink->b->quantize.ends : sink->b->quantize.layers;
@@ -438,7 +438,7 @@ static uint64_t sink_cost(const struct binder *b, const struct sink *s)
     if (s->vector) return mem_cost(vector_size(s) * sizeof(float));
     if (!mul64((uint64_t)s->n, b->be->ops->weight_cost(b->be, s->type, s->all, (int)weight_cols(s)), &cost))
         return UINT64_MAX;
-    /* a part of what the first of them takes */
+    /* one tensor's share of the first one's cost */
     return s->rows < s->all ? cost / (uint64_t)(s->all / s->rows) + 1 : cost;
 }
 
@@ -452,7 +452,7 @@ uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck)
     return sum;
 }
 
-/* false when memory is short. What there is already stays. */
+/* Returns false when memory is short; existing weights stay. */
 static bool take_weights(const struct binder *b, const struct sink *s)
 {
     for (int i = 0; i < s->n; i++) {

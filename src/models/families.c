@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of families, each the code of architectures that compute alike. Programs that play one have another file in
- * place of this one.
+ * The table of families: the code of architectures that compute alike. Programs that imitate a model replace this file.
  */
 #include "models/model.h"
 

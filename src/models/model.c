@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all models share: finding the architecture, and the calls of its family.
+ * What all models share: finding the architecture, and calling the code of its family.
  */
 #include "models/model.h"
 
@@ -12,7 +12,7 @@
 
 #define LAYERS "blk."
 
-/* What a file is that is no model, though it may say that it is a qwen3's. */
+/* Refuses files that are not a language model, though their architecture may say qwen3. */
 static int check_kind(const struct checkpoint *ck, struct error *err)
 {
     struct bytes kind, name;
@@ -27,8 +27,8 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     return OK;
 }
 
-/* Programs that did not know Qwen3 yet wrote an older name. The attention tells which model it is: Qwen3's has norms of
- * queries and keys. Where the first file has no attention at all, binding finds out. */
+/* Programs from before Qwen3 wrote an older name. The attention tells the model: Qwen3 has norms of queries and keys.
+ * If the first file has no attention at all, binding finds out. */
 static int claim(const struct checkpoint *ck, const char *older, struct error *err)
 {
     if (!ck_find(ck, "blk.0.attn_q.weight") || ck_find(ck, "blk.0.attn_q_norm.weight")) return OK;
@@ -48,7 +48,7 @@ static int refuse_architecture(struct bytes name, struct error *err)
                 quoted(name, text), known);
 }
 
-/* Files without the name are taken for the architecture whose keys they have. */
+/* A file without a name gets the architecture whose keys it has. */
 static int find_architecture(const struct checkpoint *ck, const struct architecture **out, const char **prefix,
                              struct error *err)
 {
@@ -68,7 +68,7 @@ static int find_architecture(const struct checkpoint *ck, const struct architect
     return refuse_architecture(name, err);
 }
 
-/* What a file says that would change all results, and that nothing here computes. */
+/* Refuses metadata that would change all results and that nothing here implements. */
 static int check_promises(const struct model *m, const struct checkpoint *ck, struct error *err)
 {
     static const char rotated[] = "prism.hadamard.";
@@ -86,10 +86,10 @@ static int check_promises(const struct model *m, const struct checkpoint *ck, st
     if (status || causal) return status;
     return fail(
         err, ERR_UNSUPPORTED, "causal", 0,
-        "In this model every token attends to those behind it too (attention that is not causal); this version runs causal models only.");
+        "In this model every token also attends to later tokens (attention is not causal); this version runs causal models only.");
 }
 
-/* Of the numbers that GGUF has for it: a GGUF file's own, or what a folder says beside its weights. */
+/* Reads the kind of pooling, as GGUF's number: from a GGUF file itself, or from the files beside a folder's weights. */
 static int read_pooling(struct model *m, const struct checkpoint *ck, struct error *err)
 {
     const int64_t unsaid = POOLING_UNSAID;
@@ -122,8 +122,8 @@ void model_free(struct model *m)
     m->ops->free(m);
 }
 
-/* What ranks is in one of the files, or in none; so is what says that these weights are the trunk alone, saved for
- * vectors. */
+/* The matrix of a ranking model is in one of the files, or in none. A `trunk`, a model saved without its head, is a
+ * model for vectors. */
 static int bind_vectors(struct model *m, struct checkpoint *ck, struct error *err)
 {
     const char *name = "cls.output.weight";
@@ -133,30 +133,30 @@ static int bind_vectors(struct model *m, struct checkpoint *ck, struct error *er
     return bind_matrix_as_stored(&m->bind, ck, name, 0, m->config.dim, MODEL_CLASSES, &m->classes, err);
 }
 
-/* What other models' tensors begin with, or models' for vectors: with them come other results. Of layers that is
- * whatever nobody has bound. */
+/* Beginnings of the names of other models' tensors, including models for vectors; ignoring them would change the
+ * results. In layers, any tensor that is not bound counts. */
 static const struct foreign {
     const char *begin, *what;
 } foreign[] = {
     {LAYERS, "a part of a layer that Qwen3 does not have"},
-    {"dense_", "a projection behind the model"},
-    {"cls.", "a part of a head for classes"},
+    {"dense_", "a projection after the model"},
+    {"cls.", "a part of a classification head"},
     {"output.bias", "a bias of the output head"},
     {"output_norm.bias", "a bias of the last norm"},
     {"token_embd.bias", "a bias of the embedding"},
     {"token_embd_norm.", "a norm of the embedding"},
-    {"token_types.", "an embedding of kinds of tokens"},
+    {"token_types.", "an embedding of token types"},
     {"position_embd.", "an embedding of positions"},
 };
 
-/* Positions' angles, which some programs store and all can compute. */
+/* The angles of positions, which some programs store; they can always be computed. */
 static bool is_angles(struct bytes name)
 {
     static const char angles[] = "attn_rot_embd.";
     return name.size >= sizeof angles - 1 && !memcmp(name.data, angles, sizeof angles - 1);
 }
 
-/* Refuses what would be left out of the computation; the rest that nobody has bound is ignored. */
+/* Refuses tensors that the computation would leave out; other unbound tensors are ignored. */
 static int check_unbound(const struct checkpoint *ck, struct error *err)
 {
     char name[QUOTED];
@@ -210,10 +210,10 @@ int model_max_cols(const struct model *m)
 void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); }
 void model_layer(struct model *m, const struct batch *b, int layer) { m->ops->layer(m, b, layer); }
 
-/* Outputs that one part makes: multiplications as many as 8,192 of 16 rows and 1,024 columns take. */
+/* Outputs that one part computes: as many multiplications as 8,192 outputs of 16 rows and 1,024 columns. */
 static int part_outputs(const struct model *m, const struct batch *b)
 {
-    enum { MULTIPLE = 64 }; /* struct product's */
+    enum { MULTIPLE = 64 }; /* of struct product */
     int64_t n = ((int64_t)1 << 27) / ((int64_t)max_int(b->n_logits, 1) * m->config.dim) / MULTIPLE * MULTIPLE;
     return n < MULTIPLE ? MULTIPLE : n < m->config.vocab_size ? (int)n : m->config.vocab_size;
 }

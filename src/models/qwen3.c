@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture
- * of experts; and the language model of Qwen3-VL, which is the same but for positions in three sections.
+ * of experts; and the language model of Qwen3-VL, which differs only in its positions, which have three sections.
  *
- * The list of binds is the architecture; `attend` and `feed_forward` below are the recipe. Layers of both kinds may be
- * mixed: which one a layer is, its tensors tell. Facts and shapes: MODEL.md.
+ * The calls of bind_*() define the architecture; `attend` and `feed_forward` below are the recipe. Dense layers and
+ * layers with experts may be mixed: the tensors tell them apart. Facts and shapes: MODEL.md.
  */
 #include "base/num.h"
 #include "base/reader.h"
@@ -19,45 +19,45 @@ struct layer {
     float *q_norm, *k_norm;                /* [head_dim] */
     struct weight *q, *k, *v;              /* [q_dim, dim], [kv_dim, dim] twice */
     struct weight *o;                      /* [dim, q_dim] */
-    bool dense;                            /* one expert of share 1, and no router */
+    bool dense;                            /* no router; one expert with share 1 */
     struct weight *router;                 /* [n_experts, dim] */
     struct weight *gate, *up, *down;       /* of each expert [ffn_dim, dim] twice, [dim, ffn_dim] */
-    struct singles singles[3];             /* of these, where files have the experts one by one */
+    struct singles singles[3];             /* of the experts, if files have them one by one */
     int ffn_dim;                           /* of an expert */
 };
 
-/* Values of the step at hand; n rows. */
+/* Values of the current step; n rows. */
 struct scratch {
     struct handle x, h;      /* [n, dim] the residual stream; its norm, or a block's result */
     struct handle q, o;      /* [n, q_dim] */
     struct handle k, v;      /* [n, kv_dim] */
     struct handle gate, up;  /* [n, ffn_dim] or [n * n_used, expert_dim] */
     struct handle scores;    /* [n, n_experts] */
-    struct handle places;    /* [n * n_used, dim] what the experts get, then what they give */
+    struct handle places;    /* [n * n_used, dim] inputs of the experts, then their outputs */
     struct route route;
-    struct handle last;      /* [n_out, dim] rows of which something is wanted */
+    struct handle last;      /* [n_out, dim] rows whose output is wanted */
     struct handle logits;    /* [n_logits, vocab_size] */
 };
 
-/* Where the output head is: GGUF files do not say. */
+/* Where the output head is; GGUF files do not say. */
 enum head { HEAD_FOUND, HEAD_OWN, HEAD_TIED };
 
 struct qwen3 {
     struct model base;
     enum head head;
-    bool dense_known;                  /* which layers are dense, by the metadata: GGUF files do not say */
+    bool dense_known;                  /* the metadata says which layers are dense; GGUF files do not */
     struct weight *embedding, *output; /* [vocab_size, dim]; output NULL when tied */
     float *output_norm;                /* [dim] */
     struct layer *layers;              /* [n_layers] */
     struct rope rope;
     double *frequency;                 /* [rope_dim / 2] radians per position */
     struct scratch s;
-    float *cosine, *sine;              /* [max_rows, rope_dim / 2] of the step at hand */
+    float *cosine, *sine;              /* [max_rows, rope_dim / 2] of the current step */
 };
 
 /* --- weights ------------------------------------------------------------------------------------------- */
 
-/* A layer of a model with experts that has a plain matrix is dense. */
+/* In a model with experts, a layer that has a plain matrix is dense. */
 static bool dense_here(const struct qwen3 *m, const struct checkpoint *ck, int l)
 {
     static const char *const roles[] = {"gate", "up", "down"};
@@ -111,7 +111,7 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     return dense ? bind_dense(m, ck, l, err) : bind_experts(m, ck, l, err);
 }
 
-/* Qwen2's attention has them; without them its numbers would be wrong without a sign. */
+/* Qwen2's attention has biases; ignoring them would give wrong numbers silently. */
 static int check_biases(const struct checkpoint *ck, int l, struct error *err)
 {
     static const char *const roles[] = {"q", "k", "v", "output"};
@@ -145,7 +145,8 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
     return status;
 }
 
-/* Embedding and output head, which is the embedding where the metadata says so, or else no file has another. */
+/* Binds the embedding and the output head. The embedding is the head if the metadata says so, or if no file has
+ * another. */
 static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
 {
     struct model_config *c = &m->base.config;
@@ -178,7 +179,7 @@ static int read_head(struct qwen3 *m, const struct checkpoint *ck, struct error 
     return status;
 }
 
-/* Layers without experts, as config.json counts them: each that is named, and all but every so many. */
+/* Which layers have no experts, according to config.json: each one listed, and all except every step-th. */
 static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error *err)
 {
     const int64_t none = 0;
@@ -273,7 +274,7 @@ static int qwen3_open(const struct architecture *architecture, struct mem *mem, 
 
 /* --- scratch -------------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of all. */
+/* Lays out the values; returns their bytes. */
 static uint64_t lay_out(const struct model_config *c, int max_rows, int max_out, struct scratch *s)
 {
     struct arena all = {0}, *a = &all;
@@ -302,7 +303,7 @@ static uint64_t lay_out(const struct model_config *c, int max_rows, int max_out,
     return a->used;
 }
 
-/* Every layer has keys and values, and nothing beside them. */
+/* Every layer has keys and values, and no other state. */
 static struct cache_shape qwen3_cache(const struct model *base, int n_pages, int n_slots, enum kv_type type)
 {
     (void)n_slots;
@@ -462,7 +463,7 @@ static const struct weight *qwen3_output(const struct model *base)
     return m->output ? m->output : m->embedding;
 }
 
-/* Of four architectures: files tell them apart, the forward pass does not. */
+/* Serves four architectures: files tell them apart, the forward pass does not. */
 const struct model_ops model_qwen3 = {
     .open = qwen3_open,
     .bind = qwen3_bind,

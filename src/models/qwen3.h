@@ -7,9 +7,9 @@
 
 #include "models/rope.h"
 
-/* Fills c and rope from the keys PREFIX.*, with those of experts and of a model with vision where the architecture has
- * them. ERR_FORMAT "missing", "kv-type"; ERR_INCONSISTENT "value"; ERR_UNSUPPORTED by the name of what Qwen3 does not
- * do. */
+/* Fills c and rope from the keys PREFIX.*, including those of experts and of vision if the architecture has them.
+ * ERR_FORMAT "missing", "kv-type"; ERR_INCONSISTENT "value"; ERR_UNSUPPORTED with the name of what Qwen3 does not do.
+ */
 int qwen3_config(const struct architecture *architecture, const struct checkpoint *ck, const char *prefix,
                  struct model_config *c, struct rope *rope, struct error *err);
 

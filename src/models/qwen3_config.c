@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the metadata says of a Qwen3 model. What other models do and Qwen3 does not is refused here by its name.
+ * Reads the metadata of a Qwen3 model, and refuses by name what other models do and Qwen3 does not.
  */
 #include "models/qwen3.h"
 
@@ -8,15 +8,15 @@
 
 enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
 
-/* Where a model's own keys are: "qwen3." and so on. */
+/* The prefix of a model's own keys: "qwen3." and so on. */
 struct keys {
     const struct checkpoint *ck;
     const char *prefix;
     int n_layers;             /* 0: not known yet */
 };
 
-/* An integer key of lo .. hi, for all layers or for each of them; a missing one is an error unless a default is given.
- */
+/* Reads an integer of lo .. hi, one for all layers or an equal one for each; a missing one is an error unless there is
+ * a default. */
 static int config_int(const struct keys *k, const char *name, int64_t lo, int64_t hi, const int64_t *missing, int *out,
                       struct error *err)
 {
@@ -38,8 +38,7 @@ static int config_float(const struct keys *k, const char *name, double lo, doubl
 
 enum { HEAD_MOST = 1024 };
 
-/* What the specification of GGUF has for the size of a head that a file does not say: even parts of the columns. NULL:
- * nothing. */
+/* GGUF's default for the size of a head: the columns divided by the heads. NULL: they do not divide evenly. */
 static const int64_t *even_heads(const struct model_config *c, int64_t *size)
 {
     *size = c->dim / c->n_heads;
@@ -61,7 +60,7 @@ static int check_heads(const struct model_config *c, int value_length, struct er
     return OK;
 }
 
-/* What other models with experts do and Qwen3 does not. */
+/* Refuses the gating of other models with experts. */
 static int check_gating(const struct keys *k, struct error *err)
 {
     enum { SOFTMAX = 1 };
@@ -80,7 +79,7 @@ static int check_gating(const struct keys *k, struct error *err)
         gating, scale, shared);
 }
 
-/* What is left of all sizes when experts and columns multiply: they are counted in int32. */
+/* Limits the product of experts and columns, which is counted in int32. */
 static int check_expert_sizes(const struct model_config *c, struct error *err)
 {
     int64_t widest = max_int(c->dim, c->expert_dim);
@@ -106,7 +105,7 @@ static int read_experts(const struct keys *k, struct model_config *c, struct err
     return check_expert_sizes(c, err);
 }
 
-/* The number of rows of the embedding; where another file has that, as the metadata says, or the number of tokens. */
+/* The number of rows of the embedding; if another file has it, the metadata's vocab_size, or the number of tokens. */
 static int read_vocab_size(const struct keys *k, struct model_config *c, struct error *err)
 {
     const struct checkpoint *ck = k->ck;
@@ -125,8 +124,7 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
     return OK;
 }
 
-/* What a model with vision says beside the rest; its positions have sections, and its experts' shares always sum up
- * to 1. */
+/* The keys of a model with vision. Its positions have sections, and its experts' shares always sum up to 1. */
 static int read_sight(const struct keys *k, struct model_config *c, struct error *err)
 {
     const int64_t unsaid = -1;

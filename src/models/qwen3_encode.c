@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3-VL's encoder: from pixels to rows of the language model, in parts.
+ * Qwen3-VL's encoder: computes rows of the language model from pixels, in parts.
  *
- * `attend`, `feed_forward` and `merge` are the recipe. A part is one product of up to 256 rows and what belongs to it,
- * or attention of as many rows as take about as long. Queries, keys and values of a layer are there for all rows before
- * the first attends. Rows influence each other in attention only, so that neither parts nor chunks change a result.
- * Tokens come back part by part, as they are made.
+ * `attend`, `feed_forward` and `merge` are the recipe. A part is one product of up to 256 rows with what belongs to it,
+ * or attention of as many rows as take about as long. A layer's queries, keys and values are computed for all rows
+ * before the first row attends. Rows influence each other only in attention, so neither parts nor chunks change a
+ * result. Tokens come back part by part.
  */
 #include "models/qwen3_vision.h"
 
@@ -21,7 +21,7 @@ static struct heads heads_of(const struct vision *v, int rows)
     return (struct heads){rows, v->config.n_heads, v->config.head_dim};
 }
 
-/* Returns the bytes of all, and of what lies before them. */
+/* Lays out the values from `first` on; returns the end of all, in bytes of the scratch. */
 static uint64_t lay_out(const struct vision *v, int max_patches, struct handle first, struct vision_scratch *s)
 {
     const struct vision_config *c = &v->config;
@@ -56,7 +56,7 @@ static uint64_t angles(const struct vision *v, int max_patches)
     return (uint64_t)max_patches * (uint64_t)v->config.head_dim / 2;
 }
 
-/* Of `cosine`, `sine` and `up`, which follow each other. */
+/* Floats of `cosine`, `sine` and `up`, which are one block of memory. */
 static uint64_t floats(const struct vision *v, int max_patches)
 {
     return 2 * angles(v, max_patches) + CHUNK * (uint64_t)max_int(vision_pixels(&v->config), v->config.dim);
@@ -81,7 +81,7 @@ int vision_reserve(struct vision *v, int max_patches, struct handle first)
 
 /* --- pixels and places ------------------------------------------------------------------------------------ */
 
-/* Of a patch, in the order in which they come. */
+/* Row and column of a patch; patches are ordered in blocks of 2 x 2. */
 struct place {
     int y, x;
 };
@@ -92,17 +92,17 @@ static struct place place_of(const struct vision *v, int patch)
     return (struct place){block / in_row * 2 + patch % JOINED / 2, block % in_row * 2 + patch % 2};
 }
 
-/* n rows of `up`, each of `width`, become rows of x or are added to them. */
+/* Sets n rows of x, each of `width` columns, to the rows of `up`, or adds those to them. */
 static void take_up(struct vision *v, struct op_list *ops, struct handle x, int n, int width, bool adds)
 {
     for (int i = 0; i < n; i++) v->ups[i] = v->up + (size_t)i * (size_t)width;
     add_op(ops, OP_FEATURES, n, width, .y = x, .features = v->ups, .adds = adds);
 }
 
-/* Where a coordinate lies between two of the table's. */
+/* The two neighbours of a coordinate in the position table. */
 struct between {
     int low, high;
-    float part; /* of the way to `high` */
+    float part; /* fraction of the way to `high` */
 };
 
 static struct between between(int at, int size, int side)
@@ -111,7 +111,7 @@ static struct between between(int at, int size, int side)
     return (struct between){low, min_int(low + 1, side - 1), (float)(q % (size - 1)) / (float)(size - 1)};
 }
 
-/* out [dim] = what the table has at a place */
+/* out [dim] = the position table, interpolated at a place */
 static void position(const struct vision *v, struct place at, float *out)
 {
     int side = v->config.side, dim = v->config.dim;
@@ -124,7 +124,7 @@ static void position(const struct vision *v, struct place at, float *out)
     for (int i = 0; i < dim; i++) out[i] = w[0] * e[0][i] + w[1] * e[1][i] + w[2] * e[2][i] + w[3] * e[3][i];
 }
 
-/* Half of a head turns by the row, half by the column: in double, rounded once. */
+/* The first half of a head turns by the row, the second by the column: in double, rounded once. */
 static void set_angles(struct vision *v, int patch)
 {
     size_t quarter = (size_t)v->config.head_dim / 4, first = (size_t)patch * 2 * quarter;
@@ -146,7 +146,7 @@ static void begin_rows(struct vision *v, int first, int n, struct op_list *ops)
     take_up(v, ops, v->s.f, n, vision_pixels(c), false);
     add_op(ops, OP_MATMUL, n, vision_pixels(c), .x = v->s.f, .products = {product(x, v->patches)});
     add_op(ops, OP_BIAS, n, c->dim, .y = x, .bias = v->patch_bias);
-    backend_run_list(v->bind.be, ops); /* which has taken the pixels; now positions come to their place */
+    backend_run_list(v->bind.be, ops); /* the pixels in `up` have been read; positions take their place */
     ops->n = 0;
     for (int i = 0; i < n; i++) position(v, place_of(v, first + i), v->up + (size_t)i * (size_t)c->dim);
     take_up(v, ops, x, n, c->dim, true);
@@ -170,7 +170,7 @@ static void normalise(const struct vision *v, struct op_list *ops, const struct 
     add_op(ops, OP_LAYERNORM, n, dim, .y = y, .x = x, .vector = norm->w, .bias = norm->b, .eps = v->config.eps);
 }
 
-/* q, k, v of ln1(x), turned; q stays, k and v are kept */
+/* Computes q, k, v of ln1(x), and turns q and k; q stays in scratch, k and v are stored for attention. */
 static void prepare(const struct vision *v, const struct vision_layer *w, int first, int n, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
@@ -203,7 +203,7 @@ static void attend(const struct vision *v, const struct vision_layer *w, int fir
     add_op(ops, OP_ADD, n, c->dim, .y = handle_at(s->x, at), .x = s->h);
 }
 
-/* x += down(gelu(up(ln2(x)))), in two parts */
+/* x += down(gelu(up(ln2(x)))), as two parts */
 static void feed_forward(const struct vision *v, const struct vision_layer *w, int first, int n, bool second,
                          struct op_list *ops)
 {
@@ -220,8 +220,7 @@ static void feed_forward(const struct vision *v, const struct vision_layer *w, i
     add_op(ops, OP_ADD, n, c->dim, .y = x, .x = s->h);
 }
 
-/* Tokens of n patches: fc2(gelu(fc1(norm(join(x))))), where the last merger's norm is before the joining; in two parts.
- */
+/* Tokens of n patches: fc2(gelu(fc1(norm(join(x))))), as two parts. The last merger's norm comes before the joining. */
 static void merge(struct vision *v, int merger, int first, int n, bool second, struct op_list *ops)
 {
     const struct vision_config *c = &v->config;
@@ -271,7 +270,7 @@ void vision_begin(struct vision *v, const uint8_t *const frames[FRAMES], int row
     v->n_made = 0;
 }
 
-/* Rows whose attention takes about as long as a product of CHUNK rows. */
+/* Number of rows whose attention takes about as long as a product of CHUNK rows. */
 static int attend_rows(const struct vision *v)
 {
     const int64_t macs = (int64_t)1 << 29, row = 2LL * v->rows * v->cols * v->config.dim;
@@ -282,7 +281,7 @@ enum step_kind { ROWS, PREPARE, ATTEND, FEED_FORWARD, MERGE, KINDS };
 
 static int ceil_div(int n, int size) { return (n + size - 1) / size; }
 
-/* How many parts an image's rows, or one layer's or one merger's work, have. */
+/* Numbers of parts: of an image's rows, and of the steps of one layer and of one merger. */
 static void count_parts(const struct vision *v, int count[KINDS])
 {
     int n = v->rows * v->cols, chunks = ceil_div(n, CHUNK);
@@ -299,7 +298,7 @@ int vision_parts(const struct vision *v)
            (v->config.n_added + 1) * count[MERGE];
 }
 
-/* Which addition follows layer l; -1: none. */
+/* The addition that is made after layer l; -1: none. */
 static int added_by(const struct vision_config *c, int l)
 {
     for (int i = 0; i < c->n_added; i++)
@@ -310,7 +309,7 @@ static int added_by(const struct vision_config *c, int l)
 struct step {
     enum step_kind kind;
     int which; /* layer or merger */
-    int part;  /* of that */
+    int part;  /* within it */
 };
 
 static struct step step_of(const struct vision *v, int part)

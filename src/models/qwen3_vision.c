@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3-VL's encoder of images: its configuration and its weights, from a projector's file or a folder.
+ * Qwen3-VL's image encoder: its configuration and its weights, from a projector's file or a folder.
  *
- * A plain transformer with learned positions (a table, read between its places), LayerNorm and biases; behind its last
- * layer, and behind some before, mergers make rows of the language model of 2 x 2 patches each. The list of binds is
- * the architecture. Facts and shapes: MODEL.md.
+ * A plain transformer with learned positions (an interpolated table), LayerNorm and biases. After its last layer, and
+ * after some earlier ones, mergers turn 2 x 2 patches into a row of the language model. The list of binds defines the
+ * architecture. Facts and shapes: MODEL.md.
  */
 #include "models/qwen3_vision.h"
 
@@ -31,7 +31,7 @@ static int fail_kind(struct error *err, const char *what)
                 "The projector is of another kind (%s); this version runs qwen3vl_merger.", what);
 }
 
-/* What other encoders do. */
+/* Refuses other encoders. */
 static int check_kind(const struct checkpoint *ck, struct error *err)
 {
     const char *key = meta_find(ck, "clip.projector_type") ? "clip.projector_type" : "clip.vision.projector_type";
@@ -41,19 +41,19 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     if (!vision_there(ck))
         return fail(
             err, ERR_UNSUPPORTED, "projector", 0,
-            "This is no projector. Give the vision part of the model as `vision`; the names of such files begin with mmproj as a rule.");
+            "This is not a projector. Give the vision part of the model as `vision`; the names of such files usually begin with mmproj.");
     int status = meta_bool(ck, "clip.has_vision_encoder", false, &sees, err);
     if (!status) status = meta_bool(ck, "clip.has_audio_encoder", false, &hears, err);
     if (!status) status = meta_text(ck, key, sees, &type, err);
     if (!status) status = meta_bool(ck, "clip.use_gelu", false, &gelu, err);
     if (!status) status = meta_bool(ck, "clip.use_silu", false, &silu, err);
     if (status) return status;
-    if (!sees) return fail_kind(err, "without an encoder of images");
-    if (hears) return fail_kind(err, "with an encoder of sounds");
+    if (!sees) return fail_kind(err, "without an image encoder");
+    if (hears) return fail_kind(err, "with an audio encoder");
     if (!bytes_equal(type, "qwen3vl_merger"))
         return fail(err, ERR_UNSUPPORTED, "projector-type", 0,
                     "The projector's type is \"%.64s\"; this version runs qwen3vl_merger.", quoted(type, text));
-    if (meta_find(ck, "clip.vision.n_wa_pattern")) return fail_kind(err, "with attention in windows");
+    if (meta_find(ck, "clip.vision.n_wa_pattern")) return fail_kind(err, "with window attention");
     return gelu && !silu ? OK : fail_kind(err, "its activation is not gelu");
 }
 
@@ -97,7 +97,7 @@ static int read_colours(const struct checkpoint *ck, struct vision_config *c, st
                         (double)c->std[i]);
         if (video_mean[i] != c->mean[i] || video_std[i] != c->std[i])
             return fail(err, ERR_UNSUPPORTED, "preprocessor", 0,
-                        "The pixels of videos are scaled otherwise than those of images.");
+                        "The pixels of videos are scaled differently from those of images.");
     }
     return status;
 }
@@ -109,10 +109,10 @@ static int read_limits(const struct checkpoint *ck, const char *low_name, const 
     int status = meta_float(ck, model_key(key, "clip.vision", low_name), 1, 1e15, low, low, err);
     if (!status) status = meta_float(ck, model_key(key, "clip.vision", high_name), 1, 1e15, high, high, err);
     if (status || *low <= *high) return status;
-    return fail(err, ERR_INCONSISTENT, "value", 0, "Images have %.0f pixels at least and %.0f at most.", *low, *high);
+    return fail(err, ERR_INCONSISTENT, "value", 0, "Images must have at least %.0f pixels, but at most %.0f.", *low, *high);
 }
 
-/* Which layers add something. */
+/* Reads after which layers something is added. */
 static int read_added(const struct checkpoint *ck, struct vision *v, struct error *err)
 {
     struct vision_config *c = &v->config;
@@ -129,7 +129,7 @@ static int read_added(const struct checkpoint *ck, struct vision *v, struct erro
     return OK;
 }
 
-/* The table's size: by its tensor; where another file has that, as the metadata says. */
+/* The size of the position table: from its tensor; if another file has it, from the metadata. */
 static int read_side(const struct checkpoint *ck, struct vision_config *c, struct error *err)
 {
     enum { SIDE_MAX = 1024 };
@@ -145,7 +145,7 @@ static int read_side(const struct checkpoint *ck, struct vision_config *c, struc
         return OK;
     return fail(
         err, ERR_INCONSISTENT, "value", t ? t->name.at : 0,
-        "The table of positions has %llu rows, which is not the square of what the metadata says (%d pixels, %d a patch).",
+        "The position table has %llu rows, which is not the square of its size in the metadata (%d pixels, %d a patch).",
         (unsigned long long)(t ? t->rows : 0), size, c->patch);
 }
 
@@ -202,30 +202,30 @@ int vision_suits(const struct vision *v, int dim, int n_layers, int n_added, str
         return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model has %d.",
                     c->n_added, n_layers);
     if (n_added >= 0 && c->n_added != n_added)
-        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model awaits %d.",
+        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model expects %d.",
                     c->n_added, n_added);
     return OK;
 }
 
-/* --- weights: the list of all in layers and mergers, which binding, telling and freeing go through -------------- */
+/* --- weights: the list of all in layers and mergers, for binding, telling and freeing --------------------------- */
 
 /* One tensor: n matrices [rows, cols], or a vector [rows]. */
 struct slot {
-    const char *name; /* in a file; a layer's has a %d */
+    const char *name; /* in a file; with a %d for the layer */
     int layer, cols, rows, n;
     struct weight **w;
-    float **vector;   /* NULL: matrices */
+    float **vector;   /* NULL: the slot is matrices */
 };
 
 struct visit {
     const struct vision *v;
     void (*see)(struct visit *visit, const struct slot *s);
     int layer;
-    struct checkpoint *ck; /* to bind */
+    struct checkpoint *ck; /* for binding */
     struct binder *bind;
     struct error *err;
     int status;
-    model_part *part;      /* to tell */
+    model_part *part;      /* for telling */
     void *context;
 };
 
@@ -288,7 +288,7 @@ static void visit_all(struct visit *t)
 
 /* --- binding ------------------------------------------------------------------------------------------- */
 
-/* Those before the layers. One tensor of patches (a folder's), or one for each frame. */
+/* Binds the weights before the layers. The patches' matrix is one tensor (in a folder), or one for each frame. */
 static int bind_patches(struct vision *v, struct checkpoint *ck, struct error *err)
 {
     static const char *const names[FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
@@ -304,7 +304,7 @@ static int bind_patches(struct vision *v, struct checkpoint *ck, struct error *e
     return status;
 }
 
-/* Holds the first failure. */
+/* t->status keeps the first failure. */
 static void bind_slot(struct visit *t, const struct slot *s)
 {
     if (t->status) return;
@@ -312,7 +312,7 @@ static void bind_slot(struct visit *t, const struct slot *s)
         : bind_matrices(t->bind, t->ck, s->name, s->layer, s->cols, s->rows, s->n, s->w, t->err);
 }
 
-/* An addition that the metadata does not have would go unseen. */
+/* Refuses weights of an addition that the metadata lacks, which would be ignored otherwise. */
 static int check_added(const struct vision *v, const struct checkpoint *ck, struct error *err)
 {
     const struct vision_config *c = &v->config;
@@ -325,7 +325,7 @@ static int check_added(const struct vision *v, const struct checkpoint *ck, stru
         if (known) continue;
         return fail(
             err, ERR_INCONSISTENT, "deepstack", ck->tensors[ck->by_name[at]].name.at,
-            "There are weights of an addition %d (v.deepstack), of which the metadata does not know; take another copy of the projector.",
+            "There are weights of an addition %d (v.deepstack) that the metadata does not have; take another copy of the projector.",
             n);
     }
     return OK;
@@ -389,7 +389,7 @@ static int take_lists(struct vision *v, struct error *err)
     v->mergers = mem_array(v->bind.mem, (uint64_t)c->n_added + 1, sizeof *v->mergers);
     v->frequency = mem_array(v->bind.mem, (uint64_t)quarter, sizeof *v->frequency);
     if (!v->layers || !v->mergers || !v->frequency)
-        return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of images.");
+        return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the image encoder.");
     for (int j = 0; j < quarter; j++) v->frequency[j] = num_exp64(-2.0 * j / (2 * quarter) * num_log64(10000));
     image_table(c->mean, c->std, v->table);
     return OK;
@@ -400,7 +400,7 @@ int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck
 {
     struct vision *v = mem_alloc(mem, sizeof *v);
     *out = NULL;
-    if (!v) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of images.");
+    if (!v) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the image encoder.");
     v->bind = (struct binder){.mem = mem, .be = be};
     int status = read_config(ck, v, err);
     if (!status) status = take_lists(v, err);

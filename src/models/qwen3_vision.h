@@ -8,9 +8,9 @@
 #include "models/vision.h"
 
 enum {
-    CHUNK = 256,               /* rows that are computed at once */
+    CHUNK = 256,               /* rows computed at once */
     FRAMES = 2, CHANNELS = 3,  /* of a patch */
-    JOINED = 4,                /* patches that make a token, one after the other */
+    JOINED = 4,                /* neighbouring patches that make one token */
 };
 
 /* w [rows, cols], b [rows] */
@@ -33,7 +33,7 @@ struct vision_layer {
 
 /* Makes tokens of 4 patches each. */
 struct merger {
-    struct norm norm;          /* [dim] of each patch where it is the last one; else [4 dim] */
+    struct norm norm;          /* [dim] per patch for the last merger, else [4 dim] */
     struct linear fc1, fc2;    /* [4 dim, 4 dim], [out_dim, 4 dim] */
 };
 
@@ -41,33 +41,33 @@ struct merger {
 struct vision_scratch {
     struct handle x;           /* [n, dim] the residual stream */
     struct handle q;           /* [n, dim] */
-    struct handle kept;        /* keys and values of all rows: OP_KEEP's */
+    struct handle kept;        /* keys and values of all rows: the cache of OP_KEEP */
     struct handle h, k, v;     /* [CHUNK, dim] */
     struct handle f;           /* [CHUNK, the widest of pixels, ffn_dim and dim] */
-    struct handle made;        /* [CHUNK / 4, out_dim] tokens, until they have come back */
+    struct handle made;        /* [CHUNK / 4, out_dim] tokens of the current part */
 };
 
 struct vision {
     struct vision_config config;
     struct binder bind;
-    bool by_place;             /* the tensors of an addition have its place in their names, not its layer's number */
-    float table[CHANNELS][256]; /* what bytes are */
+    bool by_place;             /* names of an addition's tensors count additions, not layers */
+    float table[CHANNELS][256]; /* values of bytes: image_table() */
     struct weight *patches;    /* [dim, pixels of a patch] */
-    int patch_tensors, patches_there; /* it has been found to be so many tensors; which of them have been */
+    int patch_tensors, patches_there; /* number of tensors of that matrix; a bit for each one found */
     float *patch_bias;         /* [dim] */
     float *positions;          /* [side, side, dim] */
     struct vision_layer *layers; /* [n_layers] */
-    struct merger *mergers;    /* [n_added + 1] the last one makes the rows */
+    struct merger *mergers;    /* [n_added + 1] the last one makes the rows, the others the additions */
     double *frequency;         /* [head_dim / 4] radians per patch */
     struct vision_scratch s;
     float *cosine, *sine;      /* [n, head_dim / 2] */
-    float *up;                 /* [CHUNK, the wider of pixels and dim] pixels or positions, which become rows */
-    const float **ups;         /* [CHUNK] its rows */
-    /* The image at hand. */
+    float *up;                 /* [CHUNK, the wider of pixels and dim] pixels or positions for rows */
+    const float **ups;         /* [CHUNK] rows of `up` */
+    /* The current image. */
     const uint8_t *frames[FRAMES];
     int rows, cols;            /* patches */
     float *out;
-    int made_by, made_at, n_made; /* tokens that are to come back: of which merger, from which on, how many */
+    int made_by, made_at, n_made; /* tokens of this part: which merger made them, the first one, how many */
 };
 
 static inline int vision_pixels(const struct vision_config *c) { return CHANNELS * FRAMES * c->patch * c->patch; }

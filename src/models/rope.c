@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading the scaling's keys, and the frequencies they give. All in double, by our own exp and log.
+ * Reads the keys of RoPE and its scaling, and computes the frequencies. All in double, with our own exp and log.
  */
 #include "models/rope.h"
 
@@ -47,7 +47,7 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
     return OK;
 }
 
-/* Pairs take turns as long as their section lasts: time, row, column, time, ... */
+/* Pairs belong to time, row and column in turn, until a section is used up. */
 static int read_sections(const struct checkpoint *ck, const char *architecture, struct rope *r, struct error *err)
 {
     char key[KEY_SIZE];
@@ -84,7 +84,7 @@ int rope_read(const struct checkpoint *ck, const char *architecture, const struc
                 quoted(type, text));
 }
 
-/* The pair of columns that makes so many turns over the original context. */
+/* The pair of columns that turns this often over the original context. */
 static double column_of(const struct rope *r, double turns)
 {
     return r->dim * num_log64(r->original / (turns * TURN)) / (2 * num_log64(r->theta));
@@ -102,7 +102,7 @@ void rope_frequencies(const struct rope *r, double *out)
     }
     for (int i = 0; i < r->dim / 2; i++) {
         double fast = num_exp64(-2.0 * i / r->dim * log_theta);
-        double slow = r->factor == 1 ? 0 : fmin(fmax((i - low) / (high - low), 0), 1); /* how much of it is divided */
+        double slow = r->factor == 1 ? 0 : fmin(fmax((i - low) / (high - low), 0), 1); /* share of division */
         out[i] = r->factor == 1 ? fast : fast / r->factor * slow + fast * (1 - slow);
     }
 }

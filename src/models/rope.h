@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * RoPE's frequencies, and YaRN, which extends a model's context: slow frequencies are divided by a factor, fast ones
- * kept, those between blended, and cosines and sines grow a little. A row has three positions (time, row, column of an
- * image's part), and sections say which of them turns a pair of columns. MODEL.md has the formulas.
+ * stay, those between are blended, and cosines and sines grow a little. A row has three positions (time, row and column
+ * of an image's part); the sections say which of them turns a pair of columns. MODEL.md has the formulas.
  */
 #ifndef QUERN_ROPE_H
 #define QUERN_ROPE_H
@@ -11,17 +11,18 @@
 
 struct rope {
     int dim;                     /* columns that turn: pairs (i, i + dim / 2) */
-    int sections[3];             /* pairs that turn by each position; all 0: by the first one */
+    int sections[3];             /* pairs that each position turns; all 0: the first one turns all */
     double theta;
     double factor;               /* of YaRN; 1: none */
     double original;             /* positions the model was trained for */
-    double beta_fast, beta_slow; /* turns within these, above and below which frequencies are fast and slow */
+    /* turns within `original`: above beta_fast a frequency is fast, below beta_slow it is slow */
+    double beta_fast, beta_slow;
     double magnitude;            /* of cosines and sines */
     bool whole;                  /* blending begins and ends at whole columns */
 };
 
-/* From the keys ARCHITECTURE.rope.*; c has rope_dim, theta and the context's length. Scalings other than YaRN:
- * ERR_UNSUPPORTED "rope-scaling". */
+/* Reads the keys ARCHITECTURE.rope.*; c provides rope_dim, theta and the context's length. ERR_UNSUPPORTED
+ * "rope-scaling": a scaling other than YaRN. */
 int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out,
               struct error *err);
 /* out [dim / 2] radians per position */

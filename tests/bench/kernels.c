@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The product kernels one by one, beside a plain read of memory in the same run.
+ * Measures the product kernels one by one, and a plain read of memory in the same run.
  *
- * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "N rows" few
- * rows times as many, in both orders too, "gemm" 64 rows times 1 Mi weights, expanding included, so that arithmetic
- * counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly,
- * where kernels.mjs keeps time. Run it with: make bench-kernels
+ * "gemv" is one row times 64 Mi weights, limited by memory, with eight panels together and one by one; "N rows" is few
+ * rows times as many weights, also in both orders; "gemm" is 64 rows times 1 Mi weights, including expanding, limited
+ * by arithmetic. One thread; "read 2" is the read by two threads. Built natively, where main() prints, and as
+ * WebAssembly, where kernels.mjs measures. Run it with: make bench-kernels
  */
 #include "base/arena.h"
 #include "compute/cpu/kernels.h"
@@ -20,7 +20,8 @@ enum { COLS = 1024, GEMV_PANELS = 8192, GEMM_PANELS = 128, ROWS = 64 };
 static const struct {
     const char *type;
     uint32_t gguf_id;
-    int halves[2]; /* places of the scales in a block; the same twice when there is one, -1 when they are powers of 2 */
+    /* offsets of the scales in a block; the same one twice if there is only one, -1 if they are powers of 2 */
+    int halves[2];
 } types[] = {
     {"Q8_0", 8, {0, 0}},     {"Q4_0", 2, {0, 0}},      {"Q4_1", 3, {0, 2}},      {"Q5_0", 6, {0, 0}},
     {"Q5_1", 7, {0, 2}},     {"Q2_K", 10, {80, 82}},   {"Q3_K", 11, {108, 108}}, {"Q4_K", 12, {0, 2}},
@@ -50,10 +51,10 @@ static struct {
     struct pool *pool;
     struct kernels k;
     struct act act;
-    uint8_t *panels;   /* the weights of any case: the same panel again and again */
+    uint8_t *panels;   /* the weights of each case: the same panel repeated */
     uint8_t *tiles[FORMS], *expanded;
     size_t capacity;
-    uint64_t sink[2][8]; /* keeps the reads alive */
+    uint64_t sink[2][8]; /* keeps compilers from removing the reads */
 } bench;
 
 /* --- data ---------------------------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ static void fill_activations(struct act *a)
     *a = (struct act){.x = x, .code = code, .scale = scale, .sum = sum, .cols = COLS};
 }
 
-/* Random blocks, but with ordinary numbers where halves and floats stand. */
+/* Random blocks, but ordinary numbers in place of halves and floats. */
 static void fill_rows(int t, const struct dtype *type, uint8_t *rows, size_t size)
 {
     uint32_t state = 2;
@@ -116,7 +117,7 @@ static void read_part(void *arg, int thread, int n_threads)
     memcpy(bench.sink[thread], &sum, sizeof bench.sink[thread]);
 }
 
-/* As the backend does both. */
+/* Runs a kernel over all panels, as the backend does. */
 static void run_packed(gemv_fn *kernel, enum layout layout, int rows, int at_once)
 {
     size_t panel = panel_bytes(layout, COLS);
@@ -162,7 +163,7 @@ static void arrange_rows(int rows)
     memcpy(bench.act.tiles, bench.tiles, sizeof bench.tiles);
 }
 
-/* --- what the clock's keeper calls: begin once for each case, then run again and again ------------------------ */
+/* --- called by the measuring program: begin once for each case, then run repeatedly --------------------------- */
 
 int kernels_open(int threads)
 {
@@ -194,7 +195,7 @@ const char *kernels_name(int i)
     return text;
 }
 
-/* Whether there is such a case here: the second read needs a second thread, F32 half the panels. */
+/* Returns whether the case exists here: the second read needs a second thread, F32 has half the panels. */
 int kernels_begin(int i)
 {
     if (i < READS) return i < pool_threads(bench.pool);
@@ -233,7 +234,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* One line of JSON for each case, as kernels.mjs makes them: the best of some runs. */
+/* Prints one line of JSON for each case, as kernels.mjs does: the best of several runs. */
 int main(void)
 {
     if (!kernels_open(2)) return 1;

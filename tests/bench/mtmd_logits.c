@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * llama.cpp's logits of a prompt with images, for int8-images.mjs: float32 [positions, vocabulary], zeros at rows of
- * images. One thread, an f32 cache, no flash attention.
+ * Computes llama.cpp's logits of a prompt with images, for int8-images.mjs: float32 [positions, vocabulary], zeros for
+ * the rows of images. One thread, an f32 cache, no flash attention.
  *
- *   mtmd_logits MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...      PROMPT-FILE has <__media__> where an
- * image goes
+ *   mtmd_logits MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...
+ *
+ * PROMPT-FILE has <__media__> in place of each image.
  */
 #include "llama.h"
 #include "mtmd.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times the operations of src/compute/ops.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
+ * Times the operations of src/compute/ops.h with Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
  *
- * The length is rows for what works by row and positions for attention and blocks: a prefill cell is the chunk of up to
- * 64 rows that ends at the length, a decode cell the one row that does. A batch is as many rows as the length says,
- * each of a conversation of its own with BATCH_PAST positions. Weights and pages go round several copies, so that they
- * come from memory as they do in a model. Built natively it is a program that is asked for cells line by line (main);
- * as wasm its functions are called.
+ * The length is a number of rows for operations by row, and of positions for attention and blocks: a prefill cell is
+ * the chunk of up to 64 rows that ends at the length, a decode cell the last row. In a batch the length is the number
+ * of rows, each of its own conversation with BATCH_PAST positions. Weights and pages rotate through several copies, so
+ * that they come from memory as in a model. Natively this is a program that reads requests for cells line by line
+ * (main); as wasm its functions are called.
  */
 #include "blocks.h"
 #include "ops.h"
@@ -24,9 +24,9 @@ enum {
     DIM = 1024, FFN = 3072, HEADS = 16, KV_HEADS = 8, HEAD = 128, Q_DIM = HEADS * HEAD, KV_DIM = KV_HEADS * HEAD,
     LENGTH_MAX = 4096, CHUNK = 64,
     BATCH_MAX = 16, BATCH_PAST = LENGTH_MAX / BATCH_MAX,
-    EXPERTS = 128, USED = 8, EXPERT = 256, /* as many as Qwen3-30B-A3B has, about as wide beside DIM */
-    LAYERS = 4,               /* of pages and of a block's weights */
-    MATRIX_BYTES = 64 << 20,  /* of the copies of one matrix together */
+    EXPERTS = 128, USED = 8, EXPERT = 256, /* as many as in Qwen3-30B-A3B, with about the same ratio to DIM */
+    LAYERS = 4,               /* copies of pages and of a block's weights */
+    MATRIX_BYTES = 64 << 20,  /* all copies of one matrix together */
     COPIES_MAX = 64, SAMPLES_MAX = 25,
 };
 
@@ -34,12 +34,12 @@ struct layer {
     struct weight *q, *k, *v, *o, *gate, *up, *down;
 };
 
-/* A mixture's matrices, experts one below the other. */
+/* The matrices of a mixture of experts, stacked. */
 struct mixture {
     struct weight *router, *gate, *up, *down;
 };
 
-/* that a series needs: matrices, layers, a mixture, layers and a mixture */
+/* weights of a series: matrices, layers, a mixture, layers and a mixture */
 enum weights { PLAIN, LAYER, MIXTURE, BOTH };
 
 struct bench {
@@ -53,17 +53,17 @@ struct bench {
     struct kv_row batch[BATCH_MAX];
     struct handle scores, places;       /* [BATCH_MAX, EXPERTS], [BATCH_MAX * USED, DIM] */
     struct route route;
-    const char *type;                   /* of the weights there are now */
+    const char *type;                   /* of the present weights */
     struct weight *matrices[COPIES_MAX]; /* [FFN, DIM] each */
     int n_matrices;
     struct layer layers[LAYERS];
     struct mixture mixture;
     enum weights there;
-    unsigned turn;                      /* which copy is next */
+    unsigned turn;                      /* index of the next copy */
     char line[400];
 };
 
-/* Multiply-accumulates of one call, and bytes that it reads and writes at least. */
+/* Multiply-accumulates of one call, and the least bytes that it reads and writes. */
 struct work {
     double macs, bytes;
 };
@@ -107,7 +107,7 @@ static struct work work_matmul(const struct bench *b, int n)
 
 static int layer_turn(struct bench *b) { return (int)(b->turn++ % LAYERS); }
 
-/* Keys and values of the first n rows. */
+/* Appends keys and values of the first n rows. */
 static void append(struct bench *b, int l, int n)
 {
     RUN(b->be, OP_KV_APPEND, n, KV_DIM, .x = b->k, .z = b->v, .kv = b->rows, .layer = l);
@@ -168,7 +168,7 @@ static void add_feed_forward(const struct bench *b, int l, struct handle x, int 
     add_op(ops, OP_ADD, n, DIM, .y = x, .x = b->y);
 }
 
-/* The mixture instead. */
+/* The same with a mixture of experts. */
 static void add_experts(const struct bench *b, struct handle x, int n, struct op_list *ops)
 {
     const struct mixture *w = &b->mixture;
@@ -186,7 +186,7 @@ static void add_experts(const struct bench *b, struct handle x, int n, struct op
     add_op(ops, OP_ADD, n, DIM, .y = x, .x = b->y);
 }
 
-/* The next layer, for n rows. */
+/* Runs the next layer with n rows. */
 static void run_layer(struct bench *b, const struct kv_row *rows, int n)
 {
     struct op_list ops = {0};
@@ -198,7 +198,7 @@ static void run_layer(struct bench *b, const struct kv_row *rows, int n)
 
 static void run_block(struct bench *b, int length, int n) { run_layer(b, b->rows + length - n, n); }
 
-/* n rows and all their bytes of a weight. */
+/* Adds a product of n rows, which reads all bytes of a weight. */
 static void add_product(const struct bench *b, const struct weight *w, int n, struct work *sum)
 {
     struct weight_facts facts = b->be->ops->weight_facts(b->be, w);
@@ -225,7 +225,7 @@ static struct work work_block_decode(const struct bench *b, int length) { return
 
 /* --- batches: rows of many conversations ------------------------------------------------------------------------ */
 
-/* Other rows each time, so that other experts work. */
+/* Different rows each time, so that different experts work. */
 static struct handle batch_rows(const struct bench *b)
 {
     return handle_at(b->x, (size_t)(b->turn * BATCH_MAX % (LENGTH_MAX - BATCH_MAX)) * DIM);
@@ -265,7 +265,7 @@ static struct work work_feed_forward(const struct bench *b, int n)
     return sum;
 }
 
-/* Of the experts as much as works, if no two rows have one in common. */
+/* Counts the experts that work if no two rows share one. */
 static struct work work_experts(const struct bench *b, int n)
 {
     const struct mixture *w = &b->mixture;
@@ -301,12 +301,12 @@ static struct work work_expert_layer(const struct bench *b, int n)
 static int all_of(int length) { return length; }
 
 static const struct series {
-    const char *name, *type;   /* type: of the weights; NULL: none */
+    const char *name, *type;   /* type: of the weights; NULL: no weights */
     call_fn *call;
     work_fn *work;
-    int (*rows)(int length);   /* rows that one call computes */
+    int (*rows)(int length);   /* rows computed by one call */
     enum weights weights;
-    int most;                  /* length */
+    int most;                  /* largest length */
 } all_series[] = {
     {"rmsnorm", NULL, call_rmsnorm, work_rmsnorm, all_of, PLAIN, LENGTH_MAX},
     {"rope", NULL, call_rope, work_rope, all_of, PLAIN, LENGTH_MAX},
@@ -345,7 +345,7 @@ static const struct ref_type *type_of(const char *name)
     return t;
 }
 
-/* A matrix whose rows, `codes`, are as in a file. */
+/* Makes a matrix from `codes`, its rows in file form. */
 static struct weight *matrix(struct bench *b, const struct ref_type *t, const uint8_t *codes, int rows, int cols)
 {
     struct weight *w = b->be->ops->weight_new(b->be, dtype_by_gguf(t->gguf_id), rows, cols);
@@ -354,7 +354,7 @@ static struct weight *matrix(struct bench *b, const struct ref_type *t, const ui
     return w;
 }
 
-/* The same with many rows: `codes` are FFN rows of as many bytes, which come again and again. */
+/* The same with more rows: `codes` are FFN rows of the same size, which are repeated. */
 static struct weight *stack(struct bench *b, const struct ref_type *t, const uint8_t *codes, int rows, int cols)
 {
     struct weight *w = b->be->ops->weight_new(b->be, dtype_by_gguf(t->gguf_id), rows, cols);
@@ -394,14 +394,14 @@ static void make_mixture(struct bench *b, const struct ref_type *t, const uint8_
     free(scores);
 }
 
-/* Makes the weights that a series needs, unless they are there. All copies have the same numbers. */
+/* Makes the weights of a series unless they exist. All copies have the same numbers. */
 static void make_weights(struct bench *b, const struct series *s)
 {
     if (!s->type || (b->type && strcmp(b->type, s->type) == 0 && b->there == s->weights)) return;
     free_weights(b);
     const struct ref_type *t = type_of(s->type);
     uint64_t seed = 5;
-    uint8_t *codes = make_rows(t, BLOCKS_RANDOM, &seed, FFN, DIM); /* as many as the widest matrix has */
+    uint8_t *codes = make_rows(t, BLOCKS_RANDOM, &seed, FFN, DIM); /* as many as in the widest matrix */
     int copies = s->weights == PLAIN ? min_int((int)(MATRIX_BYTES / (FFN * ref_row_bytes(t, DIM))) + 1, COPIES_MAX) : 0;
     for (int l = 0; (s->weights == LAYER || s->weights == BOTH) && l < LAYERS; l++)
         b->layers[l] = (struct layer){.q = matrix(b, t, codes, Q_DIM, DIM),
@@ -429,7 +429,7 @@ static float *floats(struct bench *b, int width, float scale)
     return out;
 }
 
-/* Handles of rows with numbers in them, and of n elements of 4 bytes for what is computed. */
+/* Handles of rows filled with numbers; and of n elements of 4 bytes for results. */
 static struct handle filled(struct bench *b, int width) { return handle_of(b->be, floats(b, width, 1)); }
 
 static struct handle room(struct bench *b, uint64_t n)
@@ -448,8 +448,9 @@ static void make_inputs(struct bench *b)
     b->scores = room(b, BATCH_MAX * EXPERTS), b->places = room(b, BATCH_MAX * USED * DIM);
     b->route =
         (struct route){EXPERTS, USED, room(b, EXPERTS + 1), room(b, BATCH_MAX * USED), room(b, BATCH_MAX * USED)};
-    for (int i = 0; i < LENGTH_MAX * HEAD / 2; i++) b->cosine[i] = 0.8f, b->sine[i] = 0.6f; /* a turn: nothing grows */
-    /* a stable fixed point of gate = silu(gate) * up, which is done over and over */
+    /* a rotation, so that repeated calls do not grow the values */
+    for (int i = 0; i < LENGTH_MAX * HEAD / 2; i++) b->cosine[i] = 0.8f, b->sine[i] = 0.6f;
+    /* a stable fixed point of gate = silu(gate) * up, since the calls are repeated */
     for (int i = 0; i < LENGTH_MAX * FFN; i++) {
         gate[i] = -1 - 0.8f * gate[i];
         up[i] = 1 + expf(-gate[i]);
@@ -489,7 +490,7 @@ EXPORT int ops_most(int i) { return all_series[i].most; }
 
 /* --- one cell -------------------------------------------------------------------------------------------------- */
 
-/* Milliseconds of one call, from `calls` in a row. */
+/* Milliseconds of one call, measured over `calls` calls. */
 static double time_calls(struct bench *b, const struct series *s, int length, int calls)
 {
     double begin = now_ms();
@@ -503,19 +504,19 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Measures for about budget_ms and sorts the samples: how many. A sample is at least a millisecond of calls. A call
- * longer than the budget is made twice, and both count: shorter lengths have warmed it up. */
+/* Measures for about budget_ms and sorts the samples; returns their number. A sample is at least a millisecond of
+ * calls. A call longer than the budget is made twice, and both count: shorter lengths have warmed it up. */
 static int take_samples(struct bench *b, const struct series *s, int length, double budget_ms,
                         double samples[SAMPLES_MAX])
 {
     double begin = now_ms(), warmed;
     int calls = 0;
-    do { /* engines compile anew what runs often */
+    do { /* engines recompile functions that run often */
         s->call(b, length);
         warmed = now_ms() - begin;
         calls++;
     } while (warmed < budget_ms / 10);
-    double once = warmed / calls; /* of many: a browser's clock is coarse */
+    double once = warmed / calls; /* mean of many: a browser's clock is coarse */
     calls = (int)(1 / once) + 1;
     int n = max_int(2, min_int(SAMPLES_MAX, (int)(budget_ms / (once * calls))));
     samples[0] = once;
@@ -524,7 +525,7 @@ static int take_samples(struct bench *b, const struct series *s, int length, dou
     return n;
 }
 
-/* A cell as a JSON object, borrowed until the next call. */
+/* Measures a cell; returns a JSON object, borrowed until the next call. */
 EXPORT const char *ops_cell(struct bench *b, int series, int length, double budget_ms)
 {
     const struct series *s = &all_series[series];
@@ -541,7 +542,7 @@ EXPORT const char *ops_cell(struct bench *b, int series, int length, double budg
 }
 
 #ifndef __EMSCRIPTEN__
-/* ops THREADS: first how it runs, then a line "series length budget_ms" in, a cell out. */
+/* ops THREADS: prints its setup, then answers each line "series length budget_ms" with a cell. */
 int main(int argc, char **argv)
 {
     struct bench *b = ops_open(argc > 1 ? atoi(argv[1]) : 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How fast plain code reads memory: `read THREADS MIB` sums up a buffer, each thread its own part of it, and prints the
- * median of several passes in GB/s. The buffer is as large as a model's weights, so that no cache holds it.
+ * Measures how fast plain code reads memory: `read THREADS MIB` sums up a buffer, each thread its own part, and prints
+ * the median of several passes in GB/s. The buffer is as large as a model's weights, so that no processor cache holds
+ * it.
  */
 #include <pthread.h>
 #include <stdint.h>

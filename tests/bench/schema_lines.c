@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schemas and texts on standard input, one to a line; an answer to each on a line of its own.
- * tests/fixtures/schema-lines.mjs asks.
+ * Answers requests about schemas and texts, one to a line, for tests/fixtures/schema-lines.mjs:
  *
  *   S DRAFT FLAGS SCHEMA   "ok", or "refused RULE MESSAGE"; flag 1: flexible white space
- *   I TEXT                 "1": the last schema's grammar accepts it, else "0"
- *   W SEED                 a text that begins with any bytes that are allowed and then ends as soon as it can; "cut"
- * where that is not soon
+ *   I TEXT                 "1" if the last schema's grammar accepts it, else "0"
+ *   W SEED                 a text of random allowed bytes that ends as soon as it can; "cut" if that is too late
  */
 #include "grammar/schema/schema.h"
 
@@ -55,7 +53,7 @@ static uint64_t below(uint64_t *random, uint64_t n)
     return (*random * 0x2545F4914F6CDD1D >> 16) % n;
 }
 
-/* One of the bytes that may follow; those that end something are taken more often, and always when the text is long. */
+/* Chooses an allowed byte; bytes that end something are chosen more often, and always when the text is long. */
 static int next_byte(gr_state state, uint64_t *random, size_t at)
 {
     static const char ends[] = "\"}]";
@@ -89,7 +87,7 @@ static void walk(uint64_t seed)
             printf("%s %.*s\n", n < WALK ? "stuck" : "cut", n < WALK ? (int)n : 200, text);
             return;
         }
-        text[n++] = (uint8_t)(c == '\n' || c == '\r' ? ' ' : c); /* white space, and an answer is one line */
+        text[n++] = (uint8_t)(c == '\n' || c == '\r' ? ' ' : c); /* white space instead, since an answer is one line */
         state = grammar_step(grammar, state, (struct bytes){&text[n - 1], 1});
     }
     printf("text %.*s\n", (int)n, text);

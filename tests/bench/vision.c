@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times the encoder of images by operation: a projector's file, an image of noise, the time and the multiplications a
- * second of each operation over some looks, the best of each. Natively it reads the file itself; as wasm (Node) it is
- * fed by vision.mjs.
+ * Times the operations of the image encoder: with a projector's file and an image of noise, it prints the time of each
+ * operation and its multiplications a second, the best of several runs. Natively it reads the file itself; as wasm
+ * (Node) vision.mjs feeds it.
  *
  *   build/release/bench/vision PROJECTOR [PIXELS-A-SIDE] [THREADS] [LOOKS] [scalar]
  */
@@ -33,9 +33,9 @@ static struct {
     struct error err;
     uint8_t *frame;
     float *out;
-    int patches; /* a side */
+    int patches; /* patches on each side */
     double best[OPERATIONS], whole;
-    uint8_t room[1 << 20]; /* for a piece of the file */
+    uint8_t room[1 << 20]; /* receives pieces of the file */
 } bench;
 
 static int fail_with(const char *what)
@@ -56,7 +56,7 @@ EXPORT int vision_bench_open(int threads, int scalar)
     return pool_threads(bench.pool);
 }
 
-/* A piece of the file, no larger than the room. */
+/* Takes a piece of the file, no larger than the room. */
 EXPORT int vision_bench_feed(const uint8_t *bytes, size_t n)
 {
     size_t used = 0;
@@ -75,7 +75,7 @@ EXPORT int vision_bench_feed(const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* After the file's end: room for an image of so many pixels a side. */
+/* Called after the file's end: makes room for an image with this many pixels a side. */
 EXPORT int vision_bench_reserve(int pixels)
 {
     int side = bench.patches = pixels / vision_config(bench.v)->patch;
@@ -94,7 +94,7 @@ EXPORT int vision_bench_reserve(int pixels)
     return 0;
 }
 
-/* One look; keeps the best time of each operation, and of the whole. */
+/* Encodes the image once; stores the best time of each operation, and of the whole. */
 EXPORT double vision_bench_look(void)
 {
     double start = now_ms(), longest = 0;

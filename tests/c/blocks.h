@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A second reading of GGUF's weight blocks, column by column from the published description, and makers of hostile
- * ones. It shares no code with src/: what it says and what the engine says must be the same numbers.
+ * A second decoder of GGUF's weight blocks, written column by column from the published description, and generators of
+ * hostile blocks. It shares no code with src/: its numbers and the engine's must be equal.
  */
 #ifndef QUERN_BLOCKS_H
 #define QUERN_BLOCKS_H
@@ -20,14 +20,14 @@ struct ref_block {
 struct ref_type {
     const char *name;
     uint32_t gguf_id;
-    int columns, bytes;                                          /* of a block */
+    int columns, bytes;                                          /* of one block */
     void (*read)(const uint8_t *bytes, struct ref_block *out); /* NULL: plain floats */
-    /* places of the f16 scales in a block; the same twice when there is one */
+    /* offsets of the f16 scales in a block; the same one twice if there is only one */
     uint8_t halves[2];
-    bool adds;                                                   /* its min */
+    bool adds;                                                   /* the min is added, not subtracted */
 };
 
-/* f16 and bf16 by their definition. */
+/* Decodes f16 and bf16 by their definitions. */
 static inline double ref_half(const uint8_t *bytes, int exponent_bits)
 {
     int bits = bytes[0] | bytes[1] << 8, fraction_bits = 15 - exponent_bits, top = (1 << exponent_bits) - 1;
@@ -114,7 +114,7 @@ static inline int ref_six(const uint8_t *packed, int j, int which)
     return low + packed[4 * which + j - 4] / 64 * 16;
 }
 
-/* d, dmin and the scales and mins that Q4_K and Q5_K begin with. */
+/* Reads d, dmin and the scales and mins at the beginning of Q4_K and Q5_K. */
 static inline void ref_with_mins(const uint8_t *bytes, struct ref_block *b)
 {
     ref_plain(b, ref_half(bytes, 5));
@@ -168,7 +168,7 @@ static inline void ref_iq4_xs(const uint8_t *bytes, struct ref_block *b)
     for (int c = 0; c < 256; c++) b->code[c] = ref_iq4(ref_nibble(bytes + 8 + c / 32 * 16, c % 32));
 }
 
-/* A sign, two bits of exponent and one of fraction, by its definition, times 2; d is half of 2^(e - 127). */
+/* A sign, two bits of exponent and one bit of fraction, by its definition, times 2; d is half of 2^(e - 127). */
 static inline void ref_mxfp4(const uint8_t *bytes, struct ref_block *b)
 {
     ref_plain(b, ldexp(0.5, bytes[0] - 127));
@@ -213,7 +213,7 @@ static const struct ref_type ref_types[] = {
 };
 enum { REF_TYPES = sizeof ref_types / sizeof *ref_types };
 
-/* What the file says for a block's columns; exact in double, rounded once. */
+/* The values of a block's columns according to the format; exact in double, rounded once. */
 static inline void ref_values(const struct ref_type *t, const uint8_t *at, float *out)
 {
     struct ref_block b;
@@ -233,14 +233,14 @@ static inline void ref_row(const struct ref_type *t, const uint8_t *row, int col
     for (int c = 0; c < cols; c += t->columns, row += t->bytes) ref_values(t, row, out + c);
 }
 
-/* --- makers -------------------------------------------------------------------------------------------- */
+/* --- generators ---------------------------------------------------------------------------------------- */
 
 enum hostility {
     BLOCKS_RANDOM,  /* any codes (of Q8_0 all but -128), scales of small weights */
     BLOCKS_HOSTILE, /* any bytes, scales 0, subnormal, largest, infinite, NaN */
-    BLOCKS_WIDE,    /* the same with codes of -128 for Q8_0 */
-    BLOCKS_FULL,    /* scales 1, else every bit set: largest codes, scales and mins; 127 for Q8_0 */
-    BLOCKS_LOW,     /* scales 1, else every bit clear: most negative codes; -128 for Q8_0 */
+    BLOCKS_WIDE,    /* the same, with codes of -128 for Q8_0 */
+    BLOCKS_FULL,    /* scales 1, every other bit set: largest codes, scales and mins; 127 for Q8_0 */
+    BLOCKS_LOW,     /* scales 1, every other bit clear: most negative codes; -128 for Q8_0 */
     BLOCKS_KINDS
 };
 
@@ -253,7 +253,7 @@ static inline int hostile_half(uint64_t *seed)
     return odd[random_below(seed, sizeof odd / sizeof *odd)];
 }
 
-/* Scales near 2^-10, as weights have. */
+/* Scales near 2^-10, as in real weights. */
 static inline int tame_half(uint64_t *seed) { return (random_below(seed, 0x10000) & 0x83FF) | 0x1400; }
 
 static inline bool hostile(enum hostility how) { return how == BLOCKS_HOSTILE || how == BLOCKS_WIDE; }
@@ -266,7 +266,7 @@ static inline void make_float_weight(const struct ref_type *t, enum hostility ho
         put_half(out, hostile(how) && random_below(seed, 2) ? hostile_half(seed) : tame_half(seed) + 0x2000);
 }
 
-/* The scales of a block. MXFP4 has a byte that is a power of 2. */
+/* Writes the scales of a block. MXFP4 has a byte that is a power of 2. */
 static inline void make_scales(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
 {
     if (t->gguf_id == ID_MXFP4) {
@@ -292,7 +292,7 @@ static inline void make_block(const struct ref_type *t, enum hostility how, uint
     if (t->read) make_scales(t, how, seed, out);
 }
 
-/* rows x cols of the type as in a file; the caller frees it. */
+/* Makes rows x cols of the type as in a file; the caller frees them. */
 static inline uint8_t *make_rows(const struct ref_type *t, enum hostility how, uint64_t *seed, int rows, int cols)
 {
     size_t count = (size_t)rows * (size_t)(cols / t->columns);

@@ -20,14 +20,14 @@ struct check {
     void (*run)(void);
 };
 
-/* Where nothing was written yet there are twos: pages fresh from the system are all zero, and hide who relies on it. */
+/* Fresh memory is filled with twos: pages fresh from the system are all zero, and hide code that relies on zeros. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "malloc_fill_byte=2:max_malloc_fill_size=65536"; }
 
-/* How much of something there is to be: as for each commit, or as before a release (npm run test:long). */
+/* The size of a test: `usual` for each commit, `longer` before a release (npm run test:long). */
 static inline long check_length(long usual, long longer) { return getenv("QUERN_LONG") ? longer : usual; }
 
-/* Of many that are alike, each commit takes every nth: the step from one to the next. */
+/* The step through many similar cases: every nth for each commit, each of them before a release. */
 static inline size_t check_every(size_t n) { return (size_t)check_length((long)n, 1); }
 
 static const char *check_fixtures = "tests/fixtures";
@@ -63,7 +63,7 @@ static inline int check_chosen(int argc, char **argv, const char *name)
     return argc <= 2;
 }
 
-/* Apart from the loop, whose variables a longjmp would leave undefined. */
+/* A function of its own, outside the loop: a longjmp would leave the loop's variables undefined. */
 static inline int check_passes(const struct check *test)
 {
     check_name = test->name;
@@ -86,11 +86,11 @@ static inline int check_run(int argc, char **argv, const struct check *tests, si
     }
     printf("%d passed, %d failed\n", passed, failed);
     fflush(stdout);
-    if (failed) _exit(1); /* what a longjmp left behind would fill the screen as leaks */
+    if (failed) _exit(1); /* a longjmp leaves leaks, whose report would fill the screen */
     return 0;
 }
 
-/* Whether `word` is one of a list joined by commas. */
+/* Whether `word` is in a list separated by commas. */
 static inline bool listed(const char *list, const char *word)
 {
     size_t n = strlen(word);

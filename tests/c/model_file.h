@@ -13,13 +13,13 @@
 
 /* --- files ------------------------------------------------------------------------------------------- */
 
-/* data is exactly `size` bytes of heap, so that a sanitizer sees any read past the end. */
+/* data is exactly `size` bytes of heap, so that a sanitizer detects any read past the end. */
 struct file {
     uint8_t *data;
     size_t size;
 };
 
-/* Ends the program when the file is not there: no test may pass by not finding its data. */
+/* Ends the program if the file does not exist: no test may pass because its data is missing. */
 static inline struct file file_read(const char *folder, const char *name)
 {
     char path[2048];
@@ -58,7 +58,8 @@ static inline const char *golden_folder(void)
     return path;
 }
 
-/* Judges every line of the catalogue in a folder of built fixtures; returns the sum of what `judge` finds wrong. */
+/* Judges every line of the catalogue in a folder of built fixtures; returns the sum of the errors that `judge` finds.
+ */
 static inline int catalogue_judge(const char *folder, int (*judge)(const char *line, void *context), void *context)
 {
     struct file list = file_read(built_fixtures(folder), "manifest.txt");
@@ -74,8 +75,8 @@ static inline int catalogue_judge(const char *folder, int (*judge)(const char *l
 
 /* --- engines ----------------------------------------------------------------------------------------- */
 
-/* Feeds the file in chunks, each from memory of its own exact size when chunks are small. Returns the status of
- * quern_finish, or of the first feed that failed. */
+/* Feeds the file in chunks; small chunks are each in memory of exactly their size. Returns the status of quern_finish,
+ * or of the first feed that failed. */
 static inline int engine_feed(struct quern_engine *e, const struct file *f, size_t chunk)
 {
     int status = OK;
@@ -89,7 +90,7 @@ static inline int engine_feed(struct quern_engine *e, const struct file *f, size
     return status ? status : quern_finish(e);
 }
 
-/* A loaded engine; the check fails when it does not load. */
+/* Returns a loaded engine; the check fails if loading fails. */
 static inline struct quern_engine *engine_load(const struct file *f, struct quern_options options, size_t chunk)
 {
     struct quern_engine *e = quern_new(&options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models of several files: reading them, and feeding them to an engine one after the other.
+ * Models of several files: reads them, and feeds them to an engine one after the other.
  */
 #ifndef QUERN_MODEL_SET_H
 #define QUERN_MODEL_SET_H
@@ -30,7 +30,7 @@ static inline int feed_set(struct quern_engine *e, const struct set *s, bool siz
         if (i > 0) status = quern_next_file(e, sizes ? f->size : 0);
         for (size_t at = 0, n; !status && at < f->size; at += n) {
             n = f->size - at < chunk ? f->size - at : chunk;
-            uint8_t *own = malloc(n); /* exactly, for the sanitizers */
+            uint8_t *own = malloc(n); /* of exactly this size, for the sanitizers */
             memcpy(own, f->data + at, n);
             status = quern_feed(e, own, n);
             free(own);
@@ -39,7 +39,7 @@ static inline int feed_set(struct quern_engine *e, const struct set *s, bool siz
     return status ? status : quern_finish(e);
 }
 
-/* A loaded engine; the check fails when it does not load. */
+/* Returns a loaded engine; the check fails if loading fails. */
 static inline struct quern_engine *load_set(const struct set *s, struct quern_options options, size_t chunk)
 {
     options.files = s->n;
@@ -54,7 +54,7 @@ static inline struct quern_engine *load_set(const struct set *s, struct quern_op
 
 static inline int compare_names(const void *a, const void *b) { return strcmp(a, b); }
 
-/* The JSON files first. */
+/* Reads a folder, JSON files first. */
 static inline struct set read_folder(const char *folder)
 {
     struct set s = {0};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The played device, and the table of backends of programs that have it.
+ * The simulated device, and the table of backends for programs that use it.
  */
 #include "played.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A mistake of who uses the device ends the program. */
+/* Incorrect use of the device ends the program. */
 #define PLAYED_CHECK(ok) ((ok) ? (void)0 : abort())
 
 struct played *played_of(const struct backend *b) { return (struct played *)(uintptr_t)b->ops; }
@@ -23,7 +23,7 @@ static void *played_keep(struct played_call *c, const void *p, size_t bytes)
     return c->copies[c->n_copies++] = copy;
 }
 
-/* n rows of `width` each behind the pointers, in one block. */
+/* Copies the n rows of `width` values behind the pointers into one block. */
 static void played_keep_features(struct played_call *c)
 {
     struct op *op = &c->op;
@@ -40,7 +40,7 @@ static void played_keep_features(struct played_call *c)
     op->features = own;
 }
 
-/* Rows of one conversation have one table of pages. */
+/* Rows of one conversation share one table of pages. */
 static void played_keep_rows(struct played_call *c)
 {
     struct op *op = &c->op;
@@ -51,7 +51,7 @@ static void played_keep_rows(struct played_call *c)
     if (!all) abort();
     c->copies[c->n_copies++] = all;
     const int32_t *before = NULL;
-    for (int i = op->n - 1; i >= 0; i--) { /* the last row of a conversation sees the most */
+    for (int i = op->n - 1; i >= 0; i--) { /* the last row of a conversation sees most */
         size_t n = (size_t)(rows[i].index / KV_PAGE + 1);
         const int32_t *theirs = rows[i].pages;
         if (theirs == before) {
@@ -142,7 +142,7 @@ static void played_forget_results(struct played *p)
 static void played_run(struct backend *b, const struct op *ops, int n)
 {
     struct played *p = played_of(b);
-    if (p->n_asked == p->n_answers && !p->submitted) played_forget_results(p); /* which were borrowed until now */
+    if (p->n_asked == p->n_answers && !p->submitted) played_forget_results(p); /* they were borrowed until now */
     for (int i = 0; i < n; i++) {
         played_check_op(p, b, &ops[i]);
         if (p->seen) p->seen(&ops[i]);
@@ -174,7 +174,7 @@ static void played_slot_set(struct backend *b, int slot, uint64_t from, uint64_t
     played_keep(c, bytes, (size_t)n);
 }
 
-/* By any thread. */
+/* On any thread. */
 static void played_ask(struct backend *b, struct played_answer answer)
 {
     struct played *p = played_of(b);
@@ -253,7 +253,7 @@ static void played_free(struct backend *b)
     free(p);
 }
 
-/* Makes a device of the CPU's backend. */
+/* Turns the CPU's backend into a simulated device. */
 static void install(struct backend *b)
 {
     struct played *p = calloc(1, sizeof *p);

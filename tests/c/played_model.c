@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The played architecture, and the table of families of programs that have it.
+ * The imitated architecture, and the table of families for programs that use it.
  */
 #include "played_model.h"
 
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* of a layer's state: a slot does not end with a record of a kept conversation */
+/* size of a layer's state, chosen so that a slot does not end together with a record of a saved conversation */
 enum { WORDS = 4000, ROWS_MOST = 4096 };
 
 bool played_states;
 
 static const struct batch *batch; /* of the running step */
-static uint64_t hashes[ROWS_MOST]; /* of its rows, after the layers so far */
+static uint64_t hashes[ROWS_MOST]; /* of its rows, after the layers computed so far */
 
 static uint64_t mix(uint64_t x)
 {
@@ -58,7 +58,7 @@ static struct cache_shape played_cache(const struct model *m, int n_pages, int n
     return shape;
 }
 
-/* Runs are all rows, in their order. */
+/* Runs cover all rows, in their order. */
 static void played_begin(struct model *m, const struct batch *b)
 {
     int at = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A recurrent architecture, played: Qwen3 with a state beside its pages, in each layer a hash of all ids read so far.
- * Its logits depend on it, so a slot that is wrong, old, half-written or read out of order makes others.
+ * An imitation of a recurrent architecture: Qwen3 with a state beside its pages, which is, in each layer, a hash of all
+ * ids read so far. Its logits depend on the state, so a slot that is wrong, old, half-written or read out of order
+ * gives other logits.
  *
- * Files of qwen3 are of this architecture while played_states is set. CPU's backend only.
+ * While played_states is set, qwen3 files load as this architecture. CPU's backend only.
  */
 #ifndef QUERN_PLAYED_MODEL_H
 #define QUERN_PLAYED_MODEL_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests of the encoder share: opening a projector's file or a folder, down to the last byte of its weights, and
- * encoding an image.
+ * What tests of the image encoder share: loading a projector's file or a folder completely, and encoding an image.
  */
 #ifndef QUERN_PROJECTOR_H
 #define QUERN_PROJECTOR_H
@@ -12,7 +11,7 @@
 
 #include <dirent.h>
 
-/* An encoder and what it lives in. */
+/* An encoder with its memory, pool and backend. */
 struct projector {
     struct mem mem;
     struct pool *pool;
@@ -24,15 +23,15 @@ struct projector {
 
 struct projector_options {
     bool scalar;
-    int threads, max_patches; /* 0: one thread; 1,024 */
-    const char *type;         /* that matrices are quantised to; NULL: none */
-    uint64_t limit, fail_at;  /* of memory: bytes, the allocation that fails */
-    size_t chunk;             /* bytes that come at once; 0: all */
+    int threads, max_patches; /* 0: one thread; 1,024 patches */
+    const char *type;         /* type that matrices are quantised to; NULL: none */
+    uint64_t limit, fail_at;  /* memory limit in bytes; number of the allocation that fails */
+    size_t chunk;             /* bytes fed at once; 0: all */
 };
 
 enum { EYES_FILES = 8 };
 
-/* The files of a folder, those that describe it first. */
+/* Reads the files of a folder, those that describe it first. */
 static inline int projector_folder(const char *folder, struct file files[EYES_FILES])
 {
     char names[EYES_FILES][80];
@@ -51,7 +50,7 @@ static inline int projector_folder(const char *folder, struct file files[EYES_FI
     return n;
 }
 
-/* One file with weights: its header, then all it has. */
+/* Loads one file with weights: its header, then all its data. */
 static inline int projector_weights(struct projector *e, const struct file *f, size_t used,
                                     const struct projector_options *o)
 {
@@ -73,7 +72,7 @@ static inline int projector_take(struct projector *e, const struct file *f, cons
     return status || !e->in.complete ? status : projector_weights(e, f, used, o);
 }
 
-/* What an encoder needs of a backend for images of so many patches. */
+/* What an encoder reserves in a backend for images of this many patches. */
 static inline struct reserve projector_needs(const struct vision *v, int patches)
 {
     return (struct reserve){
@@ -83,7 +82,7 @@ static inline struct reserve projector_needs(const struct vision *v, int patches
         .values = vision_values(v, patches)};
 }
 
-/* Opens an encoder from the files of a model; projector_close() follows, whatever comes of it. */
+/* Opens an encoder from the files of a model. projector_close() must follow, also after a failure. */
 static inline int projector_open(struct projector *e, const struct file *files, int n,
                                  const struct projector_options *o)
 {
@@ -114,14 +113,14 @@ static inline void projector_close(struct projector *e)
     CHECK_EQ(e->mem.used, 0);
 }
 
-/* One part, whose tokens are there at once. */
+/* Computes one part and takes its tokens. */
 static inline void projector_part(struct projector *e, int part)
 {
     vision_part(e->v, part);
     vision_arrive(e->v);
 }
 
-/* All parts; out [vision_size()]. */
+/* Computes all parts; out [vision_size()]. */
 static inline void projector_look(struct projector *e, const uint8_t *const frames[2], int rows, int cols, float *out)
 {
     vision_begin(e->v, frames, rows, cols, out);

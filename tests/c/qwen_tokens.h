@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3's tokens as grammars want them, from the published rank file: base64, a scope, a number, a line each; then 26
- * special ones.
+ * Qwen3's tokens for grammars, from the published rank file (on each line base64, a space, a number), then 26 special
+ * tokens.
  */
 #ifndef QUERN_QWEN_TOKENS_H
 #define QUERN_QWEN_TOKENS_H
@@ -38,7 +38,7 @@ static inline size_t base64_decode(const char *text, uint8_t *out)
     return n;
 }
 
-/* Every `step`-th token, and every end token. Their parts are the caller's to free. false: there is no such file. */
+/* Reads every `step`-th token, and every end token. The caller frees the parts. false: the file does not exist. */
 static inline bool qwen_tokens(const char *fixtures, uint32_t step, struct vocabulary_source *out)
 {
     char path[1000], line[1000];
@@ -49,7 +49,7 @@ static inline bool qwen_tokens(const char *fixtures, uint32_t step, struct vocab
     uint8_t *bytes = malloc(most * 16), *kinds = calloc(most, 1);
     uint32_t *sizes = calloc(most, sizeof *sizes), n = 0;
     for (uint32_t i = 0; fgets(line, sizeof line, f); i++) {
-        if (i % step && i >= 256) continue; /* single bytes stay: every text can be written */
+        if (i % step && i >= 256) continue; /* keeps single bytes, so that every text can be written */
         sizes[n] = (uint32_t)base64_decode(line, bytes + at);
         at += sizes[n++];
     }

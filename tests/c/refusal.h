@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a file is refused: with which error, in how little time and memory.
+ * How a file is refused: the error, the time and the memory.
  */
 #ifndef QUERN_REFUSAL_H
 #define QUERN_REFUSAL_H
@@ -9,7 +9,7 @@
 
 enum {
     REFUSAL_MB = 16,
-    REFUSAL_MS = 100 /* under sanitizers, which take twice the time and more */,
+    REFUSAL_MS = 100 /* for sanitizers, which take at least twice the time */,
     REFUSAL_TRIES = 5
 };
 
@@ -20,10 +20,10 @@ struct verdict {
     double cpu_ms;
 };
 
-/* Whether a load was quick; only a refusal must be. */
+/* Whether a load was quick; only refusals must be. */
 static inline bool verdict_quick(const struct verdict *v) { return !v->status || v->cpu_ms < REFUSAL_MS; }
 
-/* What load_once says: the machine may do other things meanwhile, so that a slow refusal is tried again. */
+/* The verdict of load_once. A slow refusal is tried again, since the machine may be busy with other things. */
 static inline struct verdict verdict_of(struct verdict (*load_once)(const void *what), const void *what)
 {
     struct verdict v = load_once(what);

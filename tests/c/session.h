@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests over running models share: the golden files, logits of many tokens, and the equality that the engine
- * promises.
+ * What tests with running models share: the golden files, logits of many tokens, and comparing bits.
  */
 #ifndef QUERN_SESSION_H
 #define QUERN_SESSION_H
@@ -19,7 +18,7 @@ static const char *const golden_names[] = {
 };
 enum { GOLDEN_FILES = sizeof golden_names / sizeof *golden_names };
 
-/* One of each sort: rare types differ from these in their kernels, not in what is done with them. */
+/* One file of each sort: rare types differ from these only in their kernels. */
 static const char *const golden_few[] = {"nano.F32",    "nano.F16",  "nano.Q8_0", "nano.Q4_0",
                                          "nano.Q4_K_M", "nano.Q6_K", "duo.F32",   "moe-nano.Q4_K_M"};
 enum { GOLDEN_FEW = sizeof golden_few / sizeof *golden_few };
@@ -56,7 +55,7 @@ static inline float *logits_new(int rows, int vocab)
     return out;
 }
 
-/* Copies what the last step made to its rows of all [n, vocab]. Returns how many rows. */
+/* Copies the logits of the last step to its rows of all [n, vocab]. Returns the number of rows. */
 static inline int logits_keep(const struct quern_sequence *s, int vocab, float *all)
 {
     int first, n;
@@ -79,7 +78,7 @@ static inline void logits_all(struct quern_engine *e, struct quern_sequence *s, 
     CHECK_EQ(quern_sequence_length(s), n);
 }
 
-/* Computes what is pending and returns the logits of the last token. */
+/* Computes all pending tokens and returns the logits of the last one. */
 static inline const float *logits_last(struct quern_engine *e, struct quern_sequence *s)
 {
     int first, n;
@@ -144,7 +143,7 @@ static inline void poison_page(void *context, int page)
     cpu_kv_poison(context, page);
 }
 
-/* Every page that no sequence holds becomes NaN, and free pages come in any order from now on. */
+/* Fills every page that no sequence holds with NaN, and makes free pages come in random order. */
 static inline void disturb_pages(struct quern_engine *e, uint64_t seed)
 {
     kv_each_forgotten(e->kv, poison_page, e->be);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a reply may say, changed between two steps: alone, in company, after its pages were taken; penalties that are
- * off; the end by a full context.
+ * Limits of a reply that change between two steps: alone, beside others, after its pages were taken; penalties that are
+ * off; the end of the context.
  */
 #include "session.h"
 
@@ -13,7 +13,7 @@ struct writer {
     struct quern_sequence *s;
     int32_t tokens[MOST];
     int n, let_go;
-    int waits; /* steps before it is known what may follow */
+    int waits; /* steps before its next limit is known */
     enum quern_end end;
     int32_t status;
 };
@@ -26,7 +26,7 @@ static struct quern_engine *open_nano(struct quern_options options)
     return e;
 }
 
-/* Every third id, another third after each token; never one that ends the reply. */
+/* Every third id, another third after each token; never an id that ends the reply. */
 static bool may_follow(const struct quern_engine *e, int who, int n, int id)
 {
     return (id + who + n) % 3 == 0 && !quern_is_end(e, id);
@@ -40,7 +40,7 @@ static void limit(struct quern_engine *e, struct writer *w, int who)
     CHECK_EQ(quern_reply_allow(w->s, bits, w->n % 2 ? QUERN_LENIENT : 0), OK);
 }
 
-/* It is known after some steps. */
+/* The next limit becomes known after some steps. */
 static void limit_later(struct writer *w, int who)
 {
     w->waits = 1 + (w->n + who) % 3;
@@ -59,7 +59,8 @@ static void begin(struct quern_engine *e, struct writer *w, int who, const struc
 
 enum how { FREE, LIMITED, LATE };
 
-/* Makes a step of all; limited, each is limited anew after its token, at once or later: until then it writes none. */
+/* Makes a step of all writers. Limited writers get a new limit after each token, at once or (LATE) later; until then
+ * they write nothing. */
 static void step(struct quern_engine *e, struct writer *writers, int first, int n, enum how limited)
 {
     int n_events;
@@ -104,8 +105,8 @@ static struct quern_reply reply_of(int who)
     return (struct quern_reply){.sampling = ways[who % 3], .max_tokens = MOST - 10 * who};
 }
 
-/* The same alone and beside others, some of which are let go and read once more; also where what may follow is known
- * later, from the prompt on. */
+/* A reply is the same alone and beside others, some of which lose their pages and read again; also if limits become
+ * known late, from the prompt on. */
 static void in_company(void)
 {
     static struct writer alone[WRITERS], together[WRITERS];
@@ -127,7 +128,7 @@ static void in_company(void)
             begin(e, &together[who], who, &reply);
             if (how == LATE) limit_later(&together[who], who);
             else limit(e, &together[who], who);
-            /* those in the background; then come the others */
+            /* first the background replies, then the others */
             for (int i = 0; who == 2 && i < 20; i++) step(e, together, 0, 3, how);
         }
         write_all(e, together, 0, WRITERS, how);
@@ -141,8 +142,8 @@ static void in_company(void)
     }
 }
 
-/* Who waits has its prompt read but for the last row, and nothing more happens to it, nor to anybody where nobody else
- * is there; it may end so. */
+/* A reply that waits for its limit has its prompt read except for the last row, and no step does anything for it; steps
+ * without other replies do nothing at all. It may end while it waits. */
 static void waiting(void)
 {
     static struct writer w[2];
@@ -160,12 +161,12 @@ static void waiting(void)
     CHECK(w[1].end && quern_sequence_pending(w[0].s) == 1);
     quern_sequence_free(w[0].s);
     CHECK_EQ(quern_step(e, 0), OK);
-    begin(e, &w[0], 0, &reply); /* a reply begins without waiting */
+    begin(e, &w[0], 0, &reply); /* this reply does not wait */
     write_all(e, w, 0, 1, FREE);
     quern_free(e);
 }
 
-/* A mask and biases of minus infinity say the same; without either it is something else. */
+/* A mask and biases of minus infinity have the same effect; without them the reply differs. */
 static void as_biases(void)
 {
     static struct writer masked, biased, plain;
@@ -180,7 +181,7 @@ static void as_biases(void)
     }
     begin(e, &masked, 0, &reply);
     CHECK_EQ(quern_reply_allow(masked.s, bits, 0), OK);
-    memset(bits, 0, sizeof bits); /* it has a copy */
+    memset(bits, 0, sizeof bits); /* the engine has a copy */
     write_all(e, &masked, 0, 1, FREE);
     quern_sequence_free(masked.s);
     for (int id = 0; id < e->n_sampled; id++) bits[id / 32] |= (uint32_t)may_follow(e, 0, 0, id) << id % 32;
@@ -201,7 +202,7 @@ static void as_biases(void)
     quern_free(e);
 }
 
-/* Nothing that is allowed ends one reply, by name; the others and the next one go on. */
+/* A mask that allows nothing ends its reply with an error; other replies and the next one continue. */
 static void nothing_left(void)
 {
     static struct writer w[2], next;
@@ -215,9 +216,9 @@ static void nothing_left(void)
     CHECK(w[0].end == QUERN_ERROR && w[0].status == ERR_EMPTY && w[0].n == 0);
     CHECK(strstr(quern_error(e)->message, "forbidden"));
     CHECK(w[1].end == QUERN_LENGTH || w[1].end == QUERN_STOP);
-    CHECK_EQ(quern_reply_allow(w[0].s, none, 0), OK); /* it has ended */
+    CHECK_EQ(quern_reply_allow(w[0].s, none, 0), OK); /* it has ended already */
     quern_sequence_free(w[0].s);
-    begin(e, &next, 0, &reply); /* a reply begins without limits */
+    begin(e, &next, 0, &reply); /* a new reply has no limits */
     write_all(e, &next, 0, 1, FREE);
     CHECK(next.end == QUERN_LENGTH || next.end == QUERN_STOP);
     quern_free(e);
@@ -240,7 +241,7 @@ static void without_penalties(void)
     CHECK(memcmp(spared.tokens, penalised.tokens, sizeof plain.tokens));
 }
 
-/* Where the context ends and where the caller's limit does, one token apart. */
+/* The end of the context and the caller's limit, one token apart. */
 static void ends_of_room(void)
 {
     for (int most = 9; most <= 12; most++) {

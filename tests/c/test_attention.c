@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over pages, through the backend's operations: against one softmax in double, over pages in any order, for
- * rows of several sequences in one call, on contexts of several spans, with NaN in every position that a row may not
- * see. Sequences that have pages in common, as a tree of prefixes makes them or in any other way, get what each of
- * their rows gets alone.
+ * Attention over pages, through the backend's operations: compared with one softmax in double; over pages in any order,
+ * for rows of several sequences in one call, on contexts of several spans, with NaN in every position that a row must
+ * not see. Sequences that share pages, as in a tree of prefixes or in any other way, get the results that each of their
+ * rows gets alone.
  */
 #include "model_file.h"
 #include "ops.h"
@@ -18,15 +18,15 @@ struct world {
     struct kv_shape shape;
     struct pool *pool;
     struct backend *be;
-    int32_t pages[N_PAGES]; /* of both sequences, shuffled: the first half is the first's */
-    float *k, *v;           /* [2 sequences, POSITIONS, kv_dim] what was appended */
+    int32_t pages[N_PAGES]; /* of both sequences, shuffled: the first half belongs to the first sequence */
+    float *k, *v;           /* [2 sequences, POSITIONS, kv_dim] appended values */
 };
 
 static size_t kv_dim(const struct world *w) { return (size_t)(w->shape.n_kv_heads * w->shape.head_dim); }
 static size_t q_dim(const struct world *w) { return (size_t)(w->shape.n_heads * w->shape.head_dim); }
 static const int32_t *pages_of(const struct world *w, int sequence) { return w->pages + sequence * (N_PAGES / 2); }
 
-/* What an 8-bit cache keeps of each 32 columns; of itself it keeps nearly all. */
+/* Rounds x as an 8-bit cache does, 32 columns at a time; rounding the result again changes almost nothing. */
 static void coarsen_codes(float *x, size_t n)
 {
     for (; n > 0; n -= 32, x += 32) {
@@ -38,7 +38,7 @@ static void coarsen_codes(float *x, size_t n)
 
 static bool same_float(float a, float b) { return (a != a && b != b) || bits_from_f32(a) == bits_from_f32(b); }
 
-/* Values that f16 holds exactly, so that both cache types must give the same. */
+/* Values that f16 holds exactly, so that both cache types give the same result. */
 static float coarse(uint64_t *seed) { return (float)(random_below(seed, 4095) - 2047) / 1024.0f; }
 
 static void world_open(struct world *w, struct kv_shape shape, int threads, bool scalar)
@@ -116,7 +116,7 @@ static void check_rows(const struct world *w, const float *o, const float *q, co
         }
 }
 
-/* A chunk of the first sequence's rows, then a few of the second's. */
+/* Attends with rows of the first sequence, then with a few of the second's. */
 static void attend(struct world *w, int layer, int a_from, int a_n, int b_from, int b_n, float *o)
 {
     struct kv_row rows[64] = {0};
@@ -146,7 +146,7 @@ static const struct kv_shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Around every page's and span's border; beyond the rows there is only NaN. */
+/* Checks around the borders of every page and span; the positions after the rows are NaN. */
 static void borders(void)
 {
     static const int ends[] = {1, 2, 31, 32, 33, 64, 65, 511, 512, 513, 1023, 1024, 1025, POSITIONS};
@@ -163,8 +163,8 @@ static void borders(void)
         }
 }
 
-/* Scalar or not, any number of threads, in one call (of more rows than the scratch takes at once) or row by row: the
- * same bits. */
+/* Scalar or SIMD, any number of threads, in one call (of more rows than the scratch holds) or row by row: the same
+ * bits. */
 static void same_bits(void)
 {
     enum { ROWS = 43, WAYS = 6 };
@@ -187,7 +187,8 @@ static void same_bits(void)
     }
 }
 
-/* Keys, values and queries that are large, infinite, NaN or subnormal in places: the reference's bits, NaN for NaN. */
+/* Keys, values and queries with some large, infinite, NaN or subnormal numbers: the reference's bits; a NaN may be any
+ * NaN. */
 static void odd_numbers(void)
 {
     static const float odd[] = {1e9f, INFINITY, -INFINITY, NAN, 65504, 65520, 1e-7f, -3e-5f, 40000, 0};
@@ -210,7 +211,7 @@ static void odd_numbers(void)
         }
 }
 
-/* The first n positions of a page, every head and layer. */
+/* Copies the first n positions of a page, in every head and layer. */
 static void pages_copied(void)
 {
     for (int shape = 0; shape < SHAPES; shape++)
@@ -233,7 +234,7 @@ static void pages_copied(void)
         }
 }
 
-/* What was poisoned is NaN, and seen as such: the other tests can fail. */
+/* Poisoned positions are NaN, and attention shows it: so the other tests are able to fail. */
 static void poison_shows(void)
 {
     for (int shape = 0; shape < SHAPES; shape++) {
@@ -249,11 +250,11 @@ static void poison_shows(void)
     }
 }
 
-/* --- company ----------------------------------------------------------------------------------------------- */
+/* --- beside others ----------------------------------------------------------------------------------------- */
 
 enum { TALKS = 8, TALK_PAGES = POSITIONS / KV_PAGE, COMPANY = 60 };
 
-/* Tables of pages: each begins as an earlier one does, for some pages, and goes on with any. */
+/* Makes tables of pages: each begins with some pages of an earlier one, and goes on with random pages. */
 static void grow_talks(const struct world *w, int32_t talks[TALKS][TALK_PAGES], uint64_t *seed)
 {
     static const int common[] = {0, 1, 3, 8, 12, 16, 20, 32, 33, TALK_PAGES};
@@ -264,7 +265,8 @@ static void grow_talks(const struct world *w, int32_t talks[TALKS][TALK_PAGES], 
     }
 }
 
-/* Rows of talks in any order: one that writes, some that are read, now and then of one talk twice. Returns how many. */
+/* Picks rows of these sequences in any order: one that decodes, some that are read, sometimes twice from one sequence.
+ * Returns their number. */
 static int gather_rows(int32_t talks[TALKS][TALK_PAGES], struct kv_row rows[COMPANY], uint64_t *seed)
 {
     static const int ends[] = {20, 31, 32, 100, 500, 511, 512, 530, 640, 1023, 1024, 1030, TALK_PAGES * KV_PAGE};
@@ -300,7 +302,7 @@ static void company_of(const struct kv_shape *shape, int threads, bool scalar)
     world_close(&w);
 }
 
-/* Whoever else is there, a row gets the bits that it gets alone. */
+/* A row gets the bits that it gets alone, whatever other rows there are. */
 static void company(void)
 {
     for (int shape = 0; shape < SHAPES; shape++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies side by side: whoever else arrives, stops, ends or needs pages, at whatever layer, each says what it says
- * alone, and its logits are the same to the bit. What is told by events, and what ends a reply.
+ * Replies side by side: whenever others arrive, stop, end or need pages, at whatever layer, each reply is the same as
+ * alone, and its logits are the same to the bit. Also what events report, and what ends a reply.
  */
 #include "session.h"
 
@@ -9,7 +9,7 @@
 
 enum { TALKS = 8, GUESTS = 2, PROMPT_MOST = 70, TOKENS_MOST = 150, CONTEXT = 256 };
 
-/* What a reply is asked for. */
+/* A request for a reply. */
 struct script {
     int32_t prompt[PROMPT_MOST];
     int n;
@@ -18,7 +18,7 @@ struct script {
     struct quern_reply reply;
 };
 
-/* What it said alone. */
+/* The reply to it alone. */
 struct alone {
     int32_t tokens[TOKENS_MOST];
     int n;
@@ -26,18 +26,18 @@ struct alone {
     float logits[TOKENS_MOST][GOLDEN_VOCAB]; /* before each token */
 };
 
-/* A reply at work, beside others. */
+/* A running reply beside others. */
 struct talk {
     const struct script *script;
     struct alone said;
     struct quern_sequence *s;
-    int done, cached;  /* as told last; -1: nothing yet */
+    int done, cached;  /* from the last event; -1: none yet */
     bool ended;
-    bool let_go;       /* since it last read or wrote */
+    bool let_go;       /* lost its pages since it last read or wrote */
     struct tok_stream stream;
 };
 
-static int n_silenced, n_left; /* of all replies: tokens that were told without text, ends with some */
+static int n_silenced, n_left; /* for all replies: tokens that were reported without text, ends with some text */
 
 /* --- watching ---------------------------------------------------------------------------------------------------- */
 
@@ -49,8 +49,8 @@ static void begin_talk(struct quern_engine *e, struct talk *t, const struct scri
     CHECK_EQ(quern_reply_begin(t->s, &script->reply), OK);
 }
 
-/* An event tells the whole characters that its token completes, and an end what is left: as a stream makes them of the
- * tokens. */
+/* An event reports the whole characters that its token completes, and the end event the rest: the same text as from a
+ * stream of the tokens. */
 static void check_text(struct quern_engine *e, struct talk *t, const struct quern_event *event)
 {
     static uint8_t text[1024];
@@ -70,7 +70,7 @@ static void check_text(struct quern_engine *e, struct talk *t, const struct quer
     CHECK(n == 0 || !memcmp(quern_event_text(e) + event->text, text, n));
 }
 
-/* READ*, TOKEN*, END, of this reply. */
+/* Checks the order of this reply's events: READ*, TOKEN*, END. */
 static void hear(struct quern_engine *e, struct talk *t, const struct quern_event *event)
 {
     check_text(e, t, event);
@@ -103,7 +103,7 @@ static struct talk *talk_of(struct talk *talks, int n, int32_t number)
     return NULL;
 }
 
-/* What a step has made for a reply: the logits before the token that it has just told. */
+/* Stores the logits before the token that was just reported. */
 static void keep_logits(struct talk *t)
 {
     int first, n;
@@ -115,7 +115,7 @@ static void keep_logits(struct talk *t)
     memcpy(t->said.logits[row], logits, sizeof t->said.logits[row]);
 }
 
-/* Goes on for one call; returns its status. */
+/* Calls step once; returns its status. */
 static int step_talks(struct quern_engine *e, struct talk *talks, int n)
 {
     int n_events, status = quern_step(e, 0);
@@ -141,8 +141,8 @@ static void check_said(const struct alone *said, const struct alone *alone)
 
 /* --- scripts --------------------------------------------------------------------------------------------------- */
 
-/* Prompts of which some begin alike, and every way to sample. Half of the replies are long: they take more pages than
- * they were promised. Guests are in the background: their places are taken too. */
+/* Writes prompts, some with a common beginning, with every way to sample. Half of the replies are long and take more
+ * pages than promised. Guests are background replies, so that they lose their places too. */
 static void write_scripts(const struct file *f, struct script *scripts)
 {
     static struct logit_bias never[8];
@@ -190,9 +190,9 @@ static void write_alone(const struct file *f, enum quern_kv kv, const struct scr
     }
 }
 
-/* --- in company ------------------------------------------------------------------------------------------------ */
+/* --- beside others --------------------------------------------------------------------------------------------- */
 
-/* One that comes, is stopped at some layer, and is set anew, freed, or ended. */
+/* Begins a reply that is stopped at some layer, and then set anew, freed, or ended. */
 static void disturb_talk(struct quern_engine *e, struct talk *t, const struct script *scripts, uint64_t *seed)
 {
     if (!t->s) {
@@ -212,7 +212,7 @@ static void disturb_talk(struct quern_engine *e, struct talk *t, const struct sc
     }
 }
 
-/* All replies, each beginning at some layer of others' steps, and guests beside them that come and go. */
+/* Runs all replies, each beginning at some layer of the others' steps, beside guests that come and go. */
 static struct sched_facts in_company(const struct file *f, struct quern_options options, const struct script *scripts,
                                      const struct alone *alone, uint64_t seed)
 {
@@ -234,7 +234,7 @@ static struct sched_facts in_company(const struct file *f, struct quern_options 
         check_pages(e);
         quern_facts(e, &facts);
         if (!e->step.running && (facts.let_go > let_go || calls % 50 == 0)) {
-            disturb_pages(e, seed); /* what nobody holds is NaN now */
+            disturb_pages(e, seed); /* pages that no reply holds are NaN now */
             let_go = facts.let_go;
         }
         for (int i = 0; i < begun; i++) {
@@ -253,7 +253,8 @@ static struct sched_facts in_company(const struct file *f, struct quern_options 
     return facts;
 }
 
-/* The first nine rounds have all of threads and chunks, any three that follow each other all of both. */
+/* Compares with replies alone. The first nine rounds have all combinations of threads and chunks; any three successive
+ * rounds have each number of threads and each chunk. */
 static void as_alone(const char *name, enum quern_kv kv, int first, int rounds)
 {
     static const int chunks[] = {1, 7, 64}, parallel[] = {4, 1, 16, 2}, caches[] = {0, 0, 0, 1000};
@@ -296,7 +297,7 @@ static struct quern_engine *open_nano(struct quern_options options)
     return e;
 }
 
-/* Until it has ended. */
+/* Runs a reply to its end. */
 static struct alone say(struct quern_engine *e, const struct script *script)
 {
     struct talk t;
@@ -330,7 +331,7 @@ static void ends(void)
     quern_free(e);
 }
 
-/* What was known is told once, also when the reply is let go in between. */
+/* Known positions are reported once, also if the reply loses its pages in between. */
 static void known_positions(void)
 {
     struct quern_engine *e = open_nano((struct quern_options){.context_size = 100});
@@ -367,7 +368,7 @@ static void bad_replies(void)
     struct quern_sequence *s[4], *full = sequence_new(e), *driven = sequence_new(e);
     int32_t ids[64];
     for (int i = 0; i < 64; i++) ids[i] = 20 + i;
-    CHECK_EQ(quern_reply_begin(full, &plain), ERR_BUSY); /* nothing is set */
+    CHECK_EQ(quern_reply_begin(full, &plain), ERR_BUSY); /* no tokens are set */
     CHECK_EQ(quern_sequence_push(full, 1), ERR_BUSY);
     CHECK_EQ(quern_sequence_set(full, ids, 64, QUERN_HELD), 0);
     CHECK_EQ(quern_reply_begin(full, &plain), ERR_CONTEXT);
@@ -385,19 +386,19 @@ static void bad_replies(void)
     CHECK(strstr(quern_error(e)->message, "2 others"));
     CHECK_EQ(quern_sequence_set(driven, ids, 3, QUERN_LAST), ERR_BUSY);
     CHECK_EQ(quern_sequence_pending(driven), 0);
-    CHECK_EQ(quern_sequence_push(s[0], 1), ERR_BUSY); /* the engine does */
+    CHECK_EQ(quern_sequence_push(s[0], 1), ERR_BUSY); /* the engine appends its tokens */
     quern_reply_end(s[1]);
     quern_reply_end(s[1]);
     CHECK_EQ(quern_reply_begin(s[3], &plain), OK);
     quern_sequence_free(s[0]);
-    CHECK_EQ(quern_sequence_set(driven, ids, 3, QUERN_LAST), 3 - 1); /* the first of them has read that */
+    CHECK_EQ(quern_sequence_set(driven, ids, 3, QUERN_LAST), 3 - 1); /* two are known from other sequences */
     for (int i = 0; i < 30; i++) CHECK_EQ(quern_step(e, 0), OK);
     CHECK_EQ(quern_sequence_pending(driven), 0);
-    CHECK_EQ(quern_reply_begin(s[3], &plain), ERR_BUSY); /* it has ended, and begins once */
+    CHECK_EQ(quern_reply_begin(s[3], &plain), ERR_BUSY); /* it has ended; a reply begins only once */
     quern_free(e);
 }
 
-/* Whoever knows no limit may say so. */
+/* A caller without a limit may pass INT32_MAX. */
 static void any_may_wait(void)
 {
     struct quern_engine *e = open_nano((struct quern_options){.context_size = 64, .parallel = 1, .waiting = INT32_MAX});
@@ -406,11 +407,11 @@ static void any_may_wait(void)
     quern_free(e);
 }
 
-/* A reply whose numbers are none ends alone. */
+/* A reply whose logits are not finite ends alone. */
 static void nonfinite_ends_one(void)
 {
     enum { VOCAB = 288 };
-    struct file f = file_read(built_fixtures("/bad"), "good-M18a.gguf"); /* 65 is the token whose embedding is NaN */
+    struct file f = file_read(built_fixtures("/bad"), "good-M18a.gguf"); /* the embedding of token 65 is NaN */
     struct quern_engine *e = engine_load(&f, (struct quern_options){.context_size = 64, .threads = 2}, SIZE_MAX);
     struct quern_sequence *s[3];
     int tokens[3] = {0}, n;
@@ -445,7 +446,7 @@ static double played_ms;
 
 static double played_clock(void) { return played_ms += 0.001; }
 
-/* One in the background waits for normal ones, but not for ever. */
+/* A background reply waits for normal ones, but not forever. */
 static void background(void)
 {
     static struct script normal = {.prompt = {5, 6}, .n = 2, .reply = {.max_tokens = 30}},
@@ -464,14 +465,14 @@ static void background(void)
             if (!late && !talks[0].ended) CHECK(talks[1].done < 0);
             if (late && talks[1].ended) break;
         }
-        if (late) CHECK(talks[1].said.n == 2 && !talks[0].ended); /* it was the elder */
+        if (late) CHECK(talks[1].said.n == 2 && !talks[0].ended); /* by then it was the first in order */
         for (int i = 0; i < 2; i++) quern_sequence_free(talks[i].s);
     }
     quern_free(e);
 }
 
-/* Driven scores in the background: who comes later is read and answered before them, takes their place where there is
- * only one, and they are made all the same, also when somebody always writes. */
+/* A driven background sequence that wants all logits: normal replies that come later are read and answered first, and
+ * take its place if there is only one. It is completed nevertheless, even while replies are always running. */
 static void scores_behind(void)
 {
     enum { LONG = 190 };
@@ -497,8 +498,8 @@ static void scores_behind(void)
             logits_keep(s, GOLDEN_VOCAB, all);
         }
         CHECK_EQ(steps, 3);
-        if (parallel == 1) CHECK(quern_sequence_pending(s) >= before); /* nothing was computed meanwhile */
-        played_ms += 10001; /* it counts like the others now, so writers do not hold it up */
+        if (parallel == 1) CHECK(quern_sequence_pending(s) >= before); /* nothing of it was computed meanwhile */
+        played_ms += 10001; /* it counts as normal now, so replies do not hold it up */
         for (int i = 0; quern_sequence_pending(s) > 0; i++) {
             CHECK(i < 1000);
             if (t.ended) quern_sequence_free(t.s), begin_talk(e, &t, &normal);
@@ -512,14 +513,14 @@ static void scores_behind(void)
     reference_free(&r);
 }
 
-/* What one scope has asked, another one knows nothing of: neither what is remembered nor what is being read. */
+/* A scope knows nothing of another scope's prompts, neither saved pages nor prompts that are being read. */
 static void scopes_apart(void)
 {
     static struct script s = {.n = 60, .reply = {.max_tokens = 4}};
     struct quern_engine *e = open_nano((struct quern_options){.context_size = 100, .kv_positions = 800, .chunk = 8});
     struct sched_facts facts;
     for (int i = 0; i < s.n; i++) s.prompt[i] = 30 + i;
-    for (int round = 0; round < 2; round++) { /* one after the other, then side by side */
+    for (int round = 0; round < 2; round++) { /* first one after the other, then side by side */
         struct talk talks[4];
         for (uint32_t i = 0; i < 4; i++) {
             s.scope = 10 + 10 * (uint32_t)round + i % 2;
@@ -539,14 +540,14 @@ static void scopes_apart(void)
         check_pages(e);
     }
     quern_facts(e, &facts);
-    CHECK(facts.followed >= 2 * 32); /* each side by side by its own */
+    CHECK(facts.followed >= 2 * 32); /* each pair followed its own scope */
     CHECK_EQ(facts.recomputed, 0);
     quern_free(e);
 }
 
 /* --- the output head ------------------------------------------------------------------------------------------- */
 
-/* A reply to one of the scripts that never ends by itself. */
+/* A reply to one of the scripts, without end tokens. */
 static struct quern_sequence *hold(struct quern_engine *e, const struct script *script, int seed)
 {
     static struct logit_bias never[16];
@@ -562,7 +563,7 @@ static struct quern_sequence *hold(struct quern_engine *e, const struct script *
     return s;
 }
 
-/* Of the logits that the last step made. */
+/* Hashes the logits of the last step. */
 static void hash_row(const struct quern_sequence *s, int vocab, uint8_t out[HASH_BYTES])
 {
     int first, n;
@@ -571,7 +572,7 @@ static void hash_row(const struct quern_sequence *s, int vocab, uint8_t out[HASH
     hash128(logits, (size_t)vocab * sizeof *logits, out);
 }
 
-/* Real vocabulary, eight rows of logits at a time: a step may stop between parts of the head, and is the same. */
+/* With a real vocabulary, a step may stop between parts of the output head, and gives the same logits. */
 static void parts_of_the_head(void)
 {
     enum { ROWS = 16, VOCAB = 151936 };
@@ -598,8 +599,8 @@ static void parts_of_the_head(void)
     file_free(&f);
 }
 
-/* At each layer and each part of the head somebody leaves the step in one way or another, or arrives: the others go on
- * as if nobody had. */
+/* At each layer and each part of the head a sequence leaves the step in some way, or a new one arrives; the others
+ * continue unaffected. */
 static void leaving_anywhere(void)
 {
     enum { WRITERS = 7, PARTS = 8 + 3, STEPS = PARTS - 1, VOCAB = 151936 };
@@ -644,7 +645,7 @@ static void leaving_anywhere(void)
     }
     for (int i = 0; i < WRITERS; i++) quern_sequence_free(writers[i]);
     quern_sequence_free(guest);
-    /* the only one leaves: the step is gone; in the end it stays and says what it says */
+    /* the only sequence leaves, which drops the step; in the last round it stays, and gives its logits */
     for (int part = 1, whole = 9; part <= whole; part++) {
         uint8_t hash[HASH_BYTES];
         struct quern_sequence *s = hold(e, &scripts[0], 0);
@@ -662,9 +663,9 @@ static void leaving_anywhere(void)
     file_free(&f);
 }
 
-/* --- what turns cost ------------------------------------------------------------------------------------------- */
+/* --- the cost of scheduling ------------------------------------------------------------------------------------ */
 
-/* Of 16 that write: a plan and its end, printed; the bound only catches what is wrong by design. */
+/* The time of a plan of 16 writers and its commit, printed; the bound only catches design errors. */
 static void planning(void)
 {
     enum { MANY = 16, STEPS = 400 };

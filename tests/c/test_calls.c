@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of tools: each name with its own schema's arguments, spaced as templates space them or between tags, and
- * nothing else; whose schema is refused.
+ * Tool calls: each name with arguments of its own schema, spaced as in templates or between tags, and nothing else;
+ * tools whose schema is refused.
  */
 #include "check.h"
 #include "grammar/calls.h"
@@ -10,7 +10,8 @@ static struct mem mem;
 static struct error err;
 static bool is_closed;
 
-/* A grammar of calls; parts end with NUL, which a literal has at its own end too. NULL where it is refused. */
+/* Makes a grammar of calls; parts end with NUL, and a string literal's own NUL ends the last one. NULL if it is
+ * refused. */
 static struct grammar *grammar_in(const char *parts, size_t size, enum calls_form form)
 {
     struct grammar *g = grammar_new(&mem);
@@ -66,7 +67,7 @@ static void refused(void)
     CHECK(!grammar_of(word, sizeof word));
     CHECK_EQ(err.code, ERR_SCHEMA);
     CHECK(!strncmp(err.message, "The parameters of tool 1: ", 26));
-    CHECK(!grammar_of("", 0));       /* no tools: no text is a call */
+    CHECK(!grammar_of("", 0));       /* without tools no text is a call */
     CHECK(!grammar_of("f: ", 3));    /* a name without a schema */
     CHECK(!grammar_of("f: \0", 4));
     char many[(CALLS_MAX + 1) * 9];
@@ -81,7 +82,7 @@ static void refused(void)
 
 /* --- between tags ------------------------------------------------------------------------------------------ */
 
-/* The arguments that a schema allows: a call is F( and ). */
+/* A grammar of the arguments that a schema allows; a call is F(arguments). */
 static struct grammar *tagged(const char *schema)
 {
     char parts[2048];
@@ -163,7 +164,7 @@ static void between_tags(void)
     }
 }
 
-/* Without others, in either form, where the caller wants it so. */
+/* Without other members, in either form, if the caller wants that. */
 static void closed(void)
 {
     is_closed = true;
@@ -177,7 +178,7 @@ static void closed(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* A long string under a large limit goes on, up to what looks like its end; a small one is kept. */
+/* A long string under a large limit continues up to what looks like its end; a small limit is obeyed. */
 static void long_between_tags(void)
 {
     static char value[50000], call[60000];
@@ -197,7 +198,7 @@ static void refused_between_tags(void)
 {
     CHECK(!tagged(PROPERTIES("\"a>b\":{}")));
     CHECK(strstr(err.message, "'>'"));
-    CHECK(!tagged("{\"type\":\"string\"}")); /* arguments are an object */
+    CHECK(!tagged("{\"type\":\"string\"}")); /* arguments must be an object */
     CHECK(!tagged(PROPERTIES("\"a\":{\"pattern\":\"(?<=x)\"}")));
     CHECK(!strncmp(err.message, "The parameters of tool 0: ", 26));
     CHECK(!tagged("{\"properties\":{\"a\":{\"enum\":[\"</parameter>\"]}},\"required\":[\"a\"]}"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every kind of text through the one door that JavaScript and the command line use, and what is refused there.
+ * Every kind of grammar text through the one function that JavaScript and the command line use, and what it refuses.
  */
 #include "check.h"
 #include "grammar/compile.h"
@@ -76,7 +76,7 @@ static void refused(void)
     CHECK_EQ(grammar_compile(&mem, GRAMMAR_GBNF, NULL, GRAMMAR_TEXT_MOST + 1, 0, &g, NULL), ERR_SCHEMA);
 }
 
-/* Whatever the memory: typed, nothing leaks, and with enough of it there is a grammar. */
+/* With any limit of memory there is either a grammar or an error about memory, and nothing leaks. */
 static void limits_of_memory(void)
 {
     bool whole = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Models of several files: Hugging Face folders and qwen3.c checkpoints. The same weights give the same bits as in a
- * GGUF file, whatever the chunks; and every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with
- * its code and rule, in little time and memory.
+ * GGUF file, whatever the chunks; every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with its
+ * code and rule, with little time and memory.
  */
 #include "model_set.h"
 #include "refusal.h"
@@ -34,7 +34,7 @@ static float *logits_of(struct quern_engine *e, size_t *bytes)
     return (float *)(void *)out;
 }
 
-/* Only inspected, a set says the same in any chunks, takes nothing for its weights and talks to nobody. */
+/* Inspected only, a set gives the same information in any chunks, allocates nothing for its weights and cannot run. */
 static void check_inspected(const struct set *s)
 {
     struct quern_engine *whole = load_set(s, (struct quern_options){.inspect = true}, SIZE_MAX),
@@ -106,7 +106,7 @@ static void checkpoints(void)
 
 struct loading {
     const struct set *set;
-    bool sizes; /* are known */
+    bool sizes; /* the sizes of all files are known in advance */
     size_t chunk;
 };
 
@@ -135,7 +135,7 @@ static struct verdict load_once(const void *what)
                                     .files = s->n,
                                     .chunk = 4,
                                     .context_size = 64,
-                                    .media_cache = 65536}; /* memory for many images takes longer than all else */
+                                    .media_cache = 65536}; /* allocating a cache for many images would take longest */
     struct verdict v = {0};
     uint64_t used;
     double begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
@@ -239,7 +239,7 @@ static void check_same(struct set one, struct set other, size_t chunk)
     set_free(&other);
 }
 
-/* The same bits from matrices one by one, in stacks, in stacks by columns and by rows, of square ones too; in any
+/* The same bits from single matrices, from stacks, from stacks by columns and by rows, also from square ones; in any
  * chunks. */
 static void stacks(void)
 {
@@ -255,8 +255,8 @@ static void stacks(void)
                        chunks[c]);
 }
 
-/* Every file of a set from `first` on cut at every place up to `most`, and a bit of each byte there turned: refused, or
- * it still runs. */
+/* Cuts every file of a set from `first` on at every place up to `most`, and flips bits of each byte there: the set is
+ * refused, or still runs. */
 static void damage(struct set *s, int first, size_t most)
 {
     for (int i = first; i < s->n; i++) {
@@ -265,7 +265,7 @@ static void damage(struct set *s, int first, size_t most)
         for (size_t cut = 0; cut < end; cut += check_every(3)) {
             f->size = cut;
             struct verdict v = judge_load(s, cut % 2, WHOLE);
-            CHECK(proper(v.status) && (v.status || cut + 1 >= size)); /* a last line end may go */
+            CHECK(proper(v.status) && (v.status || cut + 1 >= size)); /* only a line end at the end may be missing */
         }
         f->size = size;
         for (size_t bit = 0; bit < end * 8; bit += 7 * check_every(3)) {
@@ -288,14 +288,14 @@ static void damage_set(const char *id, int n, int first, size_t most)
 
 static void damaged_folder(void) { damage_set("S08b", 4, 0, 1500); }
 
-/* Of a model that sees, with what its preprocessors say; and its experts in stacks. */
+/* Damages a model with vision, including its preprocessors' files, and a model with experts in stacks. */
 static void damaged_sight(void)
 {
     damage_set("S15f", 6, 0, 800);
     damage_set("S15b", 4, 3, 3000);
 }
 
-/* By their headers alone: a trunk's tensors have names of their own, and experts in stacks are settled file by file. */
+/* Inspects by the headers alone: a trunk's tensors have other names, and experts in stacks are settled file by file. */
 static void inspected(void)
 {
     static const struct {
@@ -309,7 +309,7 @@ static void inspected(void)
     }
 }
 
-/* Experts in stacks by rows; a trunk with the files beside it that say what vectors are made of. */
+/* Experts in stacks by rows; a trunk with the files that say how vectors are made. */
 static void damaged_stacks(void) { damage_set("S16b", 4, 3, 3000); }
 static void damaged_modules(void) { damage_set("S17a", 6, 3, 1500); }
 

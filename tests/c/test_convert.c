@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion between files in memory: the same bytes with any number of threads, as near to the floats as llama.cpp's
- * own files, and every way to fail, without a leak.
+ * Conversion between files in memory: the same bytes with any number of threads, as close to the floats as llama.cpp's
+ * own files, and every possible failure, without a leak.
  */
 #include "blocks.h"
 #include "load/checkpoint.h"
@@ -10,14 +10,14 @@
 
 enum { FILES_MAX = 9 };
 
-/* The files, and the new one as it grows. */
+/* The input files, and the new file as it grows. */
 struct disk {
     struct file in[FILES_MAX];
     int n;
     uint8_t *out;
     size_t size, room;
-    int writes, fail_at; /* the write that fails, from 1; 0: none */
-    int reads, shrink_at; /* the read before which its file loses half; 0: none */
+    int writes, fail_at; /* number of the write that fails, from 1; 0: none */
+    int reads, shrink_at; /* number of the read before which the file loses half; 0: none */
 };
 
 static size_t disk_read(void *context, int file, uint64_t at, void *bytes, size_t n)
@@ -48,7 +48,7 @@ static void disk_free(struct disk *d)
     *d = (struct disk){0};
 }
 
-/* Whole files; the new one is smaller than they are together. */
+/* Complete input files; the new file is smaller than their sum. */
 static struct disk disk_of(struct file first)
 {
     struct disk d = {.in = {first}, .n = 1, .room = first.size + 65536};
@@ -59,7 +59,7 @@ static struct disk disk_of(struct file first)
 
 static struct disk golden(const char *name) { return disk_of(file_read(golden_folder(), name)); }
 
-/* A Hugging Face folder with experts one by one, in four files. */
+/* A Hugging Face folder with single experts, in four files. */
 static struct disk experts(void)
 {
     static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json",
@@ -124,7 +124,7 @@ static void threads_change_nothing(void)
         }
 }
 
-/* What the engine says of the new file. */
+/* What the engine reports about the new file. */
 static void the_engine_loads_them(void)
 {
     struct error err;
@@ -152,7 +152,7 @@ static struct checkpoint header_of(struct mem *mem, const uint8_t *bytes, size_t
     return ck;
 }
 
-/* Of a tensor of a file against its floats. */
+/* The error of a file's tensor against its floats. */
 static double square_error(const struct tensor *t, const uint8_t *file, const uint8_t *floats)
 {
     const struct ref_type *type = NULL;
@@ -169,7 +169,8 @@ static double square_error(const struct tensor *t, const uint8_t *file, const ui
     return sum;
 }
 
-/* Tensors of one type in both. Where the format leaves no choice (Q8_0, Q4_0), the bytes are the same. */
+/* Compares tensors that have the same type in both files. Where the format leaves no choice (Q8_0, Q4_0), the bytes are
+ * equal. */
 static int compare_tensors(const struct disk *d, const struct file *theirs)
 {
     struct mem mem = {0};
@@ -268,7 +269,7 @@ static void memory_can_be_short(void)
     }
 }
 
-/* The last tensor's last values. */
+/* Makes the last values of the last tensor infinite or NaN. */
 static void not_finite(void)
 {
     static const uint32_t odd[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF};
@@ -297,7 +298,7 @@ static void refused(void)
     CHECK(recipe_by_name("q5_k") == NULL && recipe_by_name("") == NULL);
 }
 
-/* A file that ends too early, in its header or in its data, in whatever place. */
+/* Cuts a file in its header or in its data, at any place. */
 static void truncated(void)
 {
     struct error err;
@@ -313,7 +314,7 @@ static void truncated(void)
     file_free(&whole);
 }
 
-/* G35: the same while it is read. */
+/* G35: the file shrinks while it is read. */
 static void shrinks(void)
 {
     struct error err;

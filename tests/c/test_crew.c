@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The crew on played machines: what a layer takes with each number of threads, and how much of it the caller waits.
+ * The crew on simulated machines: the time of a layer with each number of threads, and the share of it that the caller
+ * waits.
  */
 #include "check.h"
 #include "base/crew.h"
@@ -8,18 +9,18 @@
 enum { MOST = 4 };
 
 struct machine {
-    double ms[MOST + 1];     /* of a layer, by the threads that work */
-    double waited[MOST + 1]; /* of that */
+    double ms[MOST + 1];     /* time of a layer, by number of working threads */
+    double waited[MOST + 1]; /* share of that time */
 };
 
 static const struct machine calm = {{0, 4, 2, 1.4, 1}, {0, 0, 0.02, 0.03, 0.04}};
-/* where four are claimed */
+/* a machine that reports four cores but has two */
 static const struct machine two_cores = {{0, 4, 2, 6, 10}, {0, 0, 0.03, 0.5, 0.7}};
-/* two threads, another program */
+/* two threads beside another program */
 static const struct machine busy = {{0, 2, 2.6, 1.4, 1}, {0, 0, 0.3, 0.03, 0.03}};
-static const struct machine uneven = {{0, 2, 1.5, 1.4, 1}, {0, 0, 0.3, 0.3, 0.3}};           /* some cores are slower */
+static const struct machine uneven = {{0, 2, 1.5, 1.4, 1}, {0, 0, 0.3, 0.3, 0.3}}; /* some cores are slower */
 
-/* Plays layers of steps of so many rows for a time. Returns the mean time of a layer. */
+/* Simulates layers of steps with this many rows for a time. Returns the mean time of a layer. */
 static double play(struct crew *c, const struct machine *m, int rows, double for_ms)
 {
     double spent = 0;
@@ -49,7 +50,7 @@ static void fewer_work_where_that_is_faster(void)
     crew_begin(&c, MOST, MOST);
     play(&c, &two_cores, 1, 3000);
     CHECK_EQ(c.working, 2);
-    CHECK(play(&c, &two_cores, 1, 100000) < 1.03 * two_cores.ms[2]); /* trials of three included */
+    CHECK(play(&c, &two_cores, 1, 100000) < 1.03 * two_cores.ms[2]); /* including trials with three threads */
     CHECK_EQ(c.working, 2);
     crew_begin(&c, 2, 2);
     play(&c, &busy, 1, 500);
@@ -82,7 +83,7 @@ static void steps_of_another_kind_end_a_trial(void)
 {
     struct crew c;
     crew_begin(&c, 2, 2);
-    for (int i = 0; i < 10000; i++) play(&c, &busy, 1 + i % 2, 30); /* never the six windows of a trial */
+    for (int i = 0; i < 10000; i++) play(&c, &busy, 1 + i % 2, 30); /* too short for the six windows of a trial */
     CHECK_EQ(c.usual, 2);
     play(&c, &busy, 3, 1);
     CHECK_EQ(c.working, 2);

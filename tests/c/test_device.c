@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine whose backend computes elsewhere and answers late: text, images and kept conversations have the bits that
- * they have on the CPU, and a device that is lost ends what was under way, and nothing else.
+ * An engine whose backend computes on a device and answers late: text, images and saved conversations have the same
+ * bits as on the CPU. A lost device ends everything that was running, and nothing else.
  */
 #include "engine/kept.h"
 #include "played.h"
@@ -13,7 +13,7 @@ static struct quern_options on_device(struct quern_options o)
     return o;
 }
 
-/* What was asked of the device comes back. */
+/* Delivers what the device was asked for. */
 static void deliver(struct quern_engine *e)
 {
     CHECK(quern_awaits(e));
@@ -22,7 +22,7 @@ static void deliver(struct quern_engine *e)
     CHECK(!quern_awaits(e));
 }
 
-/* A step, whose results come a call later. Returns whether there were any. */
+/* Makes a step whose results arrive a call later. Returns whether there were any. */
 static bool device_step(struct quern_engine *e, struct quern_sequence *s)
 {
     int first, n;
@@ -57,7 +57,7 @@ static void golden_models(void)
     }
 }
 
-/* A prompt of several chunks, of which the last one gives something, and tokens after it. */
+/* A prompt of several chunks, of which only the last one has outputs, and tokens after it. */
 static void a_prompt_and_tokens(void)
 {
     struct reference r = reference_new("moe-nano.Q4_K_M");
@@ -76,11 +76,11 @@ static void a_prompt_and_tokens(void)
     reference_free(&r);
 }
 
-/* --- replies, images, kept conversations ------------------------------------------------------------------------ */
+/* --- replies, images, saved conversations ----------------------------------------------------------------------- */
 
 enum { SAID = 24 };
 
-/* A reply, or what is there of it after `most` steps. */
+/* A reply, or its events during the first `most` steps. */
 struct told {
     int32_t ids[SAID];
     int n, looks, end, status;
@@ -127,7 +127,7 @@ static struct told show(struct quern_engine *e, const struct vision_set *v, cons
     return t;
 }
 
-/* Images are encoded on the device, whose answers come part by part. */
+/* Images are encoded on the device, which answers part by part. */
 static void images(void)
 {
     static const char *const names[] = {"later", "mixed", "two", "text"};
@@ -146,7 +146,7 @@ static void images(void)
     free(v);
 }
 
-/* The same of an image by itself. */
+/* The same for an image by itself. */
 static void an_image_alone(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -181,7 +181,7 @@ struct kept_copy {
     uint64_t record;
 };
 
-/* What is made again when the device has answered. */
+/* Repeats a call until the device has answered. */
 #define AWAIT(e, status, call) while (((status) = (call)) == NEED_MORE) deliver(e)
 
 static struct kept_copy keep(struct quern_engine *e, const int32_t *ids)
@@ -209,7 +209,7 @@ static struct kept_copy keep(struct quern_engine *e, const int32_t *ids)
     return k;
 }
 
-/* A file that a device wrote is that of the CPU, byte by byte, and is read by both. */
+/* A file written with a device equals the CPU's, byte by byte, and both engines read it. */
 static void kept_conversations(void)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
@@ -246,7 +246,7 @@ static void kept_conversations(void)
 
 /* --- a device that is lost --------------------------------------------------------------------------------------- */
 
-/* Every reply ends with the code, and so does every call; the next engine is not concerned. */
+/* Every reply ends with the code, and so does every call; the next engine is not affected. */
 static void check_lost(struct quern_engine *e, struct quern_sequence *const *s, int n)
 {
     struct told t[2] = {0};
@@ -289,7 +289,7 @@ static void lost_in_a_reply(void)
     reference_free(&r);
 }
 
-/* While an image is encoded, and while nothing is under way. */
+/* The device is lost while an image is encoded, and while nothing is running. */
 static void lost_with_an_image(void)
 {
     struct vision_set *v = vision_set("dense");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of an encoder of images: against the rules in double precision, the scalar and the SIMD kernels to the
- * bit, over threads and sizes that no block divides; attention against a language model's with an f32 cache, to the bit
- * too.
+ * The operations of the image encoder: against the rules in double precision, the scalar and the SIMD kernels to the
+ * bit, over threads and sizes that no block divides; attention against a language model's with an f32 cache, also to
+ * the bit.
  */
 #include "base/num.h"
 #include "model_file.h"
@@ -98,7 +98,7 @@ static void layernorm(void)
 static double gelu_by_tanh(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x))); }
 static double gelu_by_erf(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }
 
-/* Every 4,096th float, and those around the places where something changes. */
+/* Every 4,096th float, and those near the points where the formula changes. */
 static float gelu_input(uint32_t i)
 {
     static const float places[] = {0,  -0.0f, 1e-30f, 5.6568537f, 5.656855f, -5.6568537f, -5.656855f,
@@ -125,7 +125,7 @@ static void gelu_kind(gelu_fn *reference, gelu_fn *fast, double (*exact)(double)
         if (x != x || x == -INFINITY) CHECK(a[i] != a[i]);
         if (x == INFINITY) CHECK(a[i] == INFINITY);
     }
-    for (int size = 1; size < 12; size++) { /* tails */
+    for (int size = 1; size < 12; size++) { /* sizes with remainders */
         for (int i = 0; i < size; i++) a[i] = b[i] = gelu_input((uint32_t)(700000 + i));
         reference(a, size);
         fast(b, size);
@@ -171,7 +171,7 @@ static float *attend_all(struct backend *be, const struct look *l, int chunk)
     size_t kept_size = be->ops->heads_size(be, &s);
     float *o = malloc((size_t)(l->rows * width) * sizeof *o), *kept = malloc(kept_size * sizeof *kept);
     CHECK(o && kept);
-    memset(kept, 0xFF, kept_size * sizeof *kept); /* NaN behind the last row */
+    memset(kept, 0xFF, kept_size * sizeof *kept); /* NaN after the last row */
     for (int i = 0; i < l->rows; i += chunk)
         RUN(be, OP_KEEP, min_int(chunk, l->rows - i), width, .y = handle_of(be, kept),
             .x = handle_of(be, l->k + i * width), .z = handle_of(be, l->v + i * width), .first = i, .attended = s);
@@ -182,7 +182,7 @@ static float *attend_all(struct backend *be, const struct look *l, int chunk)
     return o;
 }
 
-/* A language model's attention with an f32 cache, every row seeing all. */
+/* A language model's attention with an f32 cache, where every row sees all rows. */
 static float *attend_pages(struct backend *be, const struct look *l)
 {
     int n_pages = (l->rows + KV_PAGE - 1) / KV_PAGE, width = l->heads * l->dim;
@@ -227,7 +227,7 @@ static void check_exact(const struct look *l, const float *o)
     free(p);
 }
 
-/* Heads of 64 and 72 columns, and of odd sizes; rows below, at and above a page and a span. */
+/* Heads of 64 and 72 columns, and of odd sizes; numbers of rows below, at and above a page and a span. */
 static void attention(void)
 {
     static const struct look looks[] = {{.rows = 4, .heads = 1, .dim = 4},    {.rows = 31, .heads = 3, .dim = 12},
@@ -254,7 +254,7 @@ static void attention(void)
 
 /* --- weights in strips ------------------------------------------------------------------------------------------- */
 
-/* A matrix that comes in columns is the matrix that comes in rows. */
+/* A matrix that arrives in columns equals the matrix that arrives in rows. */
 static void columns(void)
 {
     static const char *const types[] = {"F32", "F16", "BF16"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Models: the golden logits within their bar, and the same bits however a file is fed and its tokens are computed:
- * scalar or SIMD, any number of threads, any chunks, alone or beside others, with pages in any order and NaN in all
- * that nobody holds, and after an abort that another thread asks for.
+ * scalar or SIMD, any number of threads, any chunks, alone or beside others, with pages in any order, NaN in all unused
+ * pages, and after an abort from another thread.
  */
 #include "base/hash.h"
 #include "session.h"
@@ -72,7 +72,7 @@ static bool top_agrees(const float *exact, const float *ours)
     return (double)exact[top] - second < 2 * error;
 }
 
-/* Where the mean divergence from exact logits must end. */
+/* The limit of the mean divergence from exact logits. */
 static double bar_of(const char *name, enum quern_kv kv)
 {
     double bar = fmax(bar_number("factor") * bar_number(name), bar_number(kv == QUERN_KV_F32 ? "f32" : "f16"));
@@ -116,7 +116,7 @@ static void golden(void)
 
 /* --- the same bits ------------------------------------------------------------------------------------------ */
 
-/* A file's logits under other options or from other chunks are those of a plain engine. */
+/* Checks that a file's logits with other options or chunks equal those of a plain engine. */
 static void check_same(const struct reference *r, struct quern_options options, size_t feed, int rows)
 {
     struct quern_engine *e = engine_load(&r->file, options, feed);
@@ -164,7 +164,7 @@ static void same_bits_of_every_cache(void)
     }
 }
 
-/* Longer than a span of 512 positions, whose softmaxes are merged. */
+/* A context longer than a span of 512 positions, whose softmaxes are merged. */
 static void check_long_context(enum quern_kv kv)
 {
     enum { LONG = 1100, PIECE = 25 };
@@ -203,7 +203,7 @@ static void same_bits_in_long_contexts(void)
     check_long_context(QUERN_KV_F32);
 }
 
-/* Heads of 16 columns have no block of 32. */
+/* Heads of 16 columns have no block of 32 columns. */
 static void q8_needs_whole_blocks(void)
 {
     struct file f = file_read(built_fixtures(""), "long.gguf");
@@ -228,7 +228,7 @@ static void same_bits_from_any_chunks(void)
 
 /* --- beside others -------------------------------------------------------------------------------------------- */
 
-/* One is prefilled in chunks while the other decodes: every logit of both is what it is alone. */
+/* One sequence is prefilled in chunks while the other decodes: every logit of both is the same as alone. */
 static void beside_another(void)
 {
     enum { DECODED = 12 };
@@ -257,7 +257,7 @@ static void beside_another(void)
     }
 }
 
-/* Two conversations token by token, one of them another text, over pages in disorder. */
+/* Two conversations with different texts, token by token, over pages in random order. */
 static void interleaved(void)
 {
     for (int i = 0; i < GOLDEN_FEW; i += 3) {
@@ -283,7 +283,7 @@ static void interleaved(void)
     }
 }
 
-/* More conversations than a chunk has rows, of all lengths, all ending at different steps. */
+/* More conversations than a chunk has rows, of different lengths, ending at different steps. */
 static void many_at_once(void)
 {
     enum { TALKS = 9 };
@@ -348,7 +348,7 @@ struct caller {
     int32_t quit;
 };
 
-/* Sets the word as soon as a layer has been computed. */
+/* Sets the attention word as soon as a layer has been computed. */
 static void *call_soon(void *arg)
 {
     struct caller *c = arg;
@@ -361,7 +361,8 @@ static void *call_soon(void *arg)
     return NULL;
 }
 
-/* Computes from the start again and again, until the word stops a step. Returns the length that it began with. */
+/* Computes from the start again and again, until the word stops a step. Returns the length at the beginning of that
+ * step. */
 static int step_until_called(struct quern_engine *e, struct quern_sequence *s, const int32_t *ids)
 {
     int status = OK, length = 0;
@@ -376,7 +377,7 @@ static int step_until_called(struct quern_engine *e, struct quern_sequence *s, c
     return length;
 }
 
-/* While the word is set each call computes a layer; nothing is lost. */
+/* While the word is set, each call computes one layer; nothing is lost. */
 static void attention_from_another_thread(void)
 {
     struct reference r = reference_new("duo.F32");
@@ -414,16 +415,16 @@ static void attention_from_another_thread(void)
 
 enum warmth { COLD, BEGUN, WHOLE, STARVED, WARMTHS };
 
-/* A loaded engine: not warmed, warmed for one slice, wholly, or with no memory to do it. */
+/* A loaded engine: not warmed, warmed for one slice, completely, or without memory for warming. */
 static struct quern_engine *load_warming(const struct file *f, struct quern_options options, enum warmth warmth)
 {
     struct quern_engine *e = quern_new(&options);
     size_t most = f->size - 1;
     int slices = 0;
     CHECK(e != NULL);
-    CHECK(quern_warm(e)); /* there will be something to do, but nothing is known yet */
+    CHECK(quern_warm(e)); /* there will be something to warm, but nothing is known yet */
     CHECK_EQ(quern_feed(e, f->data, most), OK);
-    CHECK_EQ(quern_control(e)->heartbeat, 1); /* every feed is a sign of life */
+    CHECK_EQ(quern_control(e)->heartbeat, 1); /* every feed updates the heartbeat */
     if (warmth == STARVED) e->mem.fail_at = e->mem.n_allocs + 1;
     if (warmth == BEGUN) CHECK(quern_warm(e));
     else if (warmth != COLD)
@@ -431,11 +432,11 @@ static struct quern_engine *load_warming(const struct file *f, struct quern_opti
     CHECK((slices > 0) == (warmth == WHOLE));
     CHECK_EQ(quern_feed(e, f->data + most, f->size - most), OK);
     CHECK_EQ(quern_finish(e), OK);
-    CHECK(!quern_warm(e)); /* pages may belong to a conversation by now */
+    CHECK(!quern_warm(e)); /* pages may belong to a conversation now */
     return e;
 }
 
-/* It changes no bit, and what it takes it gives back. */
+/* Warming changes no bit, and gives its memory back. */
 static void check_warmed(const struct reference *r, struct quern_options options)
 {
     uint64_t used[WARMTHS], peak;
@@ -470,7 +471,7 @@ static void warmed_up_by_threads(void) { check_warmed_few((struct quern_options)
 
 /* --- the hashes of stored chunks ------------------------------------------------------------------------- */
 
-/* Whatever the threads take, each chunk has its hash, the last one too, and nothing lies behind the last. */
+/* Whatever the threads do, each chunk gets its hash, also the last one, and nothing is written after it. */
 static void hashes_of_chunks(void)
 {
     enum { SIZE = 10000, CHUNK = 700, MOST = 16 };
@@ -479,9 +480,9 @@ static void hashes_of_chunks(void)
     for (int i = 0; i < SIZE; i++) bytes[i] = (uint8_t)(i * i >> 3);
     for (int threads = 1; threads <= 4; threads++) {
         struct quern_engine *e = quern_new(&(struct quern_options){.threads = threads});
-        quern_hash_end(e); /* of nothing */
+        quern_hash_end(e); /* the hashes of no bytes */
         for (size_t size = 0; size <= SIZE; size += 50) {
-            quern_hash_begin(e, bytes, SIZE, CHUNK, unused[0]); /* over before the next */
+            quern_hash_begin(e, bytes, SIZE, CHUNK, unused[0]); /* ended before the next begin */
             memset(hashes, 0, sizeof hashes);
             quern_hash_begin(e, bytes, size, CHUNK, hashes[0]);
             quern_hash_end(e);

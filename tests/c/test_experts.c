@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mixture of experts: how rows are routed, products by expert against a plain sum, and models with experts, whose
- * logits are the same alone, in chunks, beside others, and in the layers that have none.
+ * Mixture of experts: the routing of rows, products by expert against a plain sum, and models with experts, whose
+ * logits are the same alone, in chunks and beside others; also with layers without experts.
  */
 #include "ops.h"
 #include "session.h"
@@ -15,7 +15,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
 #endif
 
-enum { EXPERTS = 12, USED = 3, DIM = 64, FFN = 72, ROWS = 33 }; /* FFN: more than the panels that are read at once */
+enum { EXPERTS = 12, USED = 3, DIM = 64, FFN = 72, ROWS = 33 }; /* FFN: more than the panels read at once */
 
 /* --- routing ---------------------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ static int expert_of(const struct routed *t, int place)
     return e;
 }
 
-/* Scores of the experts that a row chooses, by sorting in double what the engine chooses in float. */
+/* Compares the scores of a row's experts with a sort in double; the engine chooses in float. */
 static void check_row_choice(const struct routed *t, const float *scores, int row, bool renormalise)
 {
     double p[EXPERTS], all = 0, chosen = 0;
@@ -83,7 +83,7 @@ static void check_row_choice(const struct routed *t, const float *scores, int ro
     }
 }
 
-/* Every place once; those of an expert in the order of the rows. */
+/* Every place exists once; those of an expert are in the order of the rows. */
 static void check_places(const struct routed *t, int n)
 {
     int row_of[ROWS * USED];
@@ -113,7 +113,7 @@ static void chooses_the_largest(void)
     }
 }
 
-/* Equal scores: the lowest ids. Numbers that are none choose some three different experts. */
+/* Equal scores choose the lowest ids. NaN scores choose any three different experts. */
 static void ties_and_no_numbers(void)
 {
     const float odd[] = {0, -INFINITY, INFINITY, NAN, -1000};
@@ -154,7 +154,7 @@ static struct weight *random_stack(struct backend *be, const struct dtype *type,
     return w;
 }
 
-/* Row by row, with a plain product of the expert's own panels: what the grouped product must give, to the bit. */
+/* Multiplies row by row with the expert's own panels: the grouped product must be equal to the bit. */
 static void check_products(struct routed *t, const struct dtype *type, const float *x, int n)
 {
     float places[ROWS * USED * DIM], y[2][ROWS * USED * FFN], alone[FFN];
@@ -202,7 +202,7 @@ static void products_by_expert(void)
         for (int way = 0; way < 6; way++) {
             struct routed *t = routed_new(1 + way % 3, way / 3 == 0);
             float scores[ROWS * EXPERTS], x[ROWS * DIM];
-            /* one that many want */
+            /* one expert that many rows choose */
             for (int i = 0; i < n * EXPERTS; i++) scores[i] = (i % EXPERTS == 5 ? 3 : 1) * random_unit(&seed);
             for (int i = 0; i < n * DIM; i++) x[i] = random_unit(&seed);
             run_route(t, scores, n, true);
@@ -212,7 +212,7 @@ static void products_by_expert(void)
         }
 }
 
-/* AddressSanitizer sees any byte that is read of an expert whom nobody chose. */
+/* AddressSanitizer reports any byte read from an expert that no row chose. */
 static void check_unread(struct routed *t, const struct dtype *type, int n)
 {
     struct weight *w = random_stack(t->be, type, FFN, DIM, 9);
@@ -257,7 +257,7 @@ static void tokens_of(int32_t ids[TOKENS])
     for (int i = 0; i < TOKENS; i++) ids[i] = random_below(&seed, 256);
 }
 
-/* One text is read in chunks while another is written on: both get what they get alone. */
+/* One text is read in chunks while another is written: both get the same logits as alone. */
 static void check_beside_another(const char *name, struct quern_options options)
 {
     struct file f = file_read(built_fixtures(""), name);
@@ -294,7 +294,7 @@ static void beside_another(void)
                 names[i], (struct quern_options){.threads = threads, .chunk = 7 * threads, .scalar = threads == 3});
 }
 
-/* What the file says about renormalising changes the logits, and info tells what there is. */
+/* The file's key for renormalising changes the logits, and info reports what exists. */
 static void the_files_keys(void)
 {
     const char *const names[] = {"moe.gguf", "moe-plain.gguf"};
@@ -332,10 +332,10 @@ static void profiled(void)
         const char *name = profile_operation(e->profile, i);
         if (strncmp(name, "experts F32", 11)) continue;
         struct profile_cost cost = profile_cost(e->profile, PROFILE_DECODE, i, 0);
-        double matrices = strstr(name, "[128, 32]") ? 2 : 1; /* gate and up in one */
+        double matrices = strstr(name, "[128, 32]") ? 2 : 1; /* gate and up are one operation */
         CHECK_EQ(cost.macs, matrices * one);
         CHECK_EQ(cost.bytes, matrices * one * 4);
-        CHECK_EQ(profile_cost(e->profile, PROFILE_DECODE, i, 1).calls, 0); /* dense */
+        CHECK_EQ(profile_cost(e->profile, PROFILE_DECODE, i, 1).calls, 0); /* this layer is dense */
         seen += (int)matrices;
     }
     CHECK_EQ(seen, 3);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Hostile model files: the catalogue of tests/fixtures/bad-*.mjs with the exact error of each, and a small valid file
- * cut at every byte, with every bit of its header turned, and with every field of it replaced by numbers that overflow.
- * A file either loads and then generates, or is refused with a code and a rule, in little time and memory, whatever the
- * chunks it came in.
+ * cut at every byte, with every bit of its header flipped, and with every field of it replaced by numbers that
+ * overflow. A file either loads and then generates, or is refused with a code and a rule, with little time and memory,
+ * whatever its chunks were.
  */
 #include "model_file.h"
 #include "base/reader.h"
@@ -20,7 +20,7 @@ struct loading {
     size_t chunk;
 };
 
-/* A loaded model must run: two tokens, or numbers that are found to be no numbers. */
+/* A loaded model must run: it writes two tokens, or its numbers are found not to be finite. */
 static void generate(struct quern_engine *e)
 {
     const int32_t prompt[] = {0, 1};
@@ -40,7 +40,7 @@ static void generate(struct quern_engine *e)
     quern_sequence_free(s);
 }
 
-/* An engine that has failed says the same for ever. */
+/* An engine that has failed keeps its error forever. */
 static void check_failed(struct quern_engine *e, const struct verdict *v)
 {
     const uint8_t more[64] = {0};
@@ -90,7 +90,7 @@ struct entry {
     char kind[8], id[16], codes[128], rules[128], file[64];
 };
 
-/* Prints what is not as the catalogue says; returns how much is wrong. */
+/* Prints what differs from the catalogue; returns the number of differences. */
 static int judge(const struct entry *t, const char *how, const struct verdict *v)
 {
     bool good = !strcmp(t->kind, "good");
@@ -105,7 +105,7 @@ static int judge(const struct entry *t, const char *how, const struct verdict *v
     return !right + !cheap;
 }
 
-/* The same verdict to the letter in any chunks. */
+/* Any chunks give exactly the same verdict. */
 static int judge_chunks(const struct entry *t, const struct file *f, const struct verdict *whole)
 {
     const size_t chunks[] = {f->size <= 65536 ? 1 : 8191, 24, 4093};
@@ -130,7 +130,7 @@ static int judge_line(const char *line, void *context)
     struct verdict known = load(&f, f.size, 0, WHOLE), whole = load(&f, 0, 0, WHOLE);
     int wrong =
         judge(&t, "with its size", &known) + judge(&t, "without its size", &whole) + judge_chunks(&t, &f, &whole);
-    wrong += load(good, good->size, 0, WHOLE).status != OK; /* the process is none the worse */
+    wrong += load(good, good->size, 0, WHOLE).status != OK; /* the process still loads a good file */
     file_free(&f);
     return wrong;
 }
@@ -144,7 +144,8 @@ static void catalogue(void)
 
 /* --- one small file, damaged everywhere ---------------------------------------------------------------- */
 
-/* Bytes up to the first tensor's data: fed one by one, the header is whole when the engine knows the file's size. */
+/* Bytes before the first tensor's data. Fed byte by byte, the header is complete there if the engine knows the file's
+ * size. */
 static size_t header_size(const struct file *f)
 {
     struct quern_engine *e = quern_new(&(struct quern_options){0});
@@ -179,8 +180,8 @@ static void truncated(void)
     file_free(&f);
 }
 
-/* What a damaged header may lead to: a model that runs, or a word about the file; about memory only while the file's
- * size is not known. */
+/* A damaged header may give a model that runs, or an error about the file; an error about memory only if the file's
+ * size is unknown. */
 static void check_damaged(const struct file *f, size_t at)
 {
     for (int known = 0; known < 2; known++) {
@@ -202,7 +203,7 @@ static void header_in_two(void)
     size_t header = header_size(&f);
     struct quern_engine *whole = engine_load(&f, (struct quern_options){.file_size = f.size}, WHOLE);
     for (size_t cut = 1; cut <= header; cut += check_every(3)) {
-        struct file first = {malloc(cut), cut}; /* exactly, for the sanitizers */
+        struct file first = {malloc(cut), cut}; /* of exactly this size, for the sanitizers */
         memcpy(first.data, f.data, cut);
         struct quern_engine *e = quern_new(&(struct quern_options){.file_size = f.size});
         CHECK(e != NULL);
@@ -230,7 +231,7 @@ static void bits_turned(void)
     file_free(&f);
 }
 
-/* Lengths, counts, dimensions and offsets are all u32 or u64 somewhere: 8 bytes replaced at every place. */
+/* Lengths, counts, dimensions and offsets are all u32 or u64: replaces 8 bytes at every place. */
 static void fields_replaced(void)
 {
     static const uint64_t values[] = {0,          1ull << 31,       (1ull << 32) - 1, 1ull << 32,
@@ -238,7 +239,7 @@ static void fields_replaced(void)
     struct file f = file_read(built_fixtures(""), "minimal.gguf");
     size_t header = header_size(&f);
     for (size_t at = 0; at + 8 <= header; at++)
-        for (size_t i = at % 2; i < sizeof values / sizeof *values; i += 2) { /* half of them at each place */
+        for (size_t i = at % 2; i < sizeof values / sizeof *values; i += 2) { /* half of the values at each place */
             uint64_t old = load_u64(f.data + at);
             memcpy(f.data + at, &values[i], 8);
             check_damaged(&f, at);
@@ -263,7 +264,7 @@ static void checked_arithmetic(void)
     if (ADDR_MAX < UINT64_MAX) CHECK(!to_size((uint64_t)ADDR_MAX + 1, &size) && size == ADDR_MAX);
 }
 
-/* Models whose sizes wrap when they are multiplied in 32 bits (wide.mjs), in an address space of 4 GiB. */
+/* Models whose sizes overflow when multiplied in 32 bits (wide.mjs), in an address space of 4 GiB. */
 static void wide_sizes(void)
 {
     const char *const names[] = {"wide-scratch.gguf", "wide-logits.gguf", "wide-pages.gguf", "wide-experts.gguf"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Grammars: random expressions and rules against a slow matcher that tries every way, over every short text; what
- * builders may ask; limits.
+ * builders may request; limits.
  */
 #include "check.h"
 #include "grammar/grammar.h"
@@ -24,7 +24,7 @@ static bool accepts(struct grammar *g, const char *text)
     return grammar_accepts(g, grammar_step(g, grammar_start(g), text_of(text)));
 }
 
-/* --- the slow matcher: the set of ends that a part of a text may have ------------------------------------------ */
+/* --- the slow matcher: computes the set of possible ends of a part of a text ----------------------------------- */
 
 enum { TREES = 400, TEXT_MOST = 6, RULES = 3 };
 enum tree_kind { T_NEVER, T_EMPTY, T_SET, T_CAT, T_OR, T_AND, T_NOT, T_REPEAT, T_RULE };
@@ -41,7 +41,7 @@ static int bodies[RULES];
 
 static uint32_t ends(int t, const char *text, int begin, int size);
 
-/* The ends of exactly or at most so many in a row, from the set `from`. */
+/* The ends of a limited number of repetitions, from the set `from`. */
 static uint32_t ends_repeated(const struct tree *t, const char *text, uint32_t from, int size)
 {
     uint32_t all = t->least == 0 ? from : 0;
@@ -84,7 +84,7 @@ static int add(struct tree t)
     return n_trees++;
 }
 
-/* A random tree; rules: how many may be called, after a letter, so that none begins with itself. */
+/* Makes a random tree. `rules` rules may be called, each after a letter, so that none begins with itself. */
 static int grow(int depth, int rules)
 {
     if (depth == 0 || below(8) == 0) {
@@ -127,7 +127,8 @@ static gr_expr build(struct grammar *g, int index, const gr_expr *rules)
     return 0;
 }
 
-/* Every text of up to TEXT_MOST letters. Returns how many are in it; none may be where the grammar says so. */
+/* Compares every text of up to TEXT_MOST letters. Returns how many are in the language; none may be if the grammar is
+ * empty. */
 static int compare(struct grammar *g, int tree)
 {
     int accepted = 0;
@@ -143,7 +144,7 @@ static int compare(struct grammar *g, int tree)
     return accepted;
 }
 
-/* From every state that a text reaches some other text leads to an end. */
+/* From every state that a text reaches, some text leads to an end. */
 static void check_alive(struct grammar *g)
 {
     enum { MOST = 4000 };
@@ -156,7 +157,7 @@ static void check_alive(struct grammar *g)
     states[n++] = first;
     for (int i = 0; i < n; i++) {
         if (grammar_accepts(g, states[i])) return;
-        for (uint8_t c = 'a'; c <= 'd'; c++) { /* what is no letter of the texts may be what NOT lets through */
+        for (uint8_t c = 'a'; c <= 'd'; c++) { /* a character outside the texts may be allowed by NOT */
             gr_state to = grammar_step(g, states[i], (struct bytes){&c, 1});
             bool known = to == GR_DEAD;
             for (int k = 0; k < n && !known; k++) known = states[k] == to;
@@ -201,7 +202,7 @@ static void against_the_slow_matcher(void)
         seed = (uint64_t)i + 1;
         accepted += try_random(i % 2 ? RULES : 0);
     }
-    CHECK(accepted > rounds * 10); /* they say something */
+    CHECK(accepted > rounds * 10); /* the texts accepted are enough to mean something */
 }
 
 /* --- one by one ------------------------------------------------------------------------------------------------ */
@@ -253,7 +254,7 @@ static void multiples(void)
     finish(g);
 }
 
-/* Every code point, against its UTF-8. */
+/* Checks every code point against its UTF-8. */
 static void code_points(void)
 {
     struct grammar *g = grammar_new(&mem);
@@ -309,7 +310,7 @@ static void questions(void)
     CHECK_EQ(gr_contains(g, cats, text_of("aaab")), GR_YES);
     CHECK_EQ(gr_contains(g, cats, text_of("aaa")), GR_NO);
     CHECK_EQ(gr_is_empty(g, gr_rule(g)), GR_UNKNOWN);
-    /* Two counts whose common multiple is far away: not known, and no error. */
+    /* Two counts with a very large common multiple: the answer is unknown, without an error. */
     gr_expr a = gr_literal(g, "a"), far = gr_and(g, gr_repeat(g, gr_repeat(g, a, 9973, 9973), 0, GR_MANY),
                                                  gr_cat(g, a, gr_repeat(g, gr_repeat(g, a, 9967, 9967), 0, GR_MANY)));
     CHECK_EQ(gr_is_empty(g, far), GR_UNKNOWN);
@@ -319,7 +320,7 @@ static void questions(void)
     finish(g);
 }
 
-/* "a" may not be begun where only a's and then nothing that exists may follow. */
+/* "a" must not be allowed if only more a's and then an empty class may follow. */
 static void corners(void)
 {
     struct grammar *g = grammar_new(&mem);
@@ -376,7 +377,7 @@ static void refused(void)
     expect_rule(g, gr_not(g, gr_rule(g)), "recursion");
     g = grammar_new(&mem);
     r = gr_literal(g, "x");
-    for (int i = 0; i < 5000; i++) { /* a chain of rules: more than derivatives may nest */
+    for (int i = 0; i < 5000; i++) { /* a chain of rules longer than derivatives may nest */
         gr_expr next = gr_rule(g);
         gr_define(g, next, r);
         r = next;

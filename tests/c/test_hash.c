@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hash of stored chunks against values of another implementation (hash-wasm's), one for each way XXH3 takes by
- * length; and every single flipped bit changes it.
+ * The hash of stored chunks against values of another implementation (hash-wasm's), one for each length class of XXH3;
+ * and every flipped bit changes the hash.
  */
 #include "check.h"
 #include "base/hash.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.json with Qwen3's whole vocabulary, merges in both spellings: the same tokens, types and merges as from the
- * ranks, and so the reference's ids.
+ * tokenizer.json with Qwen3's complete vocabulary, with merges in both notations: the same tokens, types and merges as
+ * from the ranks, and therefore the reference's ids.
  */
 #include "load/checkpoint.h"
 #include "load/format.h"
@@ -13,12 +13,13 @@ enum { TOKENS = 151669 };
 
 static struct builder qwen;
 
-/* Qwen2's split, as JSON. */
+/* The regular expression by which Qwen's tokenizer.json splits text (GGUF calls this split "qwen2"; Qwen3 has the
+ * same), as JSON. */
 static const char split_text[] =
     "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?"
     "[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}, \"behavior\": \"Isolated\", \"invert\": false},";
 
-/* As the engine does it, in chunks. */
+/* Reads it in chunks, as the engine does. */
 static struct checkpoint read_json(struct mem *mem, const struct file *f)
 {
     struct checkpoint file, model;
@@ -73,8 +74,8 @@ static void check_file(const char *name)
 static void merges_as_pairs(void) { check_file("qwen-pairs.json"); }
 static void merges_as_strings(void) { check_file("qwen-strings.json"); }
 
-/* What the template of a post-processor adds, behind its ids or before them; each of a sequence around the one before.
- */
+/* Checks the ids that a post-processor's template adds before and after a text; in a sequence of post-processors each
+ * adds around the previous one. */
 static void template_of(const char *post, const int32_t *before, uint64_t n_before, const int32_t *behind,
                         uint64_t n_behind)
 {

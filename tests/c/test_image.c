@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images and videos against what transformers and Pillow make of them (tests/fixtures/vision), to the byte; and headers
- * of files: of every kind, cut off anywhere, and lying.
+ * Images and videos against transformers and Pillow (tests/fixtures/vision), to the byte; and file headers of every
+ * kind, cut off anywhere, and false ones.
  */
 #include "check.h"
 #include "base/sha256.h"
@@ -67,7 +67,7 @@ static void hashes(void)
     check_hash("million", million, 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     struct sha256 h;
     uint8_t whole[SHA256_BYTES], parts[SHA256_BYTES];
-    for (size_t n = 0; n < 200; n++) { /* in parts of every size, the same */
+    for (size_t n = 0; n < 200; n++) { /* the same in parts of every size */
         sha256_begin(&h);
         sha256_add(&h, million, n);
         sha256_end(&h, whole);
@@ -116,7 +116,7 @@ static void odd_sizes(void)
     CHECK_EQ(image_video_size(0, 10, 10, &limits, &g), ERR_SIZE);
     CHECK_EQ(image_size(1, 200, &limits, &g), OK);
     CHECK_EQ(image_size(1, 201, &limits, &g), ERR_SIZE);
-    CHECK_EQ(image_size(2, 400, &none, &g), ERR_SIZE); /* would be 0 high, and no limit enlarges it */
+    CHECK_EQ(image_size(2, 400, &none, &g), ERR_SIZE); /* height would be 0, and no limit enlarges it */
     CHECK_EQ(image_size(INT32_MAX, INT32_MAX, &none, &g), ERR_SIZE);
     CHECK_EQ(image_video_size(1, 64, 64, &limits, &g), OK); /* one frame counts as two */
     CHECK_EQ(g.frames, 2);
@@ -148,7 +148,7 @@ static void golden_samples(void)
     }
     fclose(f);
     CHECK_EQ(cases, 12);
-    CHECK_EQ(image_sample(48, 0, 2.0, 4, 768, NULL), 4); /* unknown: 24 a second */
+    CHECK_EQ(image_sample(48, 0, 2.0, 4, 768, NULL), 4); /* unknown rate: 24 frames a second */
     CHECK_EQ(image_sample(INT32_MAX, 1e-9, 2.0, 4, 16, NULL), 16);
 }
 
@@ -186,7 +186,7 @@ static void over_white(void)
             const uint8_t rgba[4] = {(uint8_t)v, 255, 0, (uint8_t)a};
             uint8_t rgb[3];
             image_opaque(rgba, 1, rgb);
-            CHECK_EQ(rgb[0], (2 * (v * a + 255 * (255 - a)) + 255) / 510); /* rounded; a tie cannot be */
+            CHECK_EQ(rgb[0], (2 * (v * a + 255 * (255 - a)) + 255) / 510); /* rounded; ties do not occur */
             CHECK_EQ(rgb[1], 255);
             CHECK_EQ(rgb[2], 255 - a);
         }
@@ -196,7 +196,7 @@ static void over_white(void)
     CHECK(!memcmp(same, (uint8_t[]){10, 20, 30, 255, 255, 255}, 6));
 }
 
-/* Resizes with exactly the scratch that is asked for. */
+/* Resizes with scratch of exactly the requested size. */
 static void resize(const uint8_t *rgb, int w, int h, uint8_t *out, int W, int H)
 {
     void *scratch = malloc((size_t)image_resize_cost(w, h, W, H) + 1);
@@ -238,7 +238,7 @@ static uint8_t *noise(int w, int h)
     return bytes;
 }
 
-/* By Pillow 11.3: up, down, one direction alone, 12 million pixels. */
+/* Against Pillow 11.3: up, down, one direction only, 12 million pixels. */
 static void noise_resized(void)
 {
     static const struct {
@@ -267,7 +267,7 @@ static void noise_resized(void)
     }
 }
 
-/* An image as it is, and the sums' range: no weight lets one wrap around. */
+/* An image at its own size, and the range of the sums: no weights let a sum overflow. */
 static void resized_extremes(void)
 {
     uint8_t in[64 * 3], out[64 * 3], large[97 * 3];
@@ -297,14 +297,14 @@ static void golden_patches(void)
     image_table(half, half, table);
     image_patches(frames, W, 16, table, 0, PATCHES, out);
     check_hash("tiny", out, sizeof out, "0361b752951b6fed461201eef684f4fcb97c5b97bba92ce60b40d0cfc8b4fde5");
-    for (int n = 1; n <= PATCHES; n += 5) /* some at a time, the same */
+    for (int n = 1; n <= PATCHES; n += 5) /* the same in smaller portions */
         for (int first = 0; first < PATCHES; first += n)
             image_patches(frames, W, 16, table, first, min_int(n, PATCHES - first), part + first * SIZE);
     CHECK(!memcmp(out, part, sizeof out));
     free(in.data);
 }
 
-/* Each channel by its own table, each frame at its place, and another size of patches. */
+/* Each channel uses its own table, each frame has its place; also another patch size. */
 static void patches_in_order(void)
 {
     enum { P = 8, W = 3 * 2 * P, H = 2 * 2 * P, PATCHES = W * H / (P * P) };
@@ -349,7 +349,7 @@ static void identities(void)
 
 static int header_of(const uint8_t *bytes, size_t n, struct image_header *h)
 {
-    uint8_t *own = malloc(n + (n == 0)); /* so that a byte too far is seen */
+    uint8_t *own = malloc(n + (n == 0)); /* exact size, to detect reads past the end */
     CHECK(own != NULL);
     memcpy(own, bytes, n);
     int status = image_header(own, n, h);
@@ -378,13 +378,13 @@ static void headers(void)
         CHECK_EQ(h.width, width);
         CHECK_EQ(h.height, height);
         CHECK_EQ(h.orientation, orientation);
-        for (size_t n = 0; n < b.size; n++) { /* cut off anywhere: nothing, or the same */
+        for (size_t n = 0; n < b.size; n++) { /* cut anywhere: refused, or the same */
             int status = header_of(b.data, n, &part);
             CHECK(status == ERR_DECODE || (status == OK && part.width == h.width && part.height == h.height &&
                                            part.orientation == h.orientation));
             CHECK(n >= 10 || status);
         }
-        for (size_t at = 0; at < b.size; at++) { /* flipped anywhere: within the limits, or refused */
+        for (size_t at = 0; at < b.size; at++) { /* bits flipped anywhere: within the limits, or refused */
             for (int bit = 1; bit < 256; bit *= 4) {
                 b.data[at] ^= (uint8_t)bit;
                 int status = header_of(b.data, b.size, &part);
@@ -403,7 +403,7 @@ static void headers(void)
     CHECK_EQ(count, 33);
 }
 
-/* Files that say what is not so: n bytes put at `at` behind `mark`, and what comes of it. */
+/* False headers: n bytes written at `at` after `mark`, and the expected result. */
 static const struct lie {
     const char *name, *file, *mark;
     int at, n;
@@ -468,7 +468,7 @@ static const struct lie {
     {"avif, 0 wide", "plain.avif", "ispe", 8, 4, "\0\0\0\0", ERR_DECODE},
     {"avif, no size", "plain.avif", "ispe", 0, 4, "ispx", ERR_DECODE},
     {"avif, another item", "plain.avif", "pitm", 8, 2, "\0\2", ERR_DECODE},
-    {"avif, no brand", "plain.avif", "ftyp", 4, 4, "heic", OK}, /* its list has it still */
+    {"avif, no brand", "plain.avif", "ftyp", 4, 4, "heic", OK}, /* the list of compatible brands still has it */
     {"avif, a box without an end", "plain.avif", "iprp", -4, 4, "\xff\xff\xff\xff", ERR_DECODE},
     {"avif, a box of 7 bytes", "plain.avif", "ipco", -4, 4, "\0\0\0\7", ERR_DECODE},
     {"avif, many associations", "plain.avif", "ipma", 8, 4, "\xff\xff\xff\xff", OK},

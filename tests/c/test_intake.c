@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model as they come: what each is, without anybody who loads them; a GGUF file with others beside it,
- * whose texts count; and what older programs wrote otherwise. Broken sets are in tests/fixtures/beside-gguf.mjs.
+ * The files of a model as they arrive: recognising each one without loading a model; a GGUF file with other files
+ * beside it, whose texts count; files in the form of older programs. Broken sets are in tests/fixtures/beside-gguf.mjs.
  */
 #include "cli/convert.h"
 #include "session.h"
@@ -13,7 +13,7 @@ struct set {
     int n;
 };
 
-/* Names of files of build/fixtures/beside, and spaces between them. */
+/* Reads files of build/fixtures/beside, whose names are separated by spaces. */
 static struct set set_read(const char *names)
 {
     struct set s = {0};
@@ -80,7 +80,7 @@ static bool is_text(struct bytes text, const char *expected) { return bytes_equa
 
 static bool says(struct quern_engine *e, const char *words) { return strstr(quern_info(e), words) != NULL; }
 
-/* Descriptions, as texts, before a model of the same folder. */
+/* Loads description texts, and then a model of the same folder. */
 static struct quern_engine *load_texts(const char *const *texts, const char *model)
 {
     struct set s = {0};
@@ -96,7 +96,7 @@ static struct quern_engine *load_texts(const char *const *texts, const char *mod
 
 /* --- an intake alone -------------------------------------------------------------------------------------- */
 
-/* Nobody wants the weights: headers and what the files are together need no model. */
+/* Reading the headers and what the files are together needs no model. */
 static void files_without_a_model(void)
 {
     struct set s = set_read("tokenizer.json config.json mistaken.gguf");
@@ -133,7 +133,7 @@ static void files_without_a_model(void)
     set_free(&s);
 }
 
-/* Whoever says how many files come may be wrong. */
+/* The number of files given in advance may be wrong. */
 static void nothing_but_descriptions(void)
 {
     struct set s = set_read("tokenizer.json config.json");
@@ -209,7 +209,7 @@ static void texts_of_other_files(void)
     quern_free(plain);
 }
 
-/* The plan counts what is there once. */
+/* The plan counts everything once. */
 static void planned(void)
 {
     struct set s = set_read("tokenizer.json mistaken.gguf");
@@ -305,7 +305,8 @@ static void converted(void)
 
 /* --- what older programs wrote -------------------------------------------------------------------------------- */
 
-/* Qwen3 by the name and under the keys of qwen2, and no word on the split. */
+/* A Qwen3 model with the architecture name and the keys of qwen2, and without the name of the split of text
+ * (tokenizer.ggml.pre). */
 static void older_names(void)
 {
     struct quern_engine *plain = load("plain.gguf", false), *older = load("older.gguf", false),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept conversations: what comes back is what was computed, to the bit, in another engine and whatever threads, chunks
- * and kernels wrote it; and of a file that is cut, flipped, foreign or half-written only what is whole and fits is
- * used.
+ * Saved conversations: what is restored is what was computed, to the bit, in another engine and whatever threads,
+ * chunks and kernels wrote it. Of a file that is cut, damaged, foreign or half-written, only complete and matching
+ * records are used.
  */
 #include "engine/kept.h"
 #include "session.h"
@@ -12,14 +12,14 @@ enum { TOKENS = 170, RECORDS = TOKENS / KV_PAGE, CONTEXT = 256, REPLY = 12 };
 /* A file as a store would hold it. */
 struct kept_file {
     uint8_t header[KEPT_HEADER];
-    uint8_t *records; /* n of them */
-    uint64_t record;  /* bytes of each */
+    uint8_t *records; /* n records */
+    uint64_t record;  /* bytes of each record */
     int n;
 };
 
 static const struct bytes name = {(const uint8_t *)"conversation-17", 15};
 static int32_t ids[GOLDEN_ROWS];
-static int n_kept; /* files so far */
+static int n_kept; /* files made so far */
 
 static struct quern_engine *load(const struct file *f, struct quern_options options)
 {
@@ -37,7 +37,7 @@ static struct quern_sequence *hold(struct quern_engine *e, int n)
     return s;
 }
 
-/* All that is known of the conversation, from its beginning. */
+/* Saves everything that is known of the conversation, from its beginning. */
 static struct kept_file keep(struct quern_engine *e, int n)
 {
     struct kept_file f = {.record = kept_record(e)};
@@ -46,7 +46,7 @@ static struct kept_file keep(struct quern_engine *e, int n)
     CHECK(f.records != NULL && f.record % KEPT_HEADER == 0);
     memset(f.records, ++n_kept, (RECORDS + 1) * (size_t)f.record);
     CHECK_EQ(kept_open(s, name, f.header), OK);
-    CHECK_EQ(quern_sequence_push(s, 1), ERR_BUSY); /* its tokens are what they are */
+    CHECK_EQ(quern_sequence_push(s, 1), ERR_BUSY); /* its tokens cannot be appended to */
     int status = OK;
     while (!(status = kept_take(s, record_at(&f, f.n)))) f.n++;
     CHECK_EQ(status, ERR_EMPTY);
@@ -62,7 +62,7 @@ static void compute(struct quern_engine *e, int n)
     quern_sequence_free(s);
 }
 
-/* A conversation of TOKENS, computed and kept. */
+/* A conversation of TOKENS, computed and saved. */
 static struct kept_file made_by(const struct file *model, struct quern_options options)
 {
     struct quern_engine *e = load(model, options);
@@ -73,7 +73,7 @@ static struct kept_file made_by(const struct file *model, struct quern_options o
     return f;
 }
 
-/* Gives what a file has to a held sequence; returns the first refusal. */
+/* Restores a file's records in a held sequence; returns the first error. */
 static int give_all(struct quern_sequence *s, struct kept_file *f)
 {
     uint8_t header[KEPT_HEADER];
@@ -84,7 +84,7 @@ static int give_all(struct quern_sequence *s, struct kept_file *f)
     return status;
 }
 
-/* The reply to the conversation of n tokens, by the engine's own sampling. Returns how much of it was known. */
+/* The reply to the conversation of n tokens, by the engine's own sampling. Returns the number of known positions. */
 static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said)
 {
     struct quern_reply r = {.max_tokens = REPLY};
@@ -112,7 +112,7 @@ static void check_last_row(const struct reference *r, struct quern_engine *e, in
     quern_sequence_free(s);
 }
 
-/* --- what comes back ------------------------------------------------------------------------------------------- */
+/* --- what is restored ------------------------------------------------------------------------------------------ */
 
 static void round_trip(void)
 {
@@ -141,7 +141,7 @@ static void round_trip(void)
     }
 }
 
-/* The file is a function of model, name and conversation: not of threads, chunks, kernels. */
+/* The file depends only on model, name and conversation, not on threads, chunks or kernels. */
 static void same_bytes(void)
 {
     static const struct quern_options ways[] = {
@@ -157,7 +157,7 @@ static void same_bytes(void)
     file_free(&model);
 }
 
-/* What is known already is not taken from the file. */
+/* Known positions are not taken from the file. */
 static void known_in_part(void)
 {
     struct reference r = reference_new("nano.Q8_0");
@@ -165,7 +165,7 @@ static void known_in_part(void)
     struct quern_engine *e = load(&r.file, (struct quern_options){0});
     compute(e, 70);
     struct quern_sequence *s = hold(e, TOKENS);
-    memset(record_at(&f, 1) + KEPT_HEAD, 0, (size_t)f.record - KEPT_HEAD); /* so nobody looks at this */
+    memset(record_at(&f, 1) + KEPT_HEAD, 0, (size_t)f.record - KEPT_HEAD); /* so this record is not read */
     CHECK_EQ(give_all(s, &f), OK);
     CHECK_EQ(quern_sequence_length(s), RECORDS * KV_PAGE);
     quern_sequence_free(s);
@@ -176,7 +176,7 @@ static void known_in_part(void)
     reference_free(&r);
 }
 
-/* A file is continued: heads tell where it agrees, and only what is new is made. */
+/* A file is extended: record heads show where it agrees, and only new records are made. */
 static void appending(void)
 {
     struct file model = golden_file("nano.F16", "gguf");
@@ -194,12 +194,12 @@ static void appending(void)
     CHECK(f.n == RECORDS && !memcmp(f.records, whole.records, (size_t)(f.record * RECORDS)));
     quern_sequence_free(s);
 
-    ids[70] ^= 1; /* the conversation goes on otherwise: the third record is not its */
+    ids[70] ^= 1; /* the conversation continues differently, so the third record is not part of it */
     s = hold(e, TOKENS);
     CHECK_EQ(kept_open(s, name, header), OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(kept_give(s, record_at(&f, i), KEPT_HEAD), OK);
     CHECK_EQ(kept_give(s, record_at(&f, 2), f.record), ERR_EMPTY);
-    CHECK_EQ(kept_take(s, record_at(&f, 2)), ERR_EMPTY); /* nor has it been computed */
+    CHECK_EQ(kept_take(s, record_at(&f, 2)), ERR_EMPTY); /* and its positions are not computed either */
     quern_free(e);
     free(f.records);
     free(whole.records);
@@ -208,7 +208,7 @@ static void appending(void)
 
 /* --- what is refused ------------------------------------------------------------------------------------------- */
 
-/* Any flipped bit ends the restore at its record; the reply is the same. */
+/* Any flipped bit ends restoring at its record; the reply is the same. */
 static void flipped(void)
 {
     struct reference r = reference_new("nano.Q4_0");
@@ -241,7 +241,7 @@ static void flipped(void)
     reference_free(&r);
 }
 
-/* Cut, half-written, in another order, twice, of another conversation's file. */
+/* Records that are cut, half-written, in another order, twice, or from another conversation's file. */
 static void out_of_place(void)
 {
     struct reference r = reference_new("nano.Q6_K");
@@ -255,10 +255,10 @@ static void out_of_place(void)
         for (int k = 0; k < i; k++) CHECK_EQ(kept_give(s, record_at(&f, k), f.record), OK);
         for (int k = 0; k < f.n; k++)
             if (k != i) CHECK_EQ(kept_give(s, record_at(&f, k), f.record), ERR_FORMAT);
-        memcpy(torn, record_at(&f, i), (size_t)f.record / 2); /* what a crash leaves: the rest is zeros */
+        memcpy(torn, record_at(&f, i), (size_t)f.record / 2); /* as after a crash: the rest is zeros */
         CHECK_EQ(kept_give(s, torn, f.record), ERR_FORMAT);
         CHECK_EQ(kept_give(s, torn, KEPT_HEAD - 1), ERR_FORMAT);
-        torn[KV_PAGE * 8] ^= 1; /* its number */
+        torn[KV_PAGE * 8] ^= 1; /* the record's number */
         CHECK_EQ(kept_give(s, torn, KEPT_HEAD), ERR_FORMAT);
         CHECK_EQ(kept_give(s, memset(torn, 0, (size_t)f.record), f.record), ERR_FORMAT);
         CHECK_EQ(quern_sequence_length(s), i * KV_PAGE);
@@ -273,7 +273,7 @@ static void out_of_place(void)
     reference_free(&r);
 }
 
-/* Another model, another type of cache, another name: other headers, and no record of the one goes into the other. */
+/* Another model, cache type or name gives another header, and none accepts the records of another. */
 static void foreign(void)
 {
     struct file model = golden_file("nano.F32", "gguf"), other = golden_file("nano.F16", "gguf");
@@ -298,10 +298,10 @@ static void foreign(void)
     file_free(&other);
 }
 
-/* Each matrix and each vector of the model is in its fingerprint. */
+/* Every matrix and vector of the model is part of its fingerprint. */
 struct part {
     int n, changed;
-    bool absent; /* the one to be changed */
+    bool absent; /* the part to change */
 };
 
 static void flip_part(void *context, const struct weight *w, struct bytes vector)
@@ -322,7 +322,7 @@ static void fingerprint(void)
     uint8_t before[KEPT_HEADER], header[KEPT_HEADER];
     CHECK_EQ(kept_open(s, name, before), OK);
     model_each(e->model, flip_part, &p);
-    for (int i = 1, n = p.n; i < n; i++) { /* the first is made of the configuration */
+    for (int i = 1, n = p.n; i < n; i++) { /* the first part comes from the configuration */
         p = (struct part){.changed = i};
         model_each(e->model, flip_part, &p);
         e->has_fingerprint = false;
@@ -345,7 +345,8 @@ static double hours(void)
     return ms += 3.6e6;
 }
 
-/* It is made in slices, each of which is a sign of life, and is the same by however many threads. */
+/* The fingerprint is computed in slices, each of which updates the heartbeat; it is the same with any number of
+ * threads. */
 static void fingerprint_in_slices(void)
 {
     struct file model = golden_file("moe-nano.Q8_0", "gguf");
@@ -365,7 +366,8 @@ static void fingerprint_in_slices(void)
     file_free(&model);
 }
 
-/* Between two halves other threads are at it. What is damaged the second half says, and its page is unused again. */
+/* Restoring a record has two halves, and other threads may run in between. The second half reports damage; its page is
+ * unused again then. */
 static void in_halves(void)
 {
     struct reference r = reference_new("nano.Q8_0");
@@ -403,7 +405,7 @@ static void bad_calls(void)
     struct kept_file f = made_by(&model, (struct quern_options){0});
     uint8_t header[KEPT_HEADER];
     struct quern_sequence *s = sequence_new(e);
-    CHECK_EQ(kept_open(s, name, header), ERR_BUSY); /* not set */
+    CHECK_EQ(kept_open(s, name, header), ERR_BUSY); /* no tokens are set */
     CHECK_EQ(kept_give(s, f.records, f.record), ERR_BUSY);
     CHECK_EQ(kept_take(s, f.records), ERR_BUSY);
     quern_sequence_set(s, ids, TOKENS, QUERN_LAST);
@@ -414,7 +416,7 @@ static void bad_calls(void)
     CHECK_EQ(kept_open(s, (struct bytes){letters, 0}, header), ERR_PARAM);
     CHECK_EQ(kept_open(s, (struct bytes){letters, KEPT_NAME}, header), OK);
     CHECK_EQ(kept_take(s, f.records), ERR_EMPTY);
-    /* its last token is computed anew, so its only page is not wanted */
+    /* its last token is always computed, so its only page is not needed */
     quern_sequence_set(s, ids, KV_PAGE, QUERN_HELD);
     CHECK_EQ(kept_open(s, name, header), OK);
     CHECK_EQ(kept_give(s, f.records, f.record), OK);
@@ -425,7 +427,7 @@ static void bad_calls(void)
     file_free(&model);
 }
 
-/* A held one is the first to be let go; it costs nothing but time. */
+/* Held sequences lose their pages first; that costs nothing but time. */
 static void pages_run_out(void)
 {
     struct reference r = reference_new("nano.Q8_0");

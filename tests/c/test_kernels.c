@@ -16,7 +16,7 @@ static struct kernels simd;
 
 enum { GUARD = 64, GUARD_BYTE = 0xA5 };
 
-/* Two outputs of `size` bytes with guards around them, filled alike. */
+/* Two outputs of `size` bytes with guards around them, filled with the same bytes. */
 struct pair {
     uint8_t *a, *b;
     size_t size;
@@ -49,7 +49,7 @@ static bool guards_intact(const uint8_t *p, size_t size)
 
 static bool same_float(float a, float b) { return (a != a && b != b) || bits_from_f32(a) == bits_from_f32(b); }
 
-/* Equal bits, NaN like NaN. */
+/* Equal bits; any NaN equals any NaN. */
 static void check_floats(const char *what, const struct pair *p)
 {
     const float *a = (const float *)(void *)p->a, *b = (const float *)(void *)p->b;
@@ -94,7 +94,7 @@ static float make_float(enum floats how, uint64_t *seed, int i)
     case FLOATS_EQUAL: return 1;
     case FLOATS_ALTERNATE: return i % 2 ? -3.5f : 3.5f;
     case FLOATS_DENORMAL: return unit * 1e-38f * (i % 3 ? 1 : 1e-6f);
-    /* scales of a unit or two: quotients far over 127 */
+    /* scales of a unit or two: quotients far above 127 */
     case FLOATS_TINY: return copysignf(f32_from_bits((uint32_t)random_below(seed, 300)), unit);
     case FLOATS_HUGE: return i % 5 ? unit * FLT_MAX : FLT_MAX;
     case FLOATS_WIDE: return ldexpf(unit, random_below(seed, 60) - 40);
@@ -115,7 +115,7 @@ static float *make_floats(enum floats how, uint64_t *seed, int n)
 
 static bool finite_kind(enum floats how) { return how != FLOATS_NAN && how != FLOATS_INFINITE && how != FLOATS_BITS; }
 
-/* Rows of activations, quantised where their width allows it. */
+/* Rows of activations, quantised if their width allows it. */
 enum { ACT_ROWS = 12 }; /* few, many, and full tiles of each height */
 
 static struct act act_new(enum floats how, uint64_t *seed, int cols)
@@ -143,7 +143,7 @@ static void act_free(struct act *a)
 
 /* --- products -------------------------------------------------------------------------------------------- */
 
-/* ARITHMETIC over the file's blocks: row `r` of the file times row t of the activations. */
+/* MODEL.md's arithmetic over the file's blocks: row `r` of the file times row t of the activations. */
 static float rule_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token)
 {
     struct ref_block b;
@@ -174,7 +174,7 @@ static float float_product(const struct ref_type *t, const uint8_t *row, const s
     return y;
 }
 
-/* The sum in double over what weights and activations stand for; *magnitude: of absolute values. */
+/* The sum in double of the exact values of weights and activations; *magnitude: the sum of absolute values. */
 static double exact_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token,
                             double *magnitude)
 {
@@ -199,7 +199,7 @@ struct gemm_case {
     int cols, n_rows; /* rows of the file in the panel */
 };
 
-/* Against the rules to the bit; in tame cases against double too. */
+/* Compares with the rules to the bit; in tame cases with double too. */
 static void check_reference(const struct gemm_case *g, const uint8_t *rows, const struct act *a, int token, int n,
                             const float *out)
 {
@@ -218,10 +218,10 @@ static void check_reference(const struct gemm_case *g, const uint8_t *rows, cons
     }
 }
 
-/* Whether a product of n rows reads the panel as it is. */
+/* Whether a product of n rows reads the packed panel. */
 static bool is_packed(enum layout layout, int n) { return !simd.expand[layout] || simd.few[rows_kind(n)][layout]; }
 
-/* The product of n rows as the backend makes it: activations arranged, the panel expanded where there are many. */
+/* The product of n rows as the backend computes it: activations arranged, the panel expanded if rows are many. */
 static void simd_product(enum layout layout, const uint8_t *panel, struct act *a, int row, int n, float *out)
 {
     size_t blocks = ((size_t)a->cols + BLOCK - 1) / BLOCK;
@@ -247,7 +247,7 @@ static void scalar_product(enum layout layout, const uint8_t *panel, const struc
     for (int t = 0; t < n; t++) kernels_scalar.gemm[layout](panel, a, row + t, 1, out + t * PANEL_ROWS);
 }
 
-/* n rows somewhere in the activations. */
+/* Checks n rows somewhere in the activations. */
 static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
@@ -260,7 +260,7 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
     scalar_product(type->layout, panel, &a, row, n, (float *)(void *)out.a);
     simd_product(type->layout, panel, &a, row, n, (float *)(void *)out.b);
     check_floats(g->t->name, &out);
-    /* which the kinds of dots have in common */
+    /* needed once only: all kinds of dots give the same result */
     if (simd.dots == 0) check_reference(g, rows, &a, row, n, (const float *)(void *)out.a);
     pair_free(&out);
     act_free(&a);
@@ -268,7 +268,7 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
     free(panel);
 }
 
-/* out [STREAMS, height, 8]: n panels at once by a kernel, and those left as they should be. */
+/* out [STREAMS, height, 8]: n panels of one kernel call; the others must be untouched. */
 static void check_panels(const struct gemm_case *g, gemv_fn *kernel, const uint8_t *panels, const struct act *a,
                          int row, int height, int n)
 {
@@ -284,7 +284,7 @@ static void check_panels(const struct gemm_case *g, gemv_fn *kernel, const uint8
     pair_free(&out);
 }
 
-/* Panels at once give a row, and a tile of few, what each gives alone. */
+/* Several panels at once give a row, and a tile of few rows, the same as each panel alone. */
 static void panels_at_once(const struct gemm_case *g, uint64_t *seed)
 {
     enum layout layout = dtype_by_gguf(g->t->gguf_id)->layout;
@@ -318,8 +318,8 @@ static void panels_at_once(const struct gemm_case *g, uint64_t *seed)
     free(panels);
 }
 
-/* Blocks of one width, in turn 1 to 8 of them, then rows of 4,096 columns. Floats also take widths of no block. Every
- * number of rows gets its turn. */
+/* Widths of 1 to 8 blocks in turn, then rows of 4,096 columns. Floats also have widths that no block divides. Every
+ * number of rows occurs. */
 static void gemm_type(const struct ref_type *t)
 {
     static const int blocks[] = {1, 2, 3, 5, 8}, widths[] = {1, 3, 20, 31, 257};
@@ -331,14 +331,14 @@ static void gemm_type(const struct ref_type *t)
                 int cols = t->read ? blocks[i] * t->columns : widths[i];
                 struct gemm_case g = {t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS)};
                 for (int n = 0; n < 2; n++) gemm_one(&g, &seed, 1 + count++ % ACT_ROWS);
-                if (cols <= 1024) panels_at_once(&g, &seed); /* eight panels: three of the largest blocks */
+                if (cols <= 1024) panels_at_once(&g, &seed); /* eight panels; three of the largest blocks */
             }
             if (floats == FLOATS_EQUAL)
                 gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS}, &seed, 1 + count++ % ACT_ROWS);
         }
 }
 
-/* Whatever the processor's dot of bytes gives exactly. */
+/* For every kind of byte dots. */
 static void gemm(void)
 {
     for (int dots = 0; dots < DOTS_COUNT; dots++) {
@@ -348,7 +348,7 @@ static void gemm(void)
     }
 }
 
-/* The largest sums a block can have stay exact, in tiles of every height: largest codes (of Q8_0 -128 too), scales and
+/* The largest sums of a block stay exact, in tiles of every height: largest codes (for Q8_0 also -128), scales and
  * activations of one sign. */
 static void largest_sums(void)
 {
@@ -362,7 +362,7 @@ static void largest_sums(void)
     }
 }
 
-/* As few tiles as can be, none higher than another by more than a row: 3 is 3, 5 is 3 + 2, 7 is 4 + 3, 8 is 4 + 4. */
+/* Tiles are as few as possible and differ by one row at most: 3 is 3, 5 is 3 + 2, 7 is 4 + 3, 8 is 4 + 4. */
 static void tile_heights(void)
 {
     for (int i = 0; i < 2 * DOTS_COUNT; i++) {
@@ -382,7 +382,7 @@ static void tile_heights(void)
     }
 }
 
-/* The model of the dot of bytes in native builds is VNNI's; the probe has to see it. */
+/* Native builds model the byte dots of VNNI; the probe must detect that. */
 static void probe(void) { CHECK_EQ(dots_probe(), DOTS_U8); }
 
 /* --- quantize --------------------------------------------------------------------------------------------- */
@@ -435,7 +435,7 @@ static void quantize(void)
         }
 }
 
-/* With a largest value of 127 the scale is 1, and halves lie between two codes. */
+/* If the largest value is 127, the scale is 1, and halves lie between two codes. */
 static void quantize_ties(void)
 {
     float x[BLOCK * 8];
@@ -445,7 +445,7 @@ static void quantize_ties(void)
 
 /* --- rows -------------------------------------------------------------------------------------------------- */
 
-/* 1 to 40 and a few larger: every remainder of every vector width. */
+/* 1 to 40 and a few larger sizes: every remainder of every vector width. */
 #define EACH_SIZE(n) for (int n = 1; n <= 4096; n = n < 40 ? n + 1 : n * 5 / 2 + 1)
 
 static void rmsnorm_one(enum floats how, uint64_t *seed, int n)
@@ -502,7 +502,7 @@ static void rope(void)
         for (int half = 1; half <= 67; half++) rope_one(how, &seed, half);
 }
 
-/* Around both ends of exp, and anything. */
+/* Values around both ends of exp, and any others. */
 static float gate_value(enum floats how, uint64_t *seed, int i)
 {
     return i % 3 ? make_float(how, seed, i) : random_unit(seed) * 100;
@@ -578,7 +578,7 @@ static void narrow_one(const float *in, int n)
     pair_free(&out);
 }
 
-/* Every half, the floats around it and the middle to the next one; then anything. */
+/* Every half, the floats next to it and the middle to the next half; then random floats. */
 static void narrow(void)
 {
     enum { NEAR = 5 };
@@ -600,15 +600,15 @@ static void narrow(void)
 
 enum { HEAD_MAX = 128 };
 
-/* Queries and pages of one kv head, in every form that the kernels take. */
+/* Queries and pages of one kv head, in every form that kernels take. */
 struct small_heads {
     int n, dim, pages;
-    int seen[3];     /* of the last page, for each query; 32 of the others */
+    int seen[3];     /* positions seen of the last page, for each query; 32 of the others */
     float *q;        /* [n, dim] */
     float *scaled;   /* q * F16_SCALE */
     int8_t *code;    /* q quantised */
     float *scale;
-    float *kv;       /* [pages, keys and values, 32 * dim] as they lie */
+    float *kv;       /* [pages, keys and values, 32 * dim] in page order */
     uint16_t *half;  /* kv narrowed */
     int8_t *kv_code; /* kv quantised */
     float *kv_scale;
@@ -652,7 +652,7 @@ static void heads_free(struct small_heads *h)
 
 enum source { FORM_F32, FORM_F16, FORM_F16_SPREAD, FORM_F16_IN_REGISTERS, FORM_Q8, SOURCES };
 
-/* The scores of page b, then p * v: each of a form's kernels once. */
+/* Computes the scores of page b, then p * v: one call of each kernel for this form. */
 static void attend_page(const struct kernels *k, enum source form, const struct small_heads *h, struct query *q, int b,
                         float *p)
 {
@@ -690,10 +690,10 @@ static void attend_pages(const struct kernels *k, enum source form, const struct
         attend_page(k, form, h, q, b, s->p);
     }
     for (int t = 0; t < h->n; t++) s->max[t] = q[t].max, s->sum[t] = q[t].sum;
-    memset(s->p, 0, sizeof s->p); /* scratch: what is left there is of no account */
+    memset(s->p, 0, sizeof s->p); /* scratch: its final contents do not matter */
 }
 
-/* softmax(q k) v in double, over all positions at once, for query t. */
+/* Checks softmax(q k) v in double, over all positions at once, for query t. */
 static void check_attention(const struct state *s, const struct small_heads *h, int t)
 {
     int dim = h->dim;
@@ -709,7 +709,7 @@ static void check_attention(const struct state *s, const struct small_heads *h, 
     for (int d = 0; d < dim; d++) CHECK(fabs((double)(s->acc[t][d] / s->sum[t]) - out[d] / weights) <= 2e-6);
 }
 
-/* Halves that are not widened are finite, and queries not too large for their factor. */
+/* This form needs finite halves, and queries that their factor does not overflow. */
 static bool form_takes(enum source form, const struct small_heads *h)
 {
     if (form == FORM_Q8) return h->dim % BLOCK == 0;
@@ -748,7 +748,7 @@ static void attend(void)
             for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) attend_one(how, &seed, 1 + round % 3, dims[i]);
 }
 
-/* Every element of a page has a place of its own, whatever the dimension. */
+/* Every element of a page has its own place, in any dimension. */
 static void places(void)
 {
     for (int dim = 1; dim <= HEAD_MAX; dim++) {

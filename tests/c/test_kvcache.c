@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The KV cache without a model: what a page holds is a number for each position that depends on all ids before it, as
- * keys and values do. So whatever the cache shares, copies or reuses, a sequence must find in its pages the numbers of
- * its own ids.
+ * The KV cache without a model: a page holds, for each position, a number that depends on all ids before it, as keys
+ * and values do. So whatever the cache shares, copies or reuses, a sequence must find the numbers of its own ids in its
+ * pages.
  */
 #include "engine/kvcache.h"
 #include "model_file.h"
@@ -30,7 +30,7 @@ static void poison_page(void *context, int page)
     for (int i = 0; i < KV_PAGE; i++) contents[page][i] = POISON;
 }
 
-/* One conversation: what was asked for, and what its pages must hold. */
+/* One conversation: its ids, and the expected contents of its pages. */
 struct shadow {
     struct kv_seq seq;
     bool open;
@@ -53,7 +53,7 @@ static void check_contents(const struct shadow *s)
     CHECK(s->seq.n_pages * KV_PAGE >= s->seq.length);
 }
 
-/* What a step computes: positions from the length on, in reserved pages, which nobody else may be using. */
+/* Computes a step: positions from the length on, in reserved pages, which no other sequence may use. */
 static void compute(struct shadow *s, int n)
 {
     uint64_t state = 1;
@@ -111,7 +111,7 @@ static void open_sequence(struct shadow *s)
     s->open = true;
 }
 
-/* Room for n more, exactly when there is room; without it nothing has changed. */
+/* Reserves n more positions; succeeds exactly if there is room, and changes nothing otherwise. */
 static bool reserve(struct shadow *s, int n, int n_pages)
 {
     int wanted = max_int((s->seq.length + n + KV_PAGE - 1) / KV_PAGE - s->seq.n_pages, 0);
@@ -132,7 +132,8 @@ static bool advance(struct shadow *s, int n, int n_pages)
     return true;
 }
 
-/* The known prefix of ids [n], then the rest in steps of `chunk`. Returns how much was known. */
+/* Matches the known prefix of ids [n], then computes the rest in steps of `chunk`. Returns the length of that prefix.
+ */
 static int run(struct shadow *s, const uint64_t *ids, int n, int chunk, int n_pages)
 {
     int copies = n_copies;
@@ -145,14 +146,14 @@ static int run(struct shadow *s, const uint64_t *ids, int n, int chunk, int n_pa
     return known;
 }
 
-/* --- what must hold in particular ------------------------------------------------------------------------------ */
+/* --- single properties ----------------------------------------------------------------------------------------- */
 
 static void count_up(uint64_t *ids, int n, uint64_t from)
 {
     for (int i = 0; i < n; i++) ids[i] = from + (uint64_t)i;
 }
 
-/* K01: a conversation comes back whole, whatever its length and that of its steps. */
+/* K01: a conversation is found again completely, whatever its length and that of its steps. */
 static void lengths(void)
 {
     static const int sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, LENGTH_MAX};
@@ -167,14 +168,14 @@ static void lengths(void)
             CHECK_EQ(run(&shadows[0], ids, sizes[i], chunk, PAGES), sizes[i]);
             kv_seq_close(&shadows[0].seq);
             open_sequence(&shadows[0]);
-            /* and every prefix of it */
+            /* and so is every prefix of it */
             for (int n = sizes[i]; n > 0; n--) CHECK_EQ(run(&shadows[0], ids, n, chunk, PAGES), n);
             CHECK_EQ(n_copies, sizes[i] - 1 - (sizes[i] - 1) / KV_PAGE); /* whole pages are never copied */
             end();
         }
 }
 
-/* K03: two that share a beginning go apart; whichever ends first, the other keeps its own. */
+/* K03: two sequences with a common beginning diverge; whichever ends first, the other keeps its own pages. */
 static void divergence(void)
 {
     for (int common = 1; common <= 100; common++)
@@ -203,7 +204,7 @@ static void divergence(void)
         }
 }
 
-/* K06: forgotten pages give nothing back; K09: ids that differ in a high bit only are different ids. */
+/* K06: forgotten pages return nothing; K09: ids that differ only in a high bit are different. */
 static void forgetting(void)
 {
     uint64_t ids[100];
@@ -225,7 +226,7 @@ static void forgetting(void)
     end();
 }
 
-/* Of unused pages the longest unused goes first, and of a conversation its end before its beginning. */
+/* Among unused pages the least recently used goes first, and a conversation loses its end before its beginning. */
 static void oldest_first(void)
 {
     uint64_t x[4 * KV_PAGE], y[6 * KV_PAGE];
@@ -241,7 +242,7 @@ static void oldest_first(void)
     end();
 }
 
-/* Numbers written by a step that was dropped are never taken for content. */
+/* Numbers written by a dropped step are never taken for content. */
 static void dropped_steps(void)
 {
     uint64_t ids[100], other[100];
@@ -253,7 +254,7 @@ static void dropped_steps(void)
     run(&shadows[0], ids, 40, 64, PAGES);
     memcpy(shadows[0].ids, other, sizeof other);
     CHECK(reserve(&shadows[0], 60, PAGES));
-    compute(&shadows[0], 60); /* and no commit */
+    compute(&shadows[0], 60); /* without a commit */
     CHECK_EQ(run(&shadows[0], other, 100, 64, PAGES), 40);
     check_contents(&shadows[0]);
     CHECK_EQ(run(&shadows[0], ids, 100, 64, PAGES), 40);
@@ -274,9 +275,9 @@ static void short_memory(void)
     end();
 }
 
-/* --- K02: anything in any order ---------------------------------------------------------------------------------- */
+/* --- K02: random operations -------------------------------------------------------------------------------------- */
 
-/* Conversations that begin alike: each goes its own way at another place. */
+/* Makes conversations that begin alike and diverge at different places. */
 static void make_talks(uint64_t talks[TALKS][LENGTH_MAX], uint64_t *seed)
 {
     for (int t = 0; t < TALKS; t++) {
@@ -286,7 +287,7 @@ static void make_talks(uint64_t talks[TALKS][LENGTH_MAX], uint64_t *seed)
     }
 }
 
-/* A random conversation up to a random place, half of the time with an end of its own. */
+/* Chooses a random conversation up to a random place, half of the time with its own end. */
 static void say(struct shadow *s, uint64_t talks[TALKS][LENGTH_MAX], uint64_t *seed, int n_pages)
 {
     uint64_t ids[LENGTH_MAX];
@@ -339,9 +340,9 @@ static void simulate(int n_pages, uint64_t seed)
             if (shadows[k].open) check_contents(&shadows[k]), total += shadows[k].seq.length;
         full += kv_pages_used(cache) == n_pages;
     }
-    CHECK(total > STEPS); /* it did hold conversations, */
+    CHECK(total > STEPS); /* there were conversations in the cache, */
     CHECK(n_copies > STEPS / 100); /* copied pages, */
-    CHECK(n_pages > 12 || full > 0); /* and ran out of them where there are few */
+    CHECK(n_pages > 12 || full > 0); /* and too few pages when the pool was small */
     end();
 }
 

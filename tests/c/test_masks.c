@@ -84,15 +84,14 @@ static gr_expr flexible(struct grammar *g, const char *text)
     return schema_with(g, text, (struct schema_options){.flexible = true});
 }
 
-/* Keys that are none of those named, and counts. */
+/* Keys other than the named ones, and counts. */
 static const char keys_schema[] =
     "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"the\":true,\"there\":{\"type\":\"null\"}},"
     "\"additionalProperties\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":9}}";
 static const char counts_schema[] =
     "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":40}}";
 
-/* White space before everything, numbers in several places, patterns with counts, keys by patterns, and values of any
- * kind. */
+/* White space everywhere, numbers in several places, patterns with counts, keys by patterns, and values of any kind. */
 static const char spaced_schema[] =
     "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"number\"},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},\"id\":{\"type\":\"string\",\"format\":\"uuid\"}},\"required\":[\"list\"]}";
 static const char pattern_keys_schema[] =
@@ -102,8 +101,8 @@ static const char patterns_schema[] =
 static const char uri_schema[] =
     "{\"anyOf\":[{\"type\":\"string\",\"format\":\"uri\"},{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#\"},\"maxProperties\":3},{\"type\":\"number\",\"minimum\":-5}]}";
 
-/* The languages of the grammars in llama.cpp's documentation, with their ambiguities: white space that a line's end may
- * be or not, names that are types, a comment's end. */
+/* The languages of the grammars in llama.cpp's documentation, with their ambiguities: white space that may or may not
+ * be a line's end, names that are types, a comment's end. */
 static const char json_grammar[] =
     "root ::= object\n"
     "value ::= object | array | string | number | (\"true\" | \"false\" | \"null\") ws\n"
@@ -115,7 +114,7 @@ static const char json_grammar[] =
     "# no more of it than people write: else a model may go on with it for ever\n"
     "ws ::= | \" \" | \"\\n\" [ \\t]{0,20}\n";
 
-/* A line's end is white space too, and no rule that may be empty hides that. */
+/* A line's end is also white space, and no rule that may be empty hides that. */
 static const char arithmetic_grammar[] =
     "root ::= (expr \"=\" ws term \"\\n\")+\n"
     "expr ::= term ([-+*/] term)*\n"
@@ -193,7 +192,7 @@ static const struct {
 
 static bool allowed(const uint32_t *mask, uint32_t id) { return mask[id >> 5] >> (id & 31) & 1; }
 
-/* A text that is written token by token, any of those allowed. */
+/* Writes a text token by token, choosing any allowed token. */
 static void check_walk(struct grammar *g, const struct vocabulary *v, int steps)
 {
     gr_state state = grammar_start(g);
@@ -208,7 +207,7 @@ static void check_walk(struct grammar *g, const struct vocabulary *v, int steps)
             if (allowed(kept, id) && v->kinds[id] == TOKEN_TEXT && below(++n) == 0) chosen = id;
         }
         CHECK(n > 0 || grammar_accepts(g, state));
-        CHECK(!memcmp(kept, grammar_mask(g, v, state), v->n_words * sizeof *mask)); /* also where it was kept */
+        CHECK(!memcmp(kept, grammar_mask(g, v, state), v->n_words * sizeof *mask)); /* remembered, and the same */
         if (!n) return;
         state = grammar_take(g, v, state, chosen);
     }
@@ -235,7 +234,7 @@ static void against_every_token(void)
 
 /* --- slices ---------------------------------------------------------------------------------------------------- */
 
-/* Whose transitions take many steps, one by one or together; the last two more than a call may take. */
+/* Grammars whose transitions take many steps, one by one or together; the last two exceed the limit of a call. */
 static const struct {
     gr_expr (*build)(struct grammar *g, const char *text);
     const char *text;
@@ -252,7 +251,7 @@ static const struct {
 static const int64_t slices[] = {0, 1000, 1 << 14};
 enum { SLICED = 3 };
 
-/* How often a call has to be repeated, by all. */
+/* Number of repeated calls, of all grammars. */
 static int pauses;
 
 static const uint32_t *whole_mask(struct grammar *g, const struct vocabulary *v, gr_state state)
@@ -269,7 +268,8 @@ static gr_state whole_take(struct grammar *g, const struct vocabulary *v, gr_sta
     return to;
 }
 
-/* The same masks, states and steps, or the same error, in slices and without. Returns whether it has failed. */
+/* Checks that masks, states and steps, or the error, are the same with and without slices. Returns whether the grammar
+ * failed. */
 static bool check_sliced(struct grammar *g[SLICED], const struct vocabulary *v, int steps)
 {
     gr_state state = grammar_start(g[0]);
@@ -325,7 +325,8 @@ static void the_same_in_slices(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* Three who ask in turns, each for a mask, then for a step: nobody throws away what another one's call has come to. */
+/* Three users in turns, each asking for a mask, then for a step: no call discards the progress of another user's call.
+ */
 static void in_turns(void)
 {
     enum { WHO = 3, WORDS = QWEN_TOKENS / 16 / 32 + 20 };
@@ -382,8 +383,8 @@ static void in_turns(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* Parts that are shared have many ways to each: what may begin is not looked for on all of them. Ten rules of eight
- * ways would take for ever. */
+/* Shared parts can be reached in many ways, and first bytes must not be searched for along each of them. Ten rules with
+ * eight ways would take forever. */
 static void shared_beginnings(void)
 {
     static char text[20000];
@@ -403,7 +404,7 @@ static void shared_beginnings(void)
 
 /* --- what is remembered ---------------------------------------------------------------------------------------- */
 
-/* More masks than are remembered: all are forgotten, and made again. */
+/* More masks than are remembered: all are forgotten, and computed again. */
 static void forgotten_masks(void)
 {
     struct vocabulary_source source;
@@ -426,9 +427,9 @@ static void forgotten_masks(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* --- grammars that were saved ---------------------------------------------------------------------------------- */
+/* --- saved grammars -------------------------------------------------------------------------------------------- */
 
-/* The bytes of one that is ready; the caller frees them. */
+/* The bytes of a ready grammar; the caller frees them. */
 static uint8_t *saved(const struct grammar *g, size_t *size)
 {
     *size = (size_t)grammar_saved_size(g);
@@ -438,7 +439,7 @@ static uint8_t *saved(const struct grammar *g, size_t *size)
     return block;
 }
 
-/* Both say the same all along a text of allowed tokens. */
+/* Both grammars agree all along a text of allowed tokens. */
 static void same_walk(struct grammar *g, struct grammar *twin, const struct vocabulary *v, int steps)
 {
     gr_state state = grammar_start(g), other = grammar_start(twin);
@@ -479,8 +480,7 @@ static void saved_and_loaded(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* A block that is damaged is refused, or is a grammar like any other: whatever it then says takes little time and
- * memory. */
+/* A damaged block is refused, or is a grammar like any other: using it takes little time and memory. */
 static void try_damaged(struct bytes block, const struct vocabulary *v)
 {
     struct error err = {0};
@@ -524,7 +524,7 @@ static void saved_and_damaged(void)
         grammar_free(g);
         for (uint32_t k = 0; k < rounds; k++) {
             memcpy(copy, block, size);
-            /* the head, of which more rests on each byte */
+            /* the head, where each byte matters more */
             uint32_t at = below(2) ? below((uint32_t)size) : below(700);
             if (k % 8 == 0) try_damaged((struct bytes){copy, at}, v);
             else if (k % 8 == 1) memset(copy + size, 0, 4), try_damaged((struct bytes){copy, size + 4}, v);
@@ -541,7 +541,7 @@ static void saved_and_damaged(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* Gives memory back where the last call ran out of it. */
+/* Gives memory back if the last call ran out of it. */
 static bool short_of_memory(const struct grammar *g)
 {
     if (strcmp(grammar_error(g)->rule, "memory")) return false;
@@ -549,8 +549,9 @@ static bool short_of_memory(const struct grammar *g)
     return true;
 }
 
-/* A walk in which one allocation of masks and states fails, or all from there on: that is said, the same call gives the
- * right answer when there is memory again, and so do those before and after it. Returns whether the allocation came. */
+/* A walk in which one allocation of masks and states fails, or that one and all later ones. The failure is reported;
+ * the same call is right when there is memory again, and so are the calls before and after it. Returns whether that
+ * allocation happened. */
 static bool starved_walk(struct grammar *g, const struct vocabulary *v, uint64_t at, bool after)
 {
     enum { STEPS = 8, WORDS = 9 };
@@ -596,7 +597,7 @@ static void memory_runs_out(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* A vocabulary comes in parts; wherever memory ends in one of them, that is said, and all is given back. */
+/* A vocabulary arrives in parts; if memory ends in any of them, that is reported, and all memory is given back. */
 static void learning(void)
 {
     struct vocabulary_source source;
@@ -621,7 +622,7 @@ static void learning(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* Tokens of the same bytes, empty ones, ends, and no tokens at all. */
+/* Equal tokens, empty tokens, end tokens, and no tokens at all. */
 static void odd_vocabularies(void)
 {
     static const uint32_t sizes[] = {1, 1, 0, 2, 2, 3, 1};
@@ -637,7 +638,7 @@ static void odd_vocabularies(void)
     g = make(whole, "ab");
     CHECK_EQ(grammar_mask(g, v, grammar_start(g))[0], 1 | 2 | 8 | 16);
     CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 4))[0], 32);
-    /* nothing writes "b": the caller says so */
+    /* no token can write "b": the mask is empty, which the caller reports */
     CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 1))[0], 0);
     CHECK_EQ(grammar_take(g, v, grammar_start(g), 2), GR_DEAD);
     CHECK_EQ(grammar_take(g, v, grammar_start(g), 5), GR_DEAD);
@@ -655,7 +656,7 @@ static void odd_vocabularies(void)
 static void patterns(void)
 {
     static const struct {
-        const char *pattern, *in, *out; /* of a search */
+        const char *pattern, *in, *out; /* search pattern, matching texts, other texts */
     } cases[] = {
         {"^a|b$", "ax", "xa"},
         {"^a|b$", "xb", "bx"},
@@ -711,7 +712,7 @@ static void patterns(void)
         {"^\\S\\W\\D$", "a x", "a11"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        /* nothing; a text with a NUL: below */
+        /* skips the empty language; a text with a NUL is checked below */
         if (!strcmp(cases[i].pattern, "^[]$") || strstr(cases[i].pattern, "\\0")) continue;
         struct grammar *g = make(search, cases[i].pattern);
         if (!accepts(g, cases[i].in) || accepts(g, cases[i].out)) printf("%s\n", cases[i].pattern);
@@ -792,7 +793,7 @@ static void patterns_refused(void)
 
 /* --- GBNF and choices ------------------------------------------------------------------------------------------ */
 
-/* Each text up to NULL is one of the language, or is none. */
+/* Checks that each text of `good` is in the language, and none of `bad`; both lists end with NULL. */
 static void check_texts(const char *text, const char *const *good, const char *const *bad)
 {
     struct grammar *g = make(gbnf, text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images and videos in conversations: against transformers (tests/fixtures/vision), and the promise that neither
- * company, chunks, caches nor what was given up meanwhile changes a bit.
+ * Images and videos in conversations: against transformers (tests/fixtures/vision); and other sequences, chunks, caches
+ * and abandoned work never change a bit.
  */
 #include "engine/kept.h"
 #include "engine/look.h"
@@ -24,7 +24,7 @@ static struct quern_engine *dense(struct quern_options o) { return pair_load("de
 
 /* --- against transformers ------------------------------------------------------------------------------------- */
 
-/* The prompt becomes these ids, each pad as many as its medium has tokens. */
+/* The prompt becomes these ids, with as many pads as each medium has tokens. */
 static void check_ids(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c)
 {
     char name[60];
@@ -72,10 +72,10 @@ static double divergence(const float *p, const float *q)
 static bool is_pad(const struct quern_engine *e, int32_t id) { return id == e->pads[0] || id == e->pads[1]; }
 
 struct distance {
-    double worst, kl; /* of a logit; the mean over rows that are text */
+    double worst, kl; /* of a logit; the mean over text rows */
 };
 
-/* format: where a case's golden logits are. */
+/* format: the folder of a case's golden logits. */
 static struct distance distance_of(const struct quern_engine *e, const struct vision_set *v,
                                    const struct vision_case *c, const float *all, const char *format)
 {
@@ -153,7 +153,7 @@ static void golden_f16_cache(void)
         check_model(folder_load(models[i], with_context((struct quern_options){0})), models[i], 1e-2, 1e-5);
 }
 
-/* Encoder and language model in Q8_0 together, beside llama.cpp's int8 arithmetic for both (int8act.json has its
+/* Encoder and language model both in Q8_0, compared with llama.cpp's int8 arithmetic for both (int8act.json has its
  * distances). */
 static void golden_q8_0(void)
 {
@@ -219,7 +219,7 @@ static void same_bits_however(void)
     free(v);
 }
 
-/* The last row of each case, from an engine that has seen nothing. */
+/* The last row of each case, from a new engine. */
 static float *last_rows(const struct vision_set *v)
 {
     float *rows = logits_new(v->n, VOCAB);
@@ -233,7 +233,7 @@ static float *last_rows(const struct vision_set *v)
     return rows;
 }
 
-/* Steps until nobody has anything pending, some of them cut short; keeps each one's last logits. */
+/* Makes steps until nothing is pending, some of them cut short; stores the last logits of each sequence. */
 static void step_all(struct quern_engine *e, struct quern_sequence *const *s, int n, float *rows)
 {
     for (int pending = 1; pending;) {
@@ -250,7 +250,7 @@ static void step_all(struct quern_engine *e, struct quern_sequence *const *s, in
     }
 }
 
-/* All cases at a time, of which so many compute at a time, with a store that holds little more than one image. */
+/* Runs all cases, several at a time, with a media store that holds little more than one image. */
 static void same_bits_together(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -273,9 +273,9 @@ static void same_bits_together(void)
     free(v);
 }
 
-/* --- what is known -------------------------------------------------------------------------------------------- */
+/* --- known media ---------------------------------------------------------------------------------------------- */
 
-/* Computes what is pending; how many visual tokens were encoded for it. */
+/* Computes all pending tokens; returns the number of visual tokens that were encoded. */
 static int count_parts(struct quern_engine *e, struct quern_sequence *s)
 {
     int before = s->looked;
@@ -283,8 +283,8 @@ static int count_parts(struct quern_engine *e, struct quern_sequence *s)
     return s->looked - before;
 }
 
-/* An image that is known costs no encoding, one whose pages are gone its features, and one whose features are gone too
- * itself. */
+/* A known image costs no encoding; without its pages it costs reading its features; without its features it is encoded
+ * again. */
 static void known_is_not_looked_at(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -295,16 +295,16 @@ static void known_is_not_looked_at(void)
     CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
     CHECK_EQ(count_parts(e, s), 12);
     memcpy(first, logits_last(e, s), sizeof first);
-    CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), c->n - 1); /* pages */
+    CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), c->n - 1); /* by its pages */
     CHECK_EQ(count_parts(e, s), 0);
     CHECK(same_bits(first, logits_last(e, s), VOCAB));
     quern_sequence_free(s);
     disturb_pages(e, 1);
     s = sequence_new(e);
-    CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0); /* features */
+    CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0); /* by its features */
     CHECK_EQ(count_parts(e, s), 0);
     CHECK(same_bits(first, logits_last(e, s), VOCAB));
-    /* these and the next have 58 tokens together: no room for the first */
+    /* this case and the next have 58 tokens together: no room for the first */
     CHECK(case_set(e, s, v, other, QUERN_LAST) >= 0);
     CHECK_EQ(count_parts(e, s), 12);
     CHECK(case_set(e, s, v, vision_case(v, "alpha"), QUERN_LAST) >= 0);
@@ -323,7 +323,7 @@ static void known_is_not_looked_at(void)
     free(v);
 }
 
-/* Only the first n ids of a case. */
+/* The first n ids of a case. */
 static struct vision_case cut(const struct vision_case *c, int n, int n_media)
 {
     struct vision_case part = *c;
@@ -348,7 +348,7 @@ static void second_turn_adds_a_image(void)
     CHECK_EQ(case_set(e, s, v, &turn, QUERN_LAST), 0);
     CHECK_EQ(count_parts(e, s), 6);
     CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), turn.n);
-    CHECK_EQ(count_parts(e, s), 6); /* only the new one */
+    CHECK_EQ(count_parts(e, s), 6); /* only the new image */
     CHECK_EQ(case_set(fresh, t, v, c, QUERN_LAST), 0);
     CHECK(same_bits(logits_last(fresh, t), logits_last(e, s), VOCAB));
     quern_free(e);
@@ -356,7 +356,7 @@ static void second_turn_adds_a_image(void)
     free(v);
 }
 
-/* An image of another content, of the size of a source. */
+/* Adds an image with other content, of the size of a source. */
 static uint64_t negative_add(struct quern_engine *e, const struct source *s)
 {
     struct pixels p = frame_read(s, 0);
@@ -368,7 +368,7 @@ static uint64_t negative_add(struct quern_engine *e, const struct source *s)
     return id;
 }
 
-/* One of two images is replaced by its negative: what is before it is known, and what is behind it is not. */
+/* One of two images is replaced by its negative: everything before it is known, and nothing after it. */
 static void replaced_images_share_nothing(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -397,7 +397,7 @@ static void replaced_images_share_nothing(void)
     free(v);
 }
 
-/* Added and encoded from the last pair to the first. */
+/* Pairs are added and encoded from the last to the first. */
 static void pairs_in_any_order(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -427,8 +427,8 @@ static void pairs_in_any_order(void)
     free(v);
 }
 
-/* Pages with images are kept and given like others: what they hold is not looked at again. With another encoder, or
- * none, they are of no use. */
+/* Pages with images are saved and restored like others: their images are not encoded again. With another encoder, or
+ * none, the pages do not match. */
 static void kept_pages_have_images(void)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
@@ -482,7 +482,7 @@ static struct quern_sequence *reply_begin(struct quern_engine *e, const struct v
     return s;
 }
 
-/* A reply's tokens and what it was told, until it ends. */
+/* A reply's tokens and events, until it ends. */
 struct told {
     int n, looks, done, total;
     bool ended;
@@ -521,13 +521,13 @@ static struct told reply_alone(const struct vision_set *v, const char *name)
     return t;
 }
 
-/* A clock by which each part takes as long as this. */
+/* A clock by which each part takes this long. */
 enum { PART_MS = 20 };
 static double clock_now, clock_tick;
 static double ticking(void) { return clock_now += clock_tick; }
 
-/* Others write on while images are encoded, a token in every step, and nobody's tokens change; progress is told to the
- * end. */
+/* Others continue to write while images are encoded, one token in every step, and their tokens do not change; progress
+ * is reported up to the end. */
 static void others_write_on(void)
 {
     static const char *const names[] = {"text", "later", "video", "alpha"};
@@ -555,7 +555,7 @@ static void others_write_on(void)
         last = clock_now;
     }
     printf("# a step alone %g ms, the longest %g ms\n", alone_ms, worst);
-    CHECK(worst <= 2 * alone_ms + 2 * PART_MS); /* as beside readers without images, and one part over */
+    CHECK(worst <= 2 * alone_ms + 2 * PART_MS); /* as beside readers without images, and one more part */
     for (int i = 1; i < 4; i++) {
         CHECK_EQ(t[i].n, alone[i].n);
         CHECK(!memcmp(t[i].ids, alone[i].ids, (size_t)t[i].n * sizeof *t[i].ids));
@@ -566,7 +566,7 @@ static void others_write_on(void)
     free(v);
 }
 
-/* Every part is a place to stop at: for the budget, and for the word. */
+/* A step may stop at every part: for the budget, and for the attention word. */
 static void stops_at_every_part(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -587,7 +587,7 @@ static void stops_at_every_part(void)
         last = quern_control(e)->heartbeat;
         beats = 1;
         if (!quern_sequence_pending(s)) break;
-        if (status == OK) status = NEED_MORE; /* the text before the image was a step */
+        if (status == OK) status = NEED_MORE; /* the text before the image was one step */
     }
     CHECK(stops > vision_parts(e->sight->vision) + 3);
     CHECK(same_bits(expected + (c->n - 1) * VOCAB, logits_last(e, s), VOCAB));
@@ -596,7 +596,8 @@ static void stops_at_every_part(void)
     free(v);
 }
 
-/* Who leaves while his image is encoded leaves nothing behind, and whoever wants the same one has it. */
+/* A sequence that leaves while its image is encoded leaves nothing behind; another one that wants the same image gets
+ * it. */
 static void leaving_while_looked_at(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -604,7 +605,7 @@ static void leaving_while_looked_at(void)
     float *rows = last_rows(v);
     const float *expected = rows + (c - v->cases) * VOCAB;
     for (int way = 0; way < 4; way++)
-        for (int parts = 1 + way; parts < 30; parts += (int)check_every(4)) { /* each at places of its own */
+        for (int parts = 1 + way; parts < 30; parts += (int)check_every(4)) { /* each at different places */
             struct quern_engine *e = dense((struct quern_options){0});
             struct quern_sequence *s = sequence_new(e), *t = way == 2 ? sequence_new(e) : NULL;
             CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
@@ -632,7 +633,7 @@ static void leaving_while_looked_at(void)
     free(v);
 }
 
-/* In a pool with room for one conversation, replies are let go in the middle of their images. */
+/* In a pool with room for one conversation, replies lose their pages in the middle of their images. */
 static void let_go_and_looked_at_again(void)
 {
     static const char *const names[] = {"later", "mixed", "two", "video"};
@@ -673,7 +674,7 @@ static void plan_is_the_peak(void)
             float *all = logits_of(e, v, "mixed");
             uint64_t used, peak;
             quern_memory(e, &used, &peak);
-            /* of an image of the largest size, which this one is not */
+            /* for an image of the largest size, which this one is not */
             double pixels = 3.0 * 256 * e->sight->max_patches;
             double off = 100.0 * ((double)quern_plan(e)->total - pixels - (double)peak) / (double)peak;
             printf("# planned %llu, peak %llu (%+.2f %%)\n", (unsigned long long)quern_plan(e)->total,
@@ -685,7 +686,7 @@ static void plan_is_the_peak(void)
     free(v);
 }
 
-/* A model that sees is the model that does not, where there is no image; and takes nothing for what it has not. */
+/* Without images, a model with vision behaves as the model without, and takes no memory for missing images. */
 static void text_is_what_it_was(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -747,7 +748,7 @@ static void hundreds_of_images(void)
         quern_memory(e, &used, &peak);
         if (i == 9) after_ten = peak;
     }
-    /* what is known of an image that the store still has is a record of some 100 bytes */
+    /* for an image that the store still has, a record of some 100 bytes remains */
     CHECK(peak - after_ten < (uint64_t)n * 256);
     quern_memory(e, &used, &peak);
     int known = 0;
@@ -756,8 +757,8 @@ static void hundreds_of_images(void)
     quern_free(e);
 }
 
-/* The first image of a case in a new sequence of a scope, read to its end: how many parts of it were encoded. The last
- * logits. */
+/* Reads the first image of a case in a new sequence of a scope, to its end. Returns the number of parts encoded, and
+ * the last logits. */
 static int read_in_scope(struct quern_engine *e, const struct vision_case *c, uint32_t scope, float *logits)
 {
     struct pixels p = frame_read(c->media, 0);
@@ -774,7 +775,7 @@ static int read_in_scope(struct quern_engine *e, const struct vision_case *c, ui
     return parts;
 }
 
-/* What one scope has shown is looked at again for another one, and makes the same. */
+/* An image that one scope has shown is encoded again for another scope, with the same result. */
 static void scopes_share_no_images(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -813,8 +814,7 @@ static int shown_in(const struct quern_engine *e, uint32_t scope)
     return n;
 }
 
-/* Of what two scopes have shown, that of the one that shows on and on is given up: the other's stays, up to half of the
- * room. */
+/* When two scopes show images, the one that goes on showing loses its own: the other's stay, up to half of the room. */
 static void who_shows_much_gives_way(void)
 {
     enum { ROOM = 8 };
@@ -864,11 +864,11 @@ static void wrong_media(void)
     expect(e, quern_sequence_set_media(s, c->ids, 600, m, 2, QUERN_LAST), ERR_CONTEXT, "context");
     expect(e, quern_media_plan(e, QUERN_IMAGE, 4100, 20, 1, 0, 0, &g), ERR_SIZE, "aspect");
     expect(e, quern_media_plan(e, QUERN_IMAGE, 0, 20, 1, 0, 0, &g), ERR_SIZE, "sides");
-    CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 3000, 3000, 1, 0, 1e9, &g), OK); /* cut at max_pixels */
+    CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 3000, 3000, 1, 0, 1e9, &g), OK); /* cut to max_pixels */
     CHECK(g.height * g.width <= 20480);
     CHECK_EQ(quern_media_plan(e, QUERN_VIDEO, 300, 300, 20, 0, 1e9, &g), OK);
     CHECK(g.height * g.width <= 20480 && g.frames == 20);
-    /* a strip: more pixels than max_pixels, and room for them */
+    /* a narrow strip: it takes more pixels than max_pixels, and there is room for them */
     CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 2000, 10, 1, 0, 0, &g), OK);
     g = (struct image_grid){4096, 4096, 1, 128, 128};
     expect(e, quern_media_add(e, &g, (const uint8_t[1]){0}, NULL, 0, &none), ERR_SIZE, "pixels");
@@ -878,13 +878,13 @@ static void wrong_media(void)
     logits_last(e, s);
     quern_media_release(e, none);
     quern_media_release(e, m[0]);
-    quern_media_release(e, m[0]); /* once too often */
-    CHECK(store_find(&e->sight->store, m[0]) != NULL); /* the sequence has it */
+    quern_media_release(e, m[0]); /* one release too many */
+    CHECK(store_find(&e->sight->store, m[0]) != NULL); /* the sequence still holds it */
     quern_free(e);
     free(v);
 }
 
-/* A header whose bytes `find` have become `with`, of the same length. */
+/* Replaces the bytes `find` in a header by `with`, of the same length. */
 static void patch(struct file *f, const char *find, const char *with)
 {
     size_t n = strlen(find);
@@ -897,7 +897,7 @@ static void patch(struct file *f, const char *find, const char *with)
     CHECK(!"found");
 }
 
-/* The pair that does not fit, and where it is refused: at the model's header, or the projector's. */
+/* Pairs that do not match, refused at the model's header or at the projector's. */
 static void wrong_pairs(void)
 {
     static const char *const tokens[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
@@ -940,8 +940,8 @@ static void wrong_pairs(void)
     file_free(&nano);
 }
 
-/* A model that needs more than there is with its projector is refused at its own header, by the size of the projector
- * alone. */
+/* A model that needs more memory than there is, together with its projector, is refused at its own header, by the size
+ * of the projector alone. */
 static void refused_at_the_first_header(void)
 {
     struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf");
@@ -961,8 +961,8 @@ static void refused_at_the_first_header(void)
     file_free(&projector);
 }
 
-/* Every allocation fails once, from the beginning to the end of a conversation with images; nothing is left behind, and
- * the next try goes on. */
+/* Every allocation fails once, from the beginning to the end of a conversation with images; nothing leaks, and the next
+ * attempt succeeds. */
 static void every_allocation_fails(void)
 {
     struct vision_set *v = vision_set("dense");

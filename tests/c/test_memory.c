@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory: an allocation that fails, wherever it does, is a word about memory and nothing else; what loading takes
- * beside the weights; and what a conversation gives back. LeakSanitizer watches the rest.
+ * Memory: any failing allocation gives an error about memory and nothing else; the memory that loading takes beside the
+ * weights; and what a conversation gives back. LeakSanitizer checks the rest.
  */
 #include "engine/kept.h"
 #include "session.h"
@@ -15,7 +15,7 @@ static bool about_memory(int status)
 
 /* --- every allocation fails ----------------------------------------------------------------------------- */
 
-/* What one attempt does after loading, in order. Each returns false when memory was short. */
+/* The parts of one attempt after loading, in order. Each returns false when memory was short. */
 static bool try_tokenize(struct quern_engine *e)
 {
     const char *text = "the then <|im_start|> the end";
@@ -48,7 +48,7 @@ static bool try_reply(struct quern_engine *e, struct quern_sequence *s, float *l
     return quern_stream(s, 'a').data != NULL;
 }
 
-/* Two replies side by side, of conversations that are to be kept. */
+/* Two replies side by side, of conversations that are saved afterwards. */
 static bool try_company(struct quern_engine *e, struct quern_sequence **s)
 {
     const struct quern_reply reply = {.sampling = {.temperature = 1, .repeat_penalty = 1.2f}, .max_tokens = 2};
@@ -62,7 +62,7 @@ static bool try_company(struct quern_engine *e, struct quern_sequence **s)
         CHECK(status == OK || about_memory(status));
         if (status) return false;
     }
-    for (int calls = 0; left; calls++) { /* computing takes none */
+    for (int calls = 0; left; calls++) { /* computing takes no memory */
         CHECK(calls < 100);
         CHECK_EQ(quern_step(e, 0), OK);
         const struct quern_event *events = quern_events(e, &n);
@@ -74,7 +74,7 @@ static bool try_company(struct quern_engine *e, struct quern_sequence **s)
     return true;
 }
 
-/* The whole way, with the at-th allocation after quern_new failing, and all later ones if `lasting`. Returns whether
+/* Runs everything, with the at-th allocation after quern_new failing, and all later ones if `lasting`. Returns whether
  * any failed. */
 static bool attempt(const struct file *f, uint64_t at, bool lasting, const float *expected)
 {
@@ -87,7 +87,7 @@ static bool attempt(const struct file *f, uint64_t at, bool lasting, const float
     int status = engine_feed(e, f, 1000);
     CHECK(status == OK || (about_memory(status) && quern_error(e)->message[0]));
     bool whole = status == OK;
-    for (int tries = 0; status == OK && tries < 2; tries++) { /* what failed once works the next time */
+    for (int tries = 0; status == OK && tries < 2; tries++) { /* what failed once succeeds the next time */
         bool over = e->mem.fail_at && e->mem.n_allocs >= e->mem.fail_at && !lasting;
         bool worked = try_tokenize(e) && try_sequence(e, &s) && try_reply(e, s, logits) && try_company(e, two);
         CHECK(worked || !over);
@@ -110,7 +110,7 @@ static void fail_everywhere(const struct file *f, int at_least)
     uint64_t at = 1;
     while (attempt(f, at, false, expected)) {
         CHECK(attempt(f, at, true, expected));
-        CHECK(!attempt(f, 0, false, expected)); /* the next one is none the worse */
+        CHECK(!attempt(f, 0, false, expected)); /* the next attempt is unaffected */
         at++;
     }
     printf("# %llu allocations\n", (unsigned long long)at - 1);
@@ -128,7 +128,7 @@ static void allocations_fail(void)
     file_free(&larger);
 }
 
-/* quern_new itself under every limit: an engine or NULL. */
+/* quern_new itself under every limit: returns an engine or NULL. */
 static void limits_of_new(void)
 {
     int made = 0, refused = 0;
@@ -146,7 +146,7 @@ static void limits_of_new(void)
 
 /* --- loading ------------------------------------------------------------------------------------------------ */
 
-/* Beside what stays, loading a file of 60 MB takes little at any moment. */
+/* Beside the weights, loading a file of 60 MB never takes much memory. */
 static void peak_of_loading(void)
 {
     const size_t chunks[] = {16384, 1 << 20, 4 << 20};
@@ -165,7 +165,7 @@ static void peak_of_loading(void)
     file_free(&f);
 }
 
-/* A model that cannot fit is refused before its weights have come. */
+/* A model that cannot fit is refused before its weights arrive. */
 static void refused_early(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
@@ -216,7 +216,7 @@ static void conversations_give_back(void)
         if (n == 0) first_peak = peak;
         CHECK_EQ(peak, first_peak);
     }
-    sequence_new(e); /* quern_free takes open conversations with it */
+    sequence_new(e); /* quern_free also frees open sequences */
     quern_free(e);
     file_free(&f);
 }

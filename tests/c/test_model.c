@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model asks of its backend and gets from a batch: rows may be features instead of tokens, stand at three
- * positions, and ask for their hidden state.
+ * The interface between a model, its backend and a batch: rows may be features instead of tokens, have three positions,
+ * and request their hidden state.
  */
 #include "ops.h"
 #include "played.h"
@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-/* What devices have been asked for: where tokens became rows, the angles of the first rotation, and after which layers
- * something was added. */
+/* Operations that devices were given: where tokens became rows, the angles of the first rotation, and after which
+ * layers something was added. */
 static struct seen {
     struct handle embedded;
     float cosine[64 * 16];
@@ -76,7 +76,7 @@ static void hand_fill(struct hand *h, const struct reference *r)
     }
 }
 
-/* The logits of its rows, borrowed until the next one runs. */
+/* Returns the logits of its rows, borrowed until the next run. */
 static const float *hand_run(struct quern_engine *e, const struct hand *h)
 {
     model_begin(e->model, &h->batch);
@@ -100,7 +100,7 @@ static void embedding_of(struct quern_engine *device, const struct hand *h, int3
     memcpy(out, be->ops->result(be, seen.embedded), (size_t)device->model->config.dim * sizeof *out);
 }
 
-/* Rows that are given a token's embedding are that token, whatever id stands there. */
+/* A row with a token's embedding as its features equals that token, whatever its id is. */
 static void rows_of_features(void)
 {
     static const char *const names[] = {"nano.F32", "nano.Q4_0", "moe-nano.Q8_0"};
@@ -132,7 +132,7 @@ static void rows_of_features(void)
     }
 }
 
-/* What is added after a layer changes that row and those behind it, from that layer on. */
+/* An addition after a layer changes its row and later rows, from that layer on. */
 static void rows_added_after_layers(void)
 {
     struct reference r = reference_new("duo.F32");
@@ -167,8 +167,8 @@ static void rows_added_after_layers(void)
 
 static struct file odd_model(const char *name) { return file_read(built_fixtures("/bad"), name); }
 
-/* Radians per position of a pair of 16 columns. YaRN by 4 from 32,768 positions on: pairs from 2 on are slower, from 5
- * on by all of it. */
+/* Radians per position of a pair of 16 columns. YaRN by 4 from 32,768 positions on: pairs from 2 on turn more slowly,
+ * pairs from 5 on by the whole factor. */
 static double turn_of(const struct quern_engine *e, int i)
 {
     double fast = num_exp64(-2.0 * i / 16 * num_log64(e->model->config.rope_theta)),
@@ -176,7 +176,7 @@ static double turn_of(const struct quern_engine *e, int i)
     return e->model->config.rope_factor == 1 ? fast : fast / 4 * slow + fast * (1 - slow);
 }
 
-/* Heads of 16 columns with sections [4, 2, 2]: pairs turn by time, row, column, time, row, column, time, time. */
+/* Heads of 16 columns with sections [4, 2, 2]: the pairs turn by time, row, column, time, row, column, time, time. */
 static void check_positions(const char *name, const char *plain_name, double magnitude)
 {
     static const int axis[8] = {0, 1, 2, 0, 1, 2, 0, 0};
@@ -211,7 +211,7 @@ static void three_positions(void)
     check_positions("good-M09e.gguf", "good-M09e.gguf", 0.1 * num_log64(4) + 1);
 }
 
-/* The first columns of a head turn as a head of that size does, the others stay. */
+/* The first columns of a head turn like a whole head of that size; the others stay. */
 static void part_of_a_head(void)
 {
     enum { HEADS = 3, DIM = 48, ROT = 20 };
@@ -239,8 +239,8 @@ static void part_of_a_head(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* A model that turns half of each head: other logits than one that turns all, the same ones from the reference kernels.
- */
+/* A model that turns half of each head: its logits differ from one that turns all, and equal those of the reference
+ * kernels. */
 static void models_that_turn_a_part(void)
 {
     struct file f = odd_model("good-M09d.gguf"), whole = odd_model("good-M09b.gguf");
@@ -275,7 +275,7 @@ static const float *hidden_last(struct quern_engine *e, struct quern_sequence *s
     return hidden;
 }
 
-/* Those of all tokens, each as it is where that token is the last. */
+/* Checks the hidden states of all tokens against those where each token is the last. */
 static void check_states(struct quern_engine *e, const int32_t *ids, int total)
 {
     struct quern_sequence *s = sequence_new(e), *other = sequence_new(e);
@@ -285,7 +285,7 @@ static void check_states(struct quern_engine *e, const int32_t *ids, int total)
     for (int done = 0; done < total; done += n) {
         CHECK_EQ(quern_step(e, 0), OK);
         const float *states = quern_hidden(s, &first, &n);
-        CHECK(n == 0 || (states && first == done)); /* others may come before it */
+        CHECK(n == 0 || (states && first == done)); /* steps without states may come first */
         if (n) memcpy(all + (size_t)done * (size_t)dim, states, (size_t)n * (size_t)dim * sizeof *all);
     }
     CHECK(quern_logits(s, &first, &n) == NULL);
@@ -298,7 +298,8 @@ static void check_states(struct quern_engine *e, const int32_t *ids, int total)
     free(all);
 }
 
-/* The output head makes the logits of it; beside a conversation that wants logits both are what they are alone. */
+/* The output head gives the logits of a hidden state; beside a conversation that wants logits, both are the same as
+ * alone. */
 static void hidden_states(void)
 {
     struct reference r = reference_new("nano.F32");
@@ -320,7 +321,7 @@ static void hidden_states(void)
         CHECK(quern_output_row(e, id, other_row));
         CHECK(same_bits(row, other_row, dim));
     }
-    CHECK(!quern_output_row(e, GOLDEN_VOCAB, row) && !quern_output_row(e, -1, row)); /* it has no classes */
+    CHECK(!quern_output_row(e, GOLDEN_VOCAB, row) && !quern_output_row(e, -1, row)); /* the model has no classes */
     CHECK(!quern_output_row(device, 0, row));
     CHECK_EQ(quern_sequence_set(s, r.ids, 50, QUERN_HIDDEN), 49); /* known, like any prompt */
     CHECK_EQ(quern_sequence_set(other, r.ids, 30, QUERN_LAST), 29);

@@ -11,7 +11,7 @@
 
 /* --- half floats ------------------------------------------------------------------------------------- */
 
-/* By the definition of the formats: sign, exponent field of `exponent_bits`, fraction of `fraction_bits`. */
+/* Decodes by the definition of the formats: sign, exponent field of `exponent_bits`, fraction of `fraction_bits`. */
 static double decode(uint32_t bits, int exponent_bits, int fraction_bits)
 {
     int bias = (1 << (exponent_bits - 1)) - 1;
@@ -46,12 +46,12 @@ static void every_half_returns(void)
     }
 }
 
-/* Between two neighbours: below the middle the lower, above it the upper, at it the even one. */
+/* Between two neighbours: below the middle the lower one, above it the upper one, in the middle the even one. */
 static void narrowing(void)
 {
     for (uint32_t h = 0; h < 0x7C00; h++) {
         double low = decode(h, 5, 10), high = h == 0x7BFF ? 65536.0 : decode(h + 1, 5, 10);
-        float middle = (float)((low + high) / 2); /* exact: one bit more */
+        float middle = (float)((low + high) / 2); /* exact: needs one bit more */
         uint32_t even = h % 2 ? h + 1 : h;
         CHECK_EQ(f16_from_f32(middle), even);
         CHECK_EQ(f16_from_f32(-middle), even | 0x8000);
@@ -76,7 +76,7 @@ static void exp_special(void)
     CHECK_EQ(bits_from_f32(num_exp(-INFINITY)), 0);
     CHECK_EQ(bits_from_f32(num_exp(-FLT_MAX)), 0);
     CHECK_EQ(bits_from_f32(num_exp(-87.34f)), 0);
-    CHECK(num_exp(-87.32f) >= FLT_MIN); /* nothing subnormal in between */
+    CHECK(num_exp(-87.32f) >= FLT_MIN); /* no subnormal result before zero */
     CHECK(num_exp(INFINITY) == INFINITY);
     CHECK(num_exp(88.01f) == INFINITY);
     CHECK(num_exp(87.99f) < INFINITY);
@@ -90,7 +90,7 @@ static double ulps(float x, float y)
     return fabs((double)y - exact) / (ldexp(1, ilogb(exact) - 23));
 }
 
-/* Every 64th float of both signs over the whole range: 34 million would be all of them. */
+/* Every 64th float of both signs over the whole range; all would be 34 million. */
 static void exp_error(void)
 {
     double worst = 0;
@@ -108,7 +108,7 @@ static void exp_error(void)
 static void silu(void)
 {
     CHECK(num_silu(0.0f) == 0.0f);
-    CHECK(num_silu(200.0f) == 200.0f && num_silu(-200.0f) == 0.0f); /* e^200 is infinity: a quotient of -0 */
+    CHECK(num_silu(200.0f) == 200.0f && num_silu(-200.0f) == 0.0f); /* e^200 is infinity, so the quotient is -0 */
     CHECK(num_silu(NAN) != num_silu(NAN));
     for (float x = -80; x < 80; x += 0.0625f) {
         double exact = (double)x / (1 + exp(-(double)x));
@@ -118,7 +118,7 @@ static void silu(void)
 
 /* --- double functions -------------------------------------------------------------------------------- */
 
-/* Twice the rounding error of one operation: what a sum of a reduced argument and a series can keep. */
+/* Twice the rounding error of one operation: the achievable accuracy of a reduced argument and a series. */
 static bool nearly(double a, double b) { return fabs(a - b) <= 1e-15 * fabs(b); }
 
 static void exp_double(void)

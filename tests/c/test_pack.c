@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packing loses nothing: every panel row decodes to the values that a second decoder reads in the file's own blocks, to
- * the bit.
+ * Packing loses nothing: every panel row decodes to the values that a second decoder reads from the file's own blocks,
+ * to the bit.
  */
 #include "blocks.h"
 #include "weights/pack.h"
@@ -24,7 +24,7 @@ static const struct dtype *type_of(const struct ref_type *t)
     return type;
 }
 
-/* Row r of a panel against the file's row (NULL: a row past the end, all zero). */
+/* Compares row r of a panel with the file's row (NULL: a row past the end, all zero). */
 static void compare_row(const struct ref_type *t, const uint8_t *panel, int r, int cols, const uint8_t *row)
 {
     float *out = malloc(2 * (size_t)cols * sizeof *out), *expected = out + cols;
@@ -56,7 +56,7 @@ static void pack_and_compare(const struct ref_type *t, enum hostility how, uint6
     free(memory);
 }
 
-/* A row of codes decoded without a panel. */
+/* Decodes a row of codes without a panel. */
 static void unpack_and_compare(const struct ref_type *t, enum hostility how, uint64_t *seed, int cols)
 {
     float *out = malloc((2 * (size_t)cols + 1) * sizeof *out), *expected = out + cols + 1;
@@ -117,7 +117,7 @@ static void long_rows(void)
         for (int how = 0; how < BLOCKS_KINDS; how++) pack_and_compare(&ref_types[i], how, &seed, PANEL_ROWS, 4096);
 }
 
-/* Each code at each place once with every other byte clear: no bit may come from anywhere else. */
+/* Sets each code at each place once, with every other byte zero: no bit may come from elsewhere. */
 static void single_bits(void)
 {
     for (int i = 0; i < REF_TYPES; i++) {
@@ -139,7 +139,7 @@ static void single_bits(void)
     }
 }
 
-/* The types that people download may grow by 7 % at most. */
+/* The most downloaded types may grow by 7 % at most. */
 static void growth(void)
 {
     for (int i = 0; i < REF_TYPES; i++)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory plan (Q01, Q06, R9): what it promises is what is taken, what exceeds the limit is refused with the header,
- * and what the refusal says would fit does fit.
+ * The memory plan (Q01, Q06, R9): the planned memory is what is taken; what exceeds the limit is refused with the
+ * header; and a context that the refusal suggests does fit.
  */
 #include "session.h"
 
-enum { PERCENT = 3, SMALL = 16384, PIECE = 65536 }; /* SMALL: bytes; for models of a few kilobytes */
+/* PERCENT of tolerance; SMALL: bytes, for models of a few kilobytes */
+enum { PERCENT = 3, SMALL = 16384, PIECE = 65536 };
 
-/* Loads, holds as many conversations as compute side by side, which reply with everything a sampler may need. Returns
- * the peak. */
+/* Loads, and opens as many conversations as compute side by side, each with a reply that uses everything of a sampler.
+ * Returns the peak. */
 static uint64_t real_peak(const struct file *f, struct quern_options options, struct quern_plan *plan)
 {
     struct quern_engine *e = engine_load(f, options, 1 << 20);
@@ -16,7 +17,7 @@ static uint64_t real_peak(const struct file *f, struct quern_options options, st
     const struct sampler_params params = {.temperature = 1, .repeat_penalty = 1.5f, .presence_penalty = 1};
     int32_t ids[64];
     for (int i = 0; i < 64; i++) ids[i] = 5 + i;
-    /* a whole chunk; less where sanitizers take seconds for it */
+    /* a whole chunk, or less if it takes sanitizers seconds */
     CHECK(quern_sequence_set(s, ids, f->size < 8 << 20 ? 64 : 8, QUERN_ALL) == 0);
     while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
     CHECK_EQ(quern_sample_begin(s, &params), OK);
@@ -61,7 +62,7 @@ static void equals_the_peak(void)
     struct file big = file_read(built_fixtures(""), "big-q8_0.gguf"), wide = file_read(built_fixtures(""), "long.gguf");
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
         if (v == 0 || (variants[v].embeddings && check_length(0, 1))) check_plan("big-q8_0", &big, variants[v]);
-        /* each type with a quarter of them, or half */
+        /* each variant with a quarter of the files, or half */
         for (size_t i = v % (2 * check_every(2)); i < GOLDEN_FILES; i += 2 * check_every(2)) {
             struct file f = golden_file(golden_names[i], "gguf");
             check_plan(golden_names[i], &f, variants[v]);
@@ -79,7 +80,7 @@ static int feed_piece(struct quern_engine *e, const struct file *f, size_t at)
     return quern_feed(e, f->data + at, f->size - at < PIECE ? f->size - at : PIECE);
 }
 
-/* What the header alone says. */
+/* The plan from the header alone. */
 static struct quern_plan planned(const struct file *f, struct quern_options options)
 {
     struct quern_engine *e = quern_new(&options);
@@ -92,8 +93,8 @@ static struct quern_plan planned(const struct file *f, struct quern_options opti
 
 /* --- limits ----------------------------------------------------------------------------------------------- */
 
-/* Feeds until it is refused or the file ends. Returns the engine, whose status is in *status; *fed are the bytes it
- * took. */
+/* Feeds until the engine refuses or the file ends. Returns the engine; its status goes to *status, the bytes fed to
+ * *fed. */
 static struct quern_engine *feed_under(const struct file *f, uint64_t limit, int context_size, int *status, size_t *fed)
 {
     struct quern_engine *e =
@@ -105,7 +106,7 @@ static struct quern_engine *feed_under(const struct file *f, uint64_t limit, int
     return e;
 }
 
-/* The number that follows `words` in the error's message. */
+/* The number after `words` in the error sentence. */
 static double said(const struct quern_engine *e, const char *words)
 {
     const char *at = strstr(quern_error(e)->message, words);
@@ -114,7 +115,7 @@ static double said(const struct quern_engine *e, const char *words)
     return at ? atof(at + strlen(words)) : 0;
 }
 
-/* The context is what is expected, or a little more: what its pages hold. */
+/* Checks that the context is the expected one, or a little more: what its pages hold. */
 static void loads_under(const struct file *f, uint64_t limit, int context_size, int expected_context)
 {
     int status;
@@ -135,7 +136,7 @@ static void loads_under(const struct file *f, uint64_t limit, int context_size, 
     quern_free(e);
 }
 
-/* A file of 60 MB whose own context is 2,048 positions. What would fit is tried at each fourth limit. */
+/* A file of 60 MB whose own context is 2,048 positions. The suggested context is tried at every fourth limit. */
 static void q01_refused_by_the_header(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
@@ -150,7 +151,7 @@ static void q01_refused_by_the_header(void)
         const struct quern_plan plan = *quern_plan(e);
         CHECK_EQ(status, ERR_MEM_PLAN);
         CHECK(fed <= 8 << 20);
-        CHECK(e->mem.peak <= limit && e->mem.used < 16 << 20); /* nothing was taken for it */
+        CHECK(e->mem.peak <= limit && e->mem.used < 16 << 20); /* no weights were allocated */
         CHECK_EQ(plan.limit, limit);
         CHECK(plan.total > limit);
         CHECK_EQ((int)(said(e, "needs ") * 10 + 0.5), (int)((double)plan.total / 1e5 + 0.5));
@@ -166,7 +167,7 @@ static void q01_refused_by_the_header(void)
     file_free(&f);
 }
 
-/* Without a wish the context shrinks to what fits, but not below 512. */
+/* Without a requested context, the context shrinks to what fits, but not below 512. */
 static void default_context(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
@@ -190,7 +191,7 @@ static uint64_t weights_as(const struct file *f, enum quern_quantize layers, enu
     return planned(f, (struct quern_options){.quantize = layers, .embeddings = ends, .context_size = 512}).weights;
 }
 
-/* Each limit gets the weights that fit, and says which. */
+/* Each limit of memory leads to the weight types that fit, and the plan reports them. */
 static void chosen_types(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
@@ -198,7 +199,7 @@ static void chosen_types(void)
                       four = planned(&f, (struct quern_options){
                                              .context_size = 512, .quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4});
     CHECK(four.weights < stored.weights * 6 / 10);
-    CHECK_EQ(weights_as(&f, QUERN_TO_Q8, QUERN_TO_Q8), stored.weights); /* they are that already */
+    CHECK_EQ(weights_as(&f, QUERN_TO_Q8, QUERN_TO_Q8), stored.weights); /* the weights have that type already */
     uint64_t layers = weights_as(&f, QUERN_TO_Q4, QUERN_AS_STORED), ends = weights_as(&f, QUERN_AS_STORED, QUERN_TO_Q4);
     CHECK(layers < stored.weights && ends < stored.weights);
     CHECK_EQ(stored.weights - layers + stored.weights - ends, stored.weights - four.weights);
@@ -217,7 +218,7 @@ static void chosen_types(void)
     file_free(&f);
 }
 
-/* A pool larger than the context: what does not fit is refused with what would, and that fits. */
+/* A pool larger than the context: if it does not fit, the refusal suggests one that does. */
 static void kv_positions_given(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
@@ -234,7 +235,7 @@ static void kv_positions_given(void)
     file_free(&f);
 }
 
-/* A context beyond all sizes is a refusal, not a small number. */
+/* A context beyond all sizes is refused; its size does not overflow to a small number. */
 static void q06_no_wrap(void)
 {
     struct file f = file_read(built_fixtures(""), "wide-pages.gguf");
@@ -249,7 +250,8 @@ static void q06_no_wrap(void)
     file_free(&f);
 }
 
-/* The system gives less than the plan was told: the default shrinks, a wish is refused, and either says so. */
+/* The system gives less memory than the plan assumed: the default context shrinks, a requested one is refused, and both
+ * are reported. */
 static void q03_the_system_refuses(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool: each thread once per job, nothing of a job left when pool_run returns, thousands of jobs of no
- * length, and pools that come and go. Meant for ThreadSanitizer too, so what jobs share is plain memory: the pool alone
- * must order it.
+ * The thread pool: each thread runs once per job, nothing of a job is left when pool_run returns; thousands of empty
+ * jobs, and pools that come and go. Also meant for ThreadSanitizer, so jobs share plain memory: only the pool orders
+ * accesses.
  */
 #include "check.h"
 #include "base/pool.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Spinning threads without a core of their own make jobs slow: fewer of them then. */
+/* Spinning threads without a core of their own make jobs slow, so there are fewer jobs then. */
 enum { JOBS = 10000, CROWDED_JOBS = 1000, MOST = 8 };
 
 static struct mem mem;
@@ -66,7 +66,7 @@ struct field {
     uint32_t a[CELLS], b[CELLS];
 };
 
-/* b[i] from a's neighbours, which other threads wrote in the job before. */
+/* b[i] from a's neighbours, which other threads wrote in the previous job. */
 static void spread(void *arg, int thread, int n_threads)
 {
     struct field *f = arg;
@@ -101,7 +101,7 @@ static void results_follow(void)
 
 /* --- beside the caller ------------------------------------------------------------------------------------ */
 
-/* The workers alone; a job that was begun is over before the next one. */
+/* Runs the workers alone; a job that was begun is over before the next one. */
 static void beside_the_caller(void)
 {
     for (int threads = 1; threads <= MOST; threads++) {
@@ -126,7 +126,7 @@ static void beside_the_caller(void)
 
 static void pause_us(long microseconds) { nanosleep(&(struct timespec){0, microseconds * 1000}, NULL); }
 
-/* A worker, or the caller, that comes long after the others have gone to sleep. */
+/* Delays a worker, or the caller, until long after the others have gone to sleep. */
 static void late(void *arg, int thread, int n_threads)
 {
     struct tally *t = arg;
@@ -139,7 +139,7 @@ static void sleepers_wake(void)
     struct pool *p = new_pool(3);
     struct tally t = {0};
     for (t.job = 1; t.job <= 60; t.job++) {
-        if (t.job % 4 == 0) pause_us(2000); /* all workers sleep between jobs, too */
+        if (t.job % 4 == 0) pause_us(2000); /* all workers also sleep between jobs */
         pool_run(p, late, &t);
         for (int i = 0; i < 3; i++) CHECK_EQ(t.of[i].last_job, t.job);
     }
@@ -148,7 +148,7 @@ static void sleepers_wake(void)
 
 /* --- limits ------------------------------------------------------------------------------------------------ */
 
-/* Every number of threads after every other; those that are not meant stay away, and come back at their first job. */
+/* Every number of threads after every other; threads beyond it do not run, and return at their first job. */
 static void limits(void)
 {
     enum { ROUNDS = 40, EACH = 3 };
@@ -156,14 +156,14 @@ static void limits(void)
     struct tally t = {0};
     int calls[MOST] = {0};
     for (int round = 0; round < ROUNDS; round++) {
-        int n = 1 + round * 5 % MOST; /* up and down, by steps of 5 and 3 */
+        int n = 1 + round * 5 % MOST; /* up and down, in steps of 5 and 3 */
         uint32_t jobs = pool_jobs(p);
         pool_limit(p, n);
         CHECK_EQ(pool_working(p), n);
-        if (round % 3 == 0) pause_us(500); /* all are asleep, too */
+        if (round % 3 == 0) pause_us(500); /* all workers are asleep, too */
         for (int i = 0; i < EACH; i++) {
             t.job++;
-            if (i % 2) pool_begin(p, count, &t), pool_end(p); /* without the caller, where there are others */
+            if (i % 2) pool_begin(p, count, &t), pool_end(p); /* without the caller, if there are other threads */
             else pool_run(p, count, &t);
             for (int j = 0; j < MOST; j++) {
                 calls[j] += j < n && (j > 0 || n == 1 || i % 2 == 0);
@@ -194,7 +194,7 @@ static void waits_are_counted(void)
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
-/* Freed at once, after a while, after a job: no worker may be lost or left. */
+/* Pools freed at once, after a while, after a job: no worker may be lost or left. */
 static void come_and_go(void)
 {
     for (int i = 0; i < 300; i++) {
@@ -244,8 +244,8 @@ static void odd_numbers(void)
 
 struct claims {
     int64_t claimed;
-    int total, slow; /* the index of a thread that takes as long for an interval as the others for all, or -1 */
-    uint8_t by[CELLS]; /* 1 + the thread */
+    int total, slow; /* index of a thread that takes as long for one interval as the others for all, or -1 */
+    uint8_t by[CELLS]; /* 1 + index of the thread */
     int intervals[MOST], items[MOST];
 };
 
@@ -255,7 +255,7 @@ static void claim(void *arg, int thread, int n_threads)
     int64_t begin, end;
     while (pool_claim(&c->claimed, c->total, n_threads, &begin, &end)) {
         CHECK(begin < end && end <= c->total);
-        /* plain memory: twice would be a race */
+        /* plain memory: a second visit would be a race */
         for (int64_t i = begin; i < end; i++) c->by[i] += (uint8_t)(1 + thread);
         c->intervals[thread]++;
         c->items[thread] += (int)(end - begin);
@@ -281,7 +281,7 @@ static void claims(void)
     }
 }
 
-/* It gets one interval. */
+/* The slow thread gets one interval. */
 static void slow_thread(void)
 {
     struct pool *p = new_pool(2);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The profile: it changes no bit, counts calls, products and bytes exactly, loses nothing between its sums, and leaves
- * when asked.
+ * The profile changes no bit, counts calls, products and bytes exactly, its sums agree, and it can be switched off.
  */
 #include "session.h"
 
@@ -12,7 +11,7 @@ static struct quern_engine *open_profiled(const struct file *f, int threads)
     return engine_load(f, (struct quern_options){.profile = true, .threads = threads, .chunk = CHUNK}, SIZE_MAX);
 }
 
-/* A prompt of PROMPT tokens in STEPS steps, then REPLY single ones. */
+/* A prompt of PROMPT tokens in STEPS steps, then REPLY single tokens. */
 static void run(struct quern_engine *e, struct quern_sequence *s, const int32_t *ids)
 {
     CHECK_EQ(quern_sequence_set(s, ids, PROMPT, QUERN_LAST), 0);
@@ -64,7 +63,7 @@ static void check_phase(const struct quern_engine *e, enum profile_phase phase, 
     CHECK_EQ(all.calls, steps * (1 + 15 * c->n_layers) + outputs * 3);
     CHECK_EQ(all.macs,
              tokens * c->n_layers * weights + outputs * head + c->n_layers * n_pairs * 2 * c->n_heads * c->head_dim);
-    /* f32 weights; rows of the embedding; keys and values as f16: appended, then read */
+    /* f32 weights; rows of the embedding; f16 keys and values, appended and then read */
     CHECK_EQ(all.bytes, 4 * (steps * c->n_layers * weights + outputs * head + tokens * c->dim) +
                             2 * c->n_layers * kv * (tokens + positions));
     CHECK_EQ(all.barriers, 0);
@@ -88,7 +87,7 @@ static void exact_counts(void)
     file_free(&f);
 }
 
-/* A vector costs what the layers do: no product of the output head, and none of its weights is read. */
+/* A vector costs the layers only: no product of the output head, and none of its weights is read. */
 static void no_head_for_a_vector(void)
 {
     struct file f = golden_file("duo.F32", "gguf");
@@ -112,7 +111,7 @@ static void no_head_for_a_vector(void)
     file_free(&f);
 }
 
-/* Two conversations of one row each are decoding too; a prompt beside a reply is both. */
+/* Two conversations of one row each count as decoding; a prompt beside a reply as mixed. */
 static void phases(void)
 {
     struct file f = golden_file("nano.Q8_0", "gguf");
@@ -145,7 +144,8 @@ static void check_same(struct profile_cost a, struct profile_cost b)
     CHECK(a.ms >= b.ms * 0.999999 && a.ms <= b.ms * 1.000001);
 }
 
-/* By operation, by layer or in all: the same sums, within what the clock saw; barriers as many as the pool had. */
+/* By operation, by layer or in all, the sums are equal, and within the clock's time; barriers equal the pool's count.
+ */
 static void sums_agree(void)
 {
     struct file f = golden_file("nano.Q4_K_M", "gguf");
@@ -197,7 +197,7 @@ static void names_and_reset(void)
     file_free(&f);
 }
 
-/* Memory that ends anywhere on the way is said, and given back. */
+/* Any failing allocation is reported, and all memory is given back. */
 static void short_memory(void)
 {
     struct file f = golden_file("nano.Q8_0", "gguf");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks made of floats, read back by the second decoder: how far they are from what they were made of, against a
- * search of all scales where that is possible; and values that no scale suits.
+ * Blocks made from floats, read back by the second decoder: their distance from the original, compared with a search
+ * over all scales where that is possible; and values that no scale suits.
  */
 #include "blocks.h"
 #include "base/num.h"
@@ -33,7 +33,7 @@ static bool there_and_back(const char *name, const float *x, float *out)
     return ok;
 }
 
-/* A sum of uniform values: nearly normal, as weights are. */
+/* A sum of uniform values: nearly normal, like real weights. */
 static float bell(uint64_t *seed)
 {
     float sum = 0;
@@ -57,8 +57,8 @@ static double most_of(const float *x, int n)
 
 /* --- tests --------------------------------------------------------------------------------------------- */
 
-/* Each value is within what the type's steps allow; K types round their scales too, and leave out rare values where
- * that pays. */
+/* Each value is within the error that the type's steps allow. K types also round their scales, and sacrifice rare
+ * values where that pays. */
 static void every_value_is_near(void)
 {
     static const double steps[KINDS] = {0.57 / 127, 1.01 / 8, 1.5 / 15, 1.3 / 32};
@@ -77,7 +77,7 @@ static void every_value_is_near(void)
         }
 }
 
-/* On average a K type is nearer than these parts of the values' own power. */
+/* The mean error of a K type is below this fraction of the values' power. */
 static void mean_error(void)
 {
     static const double most[KINDS] = {3e-5, 1e-2, 5.0e-3, 3.3e-4};
@@ -97,7 +97,7 @@ static void mean_error(void)
     }
 }
 
-/* The least squared error of any scale and minimum on a fine grid, all codes free. */
+/* The least squared error of any scale and minimum on a fine grid, with free codes. */
 static double best_of_grid(const float *x, int n, bool six)
 {
     double lo = 0, hi = 0, best = INFINITY;
@@ -117,7 +117,7 @@ static double best_of_grid(const float *x, int n, bool six)
     return best;
 }
 
-/* One part of a block has values, the others none: nearly as good as the best of all scales. */
+/* One part of a block has values, the others are zero: nearly as good as the best of all scales. */
 static void near_the_best(void)
 {
     uint64_t seed = 3;
@@ -157,7 +157,7 @@ static void degenerate(void)
             }
 }
 
-/* What cannot be said becomes NaN and is reported; the row's other blocks stay what they are. */
+/* Values that cannot be represented become NaN and are reported; the row's other blocks do not change. */
 static void not_finite(void)
 {
     const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 3e9f};
@@ -200,7 +200,7 @@ static void floats_of_all_types(void)
     }
 }
 
-/* A panel from any type is that from the floats that a second decoder reads there. */
+/* A panel from any type equals the panel from the floats of the second decoder. */
 static void panels_of_all_types(void)
 {
     enum { WIDE = 3 * COLS, ROWS = 5 };

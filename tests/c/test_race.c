@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The race between the orders of reading weights: who wins, and when it is over.
+ * The race between the orders of reading weights: its winner and its end.
  */
 #include "check.h"
 #include "compute/cpu/cpu.h"
 
 /* Runs a race in which order i reads `rate[i]` bytes per ms, but `noise` times slower in its first heats. Returns the
- * bytes it took. */
+ * bytes read. */
 static double run(struct race *r, const double rate[ORDERS], double noise)
 {
     double bytes = 0;
@@ -50,7 +50,7 @@ static void soon_over(void)
     CHECK(race_order(&r) == TOGETHER);
 }
 
-/* What was wrong when kernels were not compiled yet is put right by the next race. */
+/* The next race corrects a result from before the kernels were compiled. */
 static void run_again(void)
 {
     struct race r = {.rest = 1000};

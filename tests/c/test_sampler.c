@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sampler: filters, penalties and bias by their effects, hostile parameters and logits, sequences of an independent
- * implementation for the random choices, and masks against the rules written plainly.
+ * The sampler: the effects of filters, penalties and bias; hostile parameters and logits; random choices against an
+ * independent implementation; and masks against a plain version of the rules.
  */
 #include "model_file.h"
 #include "base/num.h"
@@ -14,7 +14,7 @@ static struct mem mem;
 
 #define BEGIN(s, ...) sampler_begin(s, &(struct sampler_params){__VA_ARGS__}, NULL, 0, NULL)
 
-/* 16 logits 0, 1.25, 2.5, 3.75, 1 ...: all different, quarters. */
+/* 16 different logits 0, 1.25, 2.5, 3.75, 1 ...: multiples of a quarter. */
 static void spread(float logits[16])
 {
     for (int i = 0; i < 16; i++) logits[i] = (float)(i * 37 % 16) / 4.0f;
@@ -65,7 +65,7 @@ static void greedy(void)
     finish(s);
 }
 
-/* A sampler that has not begun is greedy; one candidate is always that candidate. */
+/* A sampler that has not begun is greedy; a single candidate is always chosen. */
 static void defaults(void)
 {
     struct sampler *s = new_sampler(1);
@@ -96,7 +96,7 @@ static void nonfinite_logits(void)
 
 /* --- random choices ----------------------------------------------------------------------------------- */
 
-/* Sequences by an implementation of the same rules in Python (floats of 64 bits, its own exp and generator). */
+/* Sequences of an implementation of the same rules in Python (64-bit floats, its own exp and generator). */
 static void reference_sequences(void)
 {
     static const struct {
@@ -161,7 +161,7 @@ static void distribution(void)
     finish(s);
 }
 
-/* Which of 16 ids 2,000 draws of one seed give, as bits. */
+/* Which of 16 ids 2,000 draws with one seed give, as bits. */
 static unsigned reachable(struct sampler *s, const struct sampler_params *params, const float *logits)
 {
     unsigned seen = 0;
@@ -170,7 +170,7 @@ static unsigned reachable(struct sampler *s, const struct sampler_params *params
     return seen;
 }
 
-/* Probabilities 0.4, 0.3, 0.2, 0.1 for ids 3, 0, 1, 2; all others next to nothing. */
+/* Probabilities 0.4, 0.3, 0.2, 0.1 for ids 3, 0, 1, 2; nearly zero for all others. */
 static void filters(void)
 {
     float logits[16];
@@ -192,7 +192,7 @@ static void filters(void)
         {{.temperature = 1.0f, .top_p = 0.95f}, 0xF},
         {{.temperature = 1.0f, .top_p = 1e-30f}, 0x8},
         {{.temperature = 1.0f, .top_p = 7.0f}, 0xF},
-        {{.temperature = 1.0f, .top_k = 2, .top_p = 0.56f}, 0x8}, /* of what top-k leaves, the first has 4/7 */
+        {{.temperature = 1.0f, .top_k = 2, .top_p = 0.56f}, 0x8}, /* among the two of top-k, the first has 4/7 */
         {{.temperature = 1.0f, .top_k = 2, .top_p = 0.58f}, 0x9},
         {{.temperature = 1.0f, .min_p = 0.24f}, 0xF},
         {{.temperature = 1.0f, .min_p = 0.26f}, 0xB},
@@ -205,7 +205,7 @@ static void filters(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_EQ(reachable(s, &cases[i].params, logits), cases[i].expected);
     CHECK_EQ(reachable(s, &(struct sampler_params){.temperature = 1e9f}, logits), 0xFFFF);
-    /* -200 ties: the lowest id */
+    /* -200 gives ties: the lowest id */
     CHECK_EQ(reachable(s, &(struct sampler_params){.temperature = FLT_MAX, .top_k = 5}, logits), 0x1F);
     finish(s);
 }
@@ -215,7 +215,7 @@ static void filters(void)
 static void repeat_penalty(void)
 {
     static const float logits[4] = {4.0f, 3.0f, -1.0f, -1.5f};
-    const int32_t prompt[] = {0, 99, -1, 4}; /* unknown ids are no concern */
+    const int32_t prompt[] = {0, 99, -1, 4}; /* unknown ids have no effect */
     const struct sampler_params params = {.repeat_penalty = 2.0f};
     struct sampler *s = new_sampler(4);
     CHECK_EQ(sampler_begin(s, &params, prompt, 4, NULL), OK);
@@ -227,7 +227,7 @@ static void repeat_penalty(void)
     finish(s);
 }
 
-/* A token leaves the window 64 tokens later. */
+/* A token leaves the window after 64 tokens. */
 static void repeat_window(void)
 {
     int32_t prompt[SAMPLER_REPEAT_WINDOW + 1] = {0};
@@ -257,7 +257,7 @@ static void reply_penalties(void)
     finish(s);
 }
 
-/* Many tokens, counted plainly: by frequency each comes when it is due. */
+/* Many tokens with a plain count: with a frequency penalty each comes when it is due. */
 static void reply_penalties_of_many(void)
 {
     enum { N = 300, PICKS = 3000 };
@@ -304,7 +304,7 @@ static void bias(void)
 
 enum { MOST = 100, WORDS = (MOST + 31) / 32 };
 
-/* Of 100 ids at most: logits in quarters, so that some are equal, and a mask of the very size that is promised. */
+/* Up to 100 ids: logits in quarters, so that some are equal, and a mask of exactly the promised size. */
 struct masked {
     int n;
     float logits[MOST];
@@ -313,7 +313,7 @@ struct masked {
 
 static bool allows(const uint32_t *allowed, int id) { return allowed[id / 32] >> id % 32 & 1; }
 
-/* One id in `sparse` is allowed; bits that no id has are random. */
+/* One in `sparse` ids is allowed; bits beyond the ids are random. */
 static void masked_fill(struct masked *m, uint64_t *seed, int sparse)
 {
     for (int i = 0; i < m->n; i++) m->logits[i] = (float)(random_below(seed, 64) - 32) / 4.0f;
@@ -354,7 +354,7 @@ static struct sampler_params random_params(uint64_t *seed)
     };
 }
 
-/* The rules, written plainly: everything is sorted, nothing is kept. */
+/* The plain rules: sorts everything, stores nothing. */
 struct plain {
     struct sampler_params p;
     uint64_t random[4];
@@ -430,7 +430,7 @@ static int plain_pick(struct plain *r, const float *logits, int n_tokens, const 
     return c[chosen].id;
 }
 
-/* Replies of 60 tokens, each with logits and a mask of its own; all ids of a mask may be missing. */
+/* Replies of 60 tokens, each with its own logits and mask; a mask may exclude all ids. */
 static void masks_by_the_rules(void)
 {
     static const int sizes[] = {1, 2, 5, 31, 32, 33, 64, 99, 100};
@@ -455,7 +455,7 @@ static void masks_by_the_rules(void)
     CHECK(chosen > 50000 && none > 1000);
 }
 
-/* A mask of all ids and none at all; a mask and biases that forbid the rest. */
+/* A mask of all ids and no mask; a mask, and biases that forbid the other ids. */
 static void masks_that_say_the_same(void)
 {
     static const int sizes[] = {1, 7, 32, 50, 100};
@@ -484,7 +484,7 @@ static void masks_that_say_the_same(void)
     }
 }
 
-/* One id is that one, whatever the logits; none is an error after which all goes on as if nobody had asked. */
+/* A mask of one id gives that id, whatever the logits; an empty mask is an error, which changes nothing afterwards. */
 static void masks_of_one_and_none(void)
 {
     static const uint32_t none[WORDS] = {0}, beyond[WORDS] = {0, 0, 0xFFFFFFFCu, UINT32_MAX}; /* of 66 ids */
@@ -512,7 +512,7 @@ static void masks_of_one_and_none(void)
             CHECK_EQ(pick(a, logits, NULL), pick(b, logits, NULL));
         }
     }
-    logits[7] = NAN; /* is seen though it is not allowed */
+    logits[7] = NAN; /* noticed, although it is not allowed */
     CHECK_EQ(pick(a, logits, only_forbidden), ERR_NONFINITE);
     sampler_free(b);
     finish(a);
@@ -554,7 +554,7 @@ static void refused_parameters(void)
     refuse(&(struct sampler_params){.n_bias = -1}, "logitBias");
 }
 
-/* Whatever is accepted, a token comes out. */
+/* Whatever parameters are accepted, a token results. */
 static void extreme_parameters(void)
 {
     const float extremes[] = {0.0f, 1e-45f, 1e-10f, 1.0f, 1e9f, FLT_MAX, -1e9f, -FLT_MAX};
@@ -603,7 +603,7 @@ static void short_memory(void)
     finish(s);
 }
 
-/* Qwen3's vocabulary: the time of a choice, printed; the bound only catches what is wrong by design. */
+/* Qwen3's vocabulary: prints the time of a choice; the bound only catches design errors. */
 static void speed(void)
 {
     enum { N = 151936, ROUNDS = 10 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Types whose scales come apart from their codes (Q8F, F8_E4M3): packing loses nothing, and every kernel gives the bits
- * of the rules, which are written here once more over the file's own codes. Vocabularies with scores: joining as
- * qwen3.c does it, by trying all pairs each time.
+ * Types with separate scales (Q8F, F8_E4M3): packing loses nothing, and every kernel gives the bits of the rules, which
+ * are written here once more over the file's own codes. Vocabularies with scores: merging as qwen3.c does it, by trying
+ * all pairs each time.
  */
 #include "compute/cpu/kernels.h"
 #include "model_file.h"
@@ -43,7 +43,7 @@ static struct matrix random_matrix(const char *type, int group, int rows, uint64
     for (size_t i = 0; i < sizeof m.codes; i++) m.codes[i] = (uint8_t)(random_next(seed) >> 40);
     bool f8 = m.type->layout == LAYOUT_F8;
     for (int i = 0; f8 && i < (int)sizeof m.codes; i++)
-        if ((m.codes[i] & 127) == 127) m.codes[i] = 0; /* NaN is fp8_values' */
+        if ((m.codes[i] & 127) == 127) m.codes[i] = 0; /* NaN codes are tested in fp8_values */
     for (int r = 0; r < PANEL_ROWS; r++)
         for (int c = 0; c < COLS / 32; c++) {
             float *s = &m.scales[r * (COLS / 32) + c];
@@ -60,7 +60,7 @@ static float value_at(const struct matrix *m, int r, int c)
     return (m->type->layout == LAYOUT_F8 ? f32_from_e4m3(code) : (float)(int8_t)code) * scale;
 }
 
-/* Codes first or scales first: nothing may be lost. */
+/* In either order, codes first or scales first, nothing is lost. */
 static uint8_t *pack(const struct matrix *m, bool scales_first)
 {
     size_t size = panel_bytes(m->type->layout, COLS);
@@ -105,7 +105,7 @@ static float rule(const struct matrix *m, const struct act *a, int t, int r)
     return y;
 }
 
-/* Whether the kernels for so many rows take a tile of n. */
+/* Whether the kernels for this kind of rows process tiles of n. */
 static bool takes(const struct kernels *k, enum layout layout, int kind, int n)
 {
     if (kind == ONE_ROW) return n == 1 && !k->gemv[IN_TURN][layout];
@@ -190,7 +190,7 @@ struct scored_vocab {
 static void add_scored(struct scored_vocab *v, const char *text, float score, int type)
 {
     size_t size = strlen(text);
-    if (type == 1) add_normal(&v->b, text, size ? size : 1); /* the first one is the byte 0 */
+    if (type == 1) add_normal(&v->b, text, size ? size : 1); /* the first one is byte 0 */
     else add_literal(&v->b, text, type);
     snprintf(v->texts[v->n], sizeof *v->texts, "%s", text);
     v->scores[v->n++] = score;
@@ -204,7 +204,7 @@ static struct scored_vocab make_vocab(void)
     struct scored_vocab v = {0};
     for (int i = 0; i < 256; i++) add_scored(&v, (char[]){(char)i, 0}, -1e6f, 1);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) add_scored(&v, words[i], scores[i], 1);
-    add_scored(&v, "<tag>", -1e6f, 1); /* nothing makes it */
+    add_scored(&v, "<tag>", -1e6f, 1); /* no merge makes it */
     add_scored(&v, "<|end|>", -1e6f, 3);
     return v;
 }
@@ -218,7 +218,7 @@ static int find_joined(const struct scored_vocab *v, int left, int right)
     return -1;
 }
 
-/* All pairs, each time; the first of the best. */
+/* Tries all pairs each time, and takes the first of the best. */
 static int naive(const struct scored_vocab *v, const char *text, int *ids)
 {
     int n = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scheduler without a model: a page holds a hash of all ids before each position, as keys and values depend on
- * them, and the "model" makes the next token of that hash and the reply's seed. So a reply is a function of its prompt
- * and seed, whoever it ran beside, and anything that is shared, let go, recomputed or restored wrongly shows as another
- * hash. Where the model has states, a slot holds that hash too, each run of rows goes on from it, and slots that nobody
+ * The scheduler without a model: a page holds, for each position, a hash of all ids before it, as keys and values
+ * depend on them; the "model" makes the next token from that hash and the reply's seed. So a reply is a function of its
+ * prompt and seed, whatever ran beside it, and any error in sharing, letting go, recomputing or restoring gives another
+ * hash. If the model has states, a slot holds that hash too, each run of rows continues it, and slots that no sequence
  * holds are poisoned.
  *
- * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers),
- * and as long with states.
+ * QUERN_LONG=1 runs the full proof, a million events for each seed, pool and width (four minutes, nine under
+ * sanitizers), and as many again with states.
  */
 #include "engine/scheduler.h"
 #include "model_file.h"
@@ -29,27 +29,27 @@ enum {
 
 static const uint64_t POISON = 0xDEADDEADDEADDEAD;
 
-/* One conversation: what it must be, and what has been seen of it. */
+/* One conversation: its expected contents, and what was observed. */
 struct talk {
     struct sched_seq seq;
     bool listed;
-    bool driven;               /* its owner appends when it likes, and several at once */
-    bool waits;                /* its last row is not computed for now */
-    uint64_t ids[LENGTH_MOST], hashes[LENGTH_MOST + 1]; /* of the ids before each position */
+    bool driven;               /* its owner appends at any time, also several tokens at once */
+    bool waits;                /* its last row must not be computed for now */
+    uint64_t ids[LENGTH_MOST], hashes[LENGTH_MOST + 1]; /* hashes of the ids before each position */
     uint64_t seed;
     int tokens, outs;
-    /* before the plan: */
+    /* observed before the plan: */
     enum sched_state state;
     int let_go, length;
     bool wanted;
     /* while it waits: */
-    int passed;                /* younger ones admitted */
+    int passed;                /* younger sequences that were admitted */
     /* since it was admitted: */
-    int base[SLOTS];           /* pages of everybody's tokens then, or when they were admitted later */
-    bool pushed;               /* an elder has been admitted */
+    int base[SLOTS];           /* pages of every sequence's tokens at that time, or when it was admitted later */
+    bool pushed;               /* an elder sequence has been admitted */
 };
 
-/* A take as the backend has it: nothing in it belongs to a sequence. */
+/* A take in the backend's view: it refers to nothing of a sequence. */
 struct computed {
     struct sched_take take;
     uint32_t scope;
@@ -131,7 +131,7 @@ static void check_written(int32_t slot)
     CHECK(users == 1 && others == 0);
 }
 
-/* The states of the rows of a run, which ends with this one. */
+/* Ends a run with this state of its rows. */
 static void end_run(const struct state_run *run, uint64_t state)
 {
     if (n_slots == 0) CHECK(run->from == -1 && run->to == -1);
@@ -148,7 +148,7 @@ static void begin_run(const struct state_run *run, uint64_t state, bool first)
     if (!first) CHECK(states[run->from] == state);
 }
 
-/* The rows of one take, from what stands in its pages. */
+/* Computes the rows of one take from the contents of its pages. */
 static void compute(struct computed *c)
 {
     const struct state_run *run = c->take.runs;
@@ -170,7 +170,7 @@ static void compute(struct computed *c)
     c->made = state;
 }
 
-/* P2, P6: the pages hold what its own ids make of them, and so does the state. */
+/* P2, P6: the pages, and the state, hold the hashes of its own ids. */
 static void check_contents(const struct talk *t)
 {
     if (t->seq.kv.slot >= 0) CHECK(states[t->seq.kv.slot] == t->hashes[t->seq.kv.length]);
@@ -193,7 +193,7 @@ static void append(struct talk *t, uint64_t id)
     t->seq.n++;
 }
 
-/* Ascending, inside the prompt, some of them near each other. */
+/* Ascending marks inside the prompt, some of them close together. */
 static void set_marks(struct sched_seq *s)
 {
     s->n_marks = 0;
@@ -204,8 +204,8 @@ static void set_marks(struct sched_seq *s)
     }
 }
 
-/* A prompt of the tree's, up to a random place and half of the time with an end of its own, and how it is to be
- * answered. */
+/* Chooses a prompt from the tree, up to a random place and half of the time with its own end, and the kind of its
+ * reply. */
 static void say(struct talk *t)
 {
     int longest = limits.length - 1, n = 1 + below(1 + below(longest)), own = below(2) ? below(n) : n;
@@ -271,20 +271,20 @@ static void arrive(void)
     enter(t);
 }
 
-/* Somebody who is listed; NULL. */
+/* A listed conversation, or NULL. */
 static struct talk *somebody(void)
 {
     struct talk *t = &talks[below(SLOTS)];
     return t->listed ? t : NULL;
 }
 
-/* One more kept page for a held one, or its beginning. */
+/* Gives a held conversation one more saved page, or lets it begin. */
 static void give(struct talk *t)
 {
     struct kv_seq *kv = &t->seq.kv;
     int from = kv->length;
     if (!t->listed || !t->seq.held) return;
-    bool with_state = below(2); /* else it comes later, or not at all */
+    bool with_state = below(2); /* otherwise the state comes later, or not at all */
     if (from % KV_PAGE == 0 && from + KV_PAGE < t->seq.n && below(4) &&
         (with_state ? kv_reserve : kv_reserve_pages)(kv, KV_PAGE) == OK) {
         if (kv->next >= 0) states[kv->next] = t->hashes[from + KV_PAGE];
@@ -316,7 +316,7 @@ static bool was_admitted(const struct talk *t) { return t->state == SCHED_READIN
 
 static bool wants(const struct talk *t) { return t->listed && !t->seq.held && t->seq.n > t->seq.made; }
 
-/* The first of those that want something, or of those that read and can. */
+/* The first one that wants something; or, if `reading`, the first one that reads and can continue. */
 static struct talk *first_of(bool reading)
 {
     struct talk *first = NULL;
@@ -347,7 +347,7 @@ static void before_plan(void)
     }
 }
 
-/* S1, and what an output is wanted of. */
+/* S1, and the rows whose outputs are wanted. */
 static void check_take(const struct sched_take *t)
 {
     const struct sched_seq *s = t->seq;
@@ -366,9 +366,9 @@ static void check_take(const struct sched_take *t)
     }
 }
 
-/* S2: every writer has its row, or waits, or was let go. S3: the elder of the readers has its half of R, of outputs, or
- * all it can use, so that F2 holds. R: `most` where nobody writes, else as many as time is for, 4 at least; and so many
- * are read, or all there are. */
+/* S2: every writer has its row, or waits, or was let go. S3: the eldest reader has half of R, of the outputs, or all it
+ * can use, which implies F2. R: `most` if there is no writer, else as many rows as time allows, at least 4; that many
+ * rows are read, or all there are. */
 static void check_shares(int rows, int outs, int most)
 {
     int read = 0, left = 0;
@@ -394,7 +394,7 @@ static void check_shares(int rows, int outs, int most)
     CHECK(elder->seq.rows >= 1 && rows <= limits.rows);
 }
 
-/* Who steps aside has an earlier reader of the same scope that is about to read what it wants. */
+/* A sequence that follows has an earlier reader of its scope which is about to read what it needs. */
 static void check_followers(void)
 {
     for (const struct talk *t = talks; t < talks + SLOTS; t++) {
@@ -409,8 +409,8 @@ static void check_followers(void)
     }
 }
 
-/* S4: places are not exceeded, the first of all has one and is never let go. F3: who waits is overtaken by four at
- * most. */
+/* S4: places are not exceeded; the first of all has one and is never let go. F3: a waiting sequence is overtaken by
+ * four at most. */
 static void check_places(const struct talk *first)
 {
     int places = 0;
@@ -431,7 +431,7 @@ static void check_places(const struct talk *first)
     }
 }
 
-/* F5: who is let go once more has seen somebody take more than four pages, or an elder admitted. */
+/* F5: a sequence that is let go again has seen another one take more than four pages, or an elder one admitted. */
 static void check_let_go(void)
 {
     for (struct talk *t = talks; t < talks + SLOTS; t++) {
@@ -485,7 +485,7 @@ static void make_plan(void)
     seen.plans++;
 }
 
-/* T1: what a finished take says is what its prompt and seed say. */
+/* T1: the output of a finished take follows from its prompt and seed. */
 static void hear(struct talk *t, const struct computed *c, bool finite)
 {
     CHECK_EQ(t->seq.made, t->seq.n);
@@ -524,7 +524,7 @@ static void finish_plan(bool finite)
     }
 }
 
-/* --- anything in any order ---------------------------------------------------------------------------------------- */
+/* --- random operations -------------------------------------------------------------------------------------------- */
 
 static void check_cache(void)
 {
@@ -619,7 +619,7 @@ static void close_pool(void)
     CHECK_EQ(mem.used, 0);
 }
 
-/* S6: without arrivals all end. In each step the first of all gets a token or reads two rows at least. */
+/* S6: without arrivals all replies end. In each step the first of all gets a token or reads at least two rows. */
 static void drain(void)
 {
     long bound = 0, steps = 0;
@@ -677,13 +677,13 @@ static void simulation(void)
     for (int of = 0; of < 8; of++)
         for (int p = 0; p < 3; p++)
             for (int k = 0; k < 3; k++) simulate(pools[p], parallels[k], 0, of, events);
-    long least = events / 10; /* of everything, in the 72 runs: */
+    long least = events / 10; /* lower bound for each count, in the 72 runs: */
     CHECK(seen.plans > 10 * least && seen.tokens > 10 * least && seen.ends > least && seen.copies > least);
     CHECK(seen.left_planned > least && seen.given > least && seen.busy > least && seen.followed > least);
     CHECK(seen.let_go > least && seen.recomputed > least && seen.waits > least);
 }
 
-/* With two slots for each place and some more, with fewer places for that, and with one. */
+/* With two slots for each place and some to spare, with too few slots for all places, and with slots for one place. */
 static void simulation_with_states(void)
 {
     static const int pools[] = {130, 20, 6}, parallels[] = {1, 4, 16}, slots[] = {2, 5, 12, 35};
@@ -693,7 +693,7 @@ static void simulation_with_states(void)
         for (int p = 0; p < 3; p++)
             for (int k = 0; k < 3; k++)
                 for (int s = 0; s < 4; s++) simulate(pools[p], parallels[k], slots[s], of, events);
-    long least = events / 10; /* of everything, in the 288 runs: */
+    long least = events / 10; /* lower bound for each count, in the 288 runs: */
     printf(
         "# plans %ld tokens %ld ends %ld copies %ld left %ld given %ld busy %ld followed %ld let go %ld recomputed %ld waits %ld halves %ld\n",
         seen.plans, seen.tokens, seen.ends, seen.copies, seen.left_planned, seen.given, seen.busy, seen.followed,
@@ -703,9 +703,9 @@ static void simulation_with_states(void)
     CHECK(seen.let_go > least && seen.recomputed > least && seen.waits > least && seen.halves > least);
 }
 
-/* --- in particular ------------------------------------------------------------------------------------------------ */
+/* --- single properties -------------------------------------------------------------------------------------------- */
 
-/* A reply to a prompt of n ids that count up from `from`, of at most `tokens`. */
+/* A reply of at most `tokens` to a prompt of n ids that count up from `from`. */
 static struct talk *ask(int slot, int n, int from, int tokens)
 {
     struct talk *t = &talks[slot];
@@ -718,7 +718,7 @@ static struct talk *ask(int slot, int n, int from, int tokens)
     return t;
 }
 
-/* A step; every reply goes on with the token 7. Returns its rows. */
+/* Makes a step in which every reply gets the token 7. Returns its rows. */
 static int whole_step(double ms)
 {
     int rows = 0;
@@ -744,7 +744,7 @@ static void end_of(struct talk *t)
     memset(t, 0, sizeof *t);
 }
 
-/* 2.3: n equal prompts cost one reading, a copy of its last page and n last rows. */
+/* 2.3: n equal prompts cost one reading, a copy of the last page and n last rows. */
 static void followers(void)
 {
     open_pool(PAGES_MOST, 4);
@@ -757,7 +757,7 @@ static void followers(void)
     for (int i = 0; i < 4; i++) check_contents(&talks[i]);
     close_pool();
 
-    open_pool(PAGES_MOST, 4); /* who is followed leaves: the follower reads on from there */
+    open_pool(PAGES_MOST, 4); /* the leader leaves: the follower reads on from there */
     ask(0, 300, 1000, 20);
     ask(1, 300, 1000, 20);
     whole_step(0);
@@ -785,7 +785,7 @@ static void elder_and_shortest(void)
     close_pool();
 }
 
-/* Neither has a prompt of which every row wants an output all outputs to itself. */
+/* A prompt that wants the output of every row does not get all outputs. */
 static void scored_and_shortest(void)
 {
     open_pool(PAGES_MOST, 4);
@@ -802,7 +802,7 @@ static void scored_and_shortest(void)
     close_pool();
 }
 
-/* 1.3, R: a prompt beside writers at most doubles the time between their tokens, or adds 50 ms; and it does use that.
+/* 1.3, R: a prompt beside writers at most doubles the time between their tokens, or adds 50 ms; and it uses that time.
  */
 static void time_between_tokens(void)
 {
@@ -814,7 +814,7 @@ static void time_between_tokens(void)
     int tokens = talks[0].tokens, steps = 0, late = 0, slept = 0;
     for (; talks[3].tokens == 0; steps++) {
         double ms = 20 + 9 * whole_step(steps == 20 ? 1e5 : 0);
-        if (steps > 20 && steps <= 60) { /* the machine slept: for some steps less is read */
+        if (steps > 20 && steps <= 60) { /* the machine slept: less is read for some steps */
             slept += ms < alone + 50 - 9;
             continue;
         }
@@ -827,7 +827,7 @@ static void time_between_tokens(void)
     close_pool();
 }
 
-/* 1.4: who was let go reads what somebody took meanwhile, and nothing else. */
+/* 1.4: a sequence that was let go reads again what another one took meanwhile, and nothing else. */
 static void let_go(void)
 {
     open_pool(20, 4);
@@ -851,7 +851,7 @@ static void let_go(void)
     close_pool();
 }
 
-/* What comes again is found, and one that writes goes on where it is. */
+/* A repeated prompt is found in the cache, and a writing sequence continues where it is. */
 static void known_before(void)
 {
     open_pool(20, 4);
@@ -867,8 +867,8 @@ static void known_before(void)
     close_pool();
 }
 
-/* 1.3, 1: promised pages keep a newcomer waiting, whom four at most overtake; and a normal one takes a background one's
- * place. */
+/* 1.3, 1: promised pages keep a newcomer waiting, whom at most four overtake; and a normal sequence takes a background
+ * one's place. */
 static void admission(void)
 {
     open_pool(20, 4);
@@ -903,7 +903,7 @@ static void admission(void)
     CHECK_EQ(sched_facts(sched).recomputed, 0);
     close_pool();
 
-    open_pool(20, 4); /* but not where that would not make room */
+    open_pool(20, 4); /* but not if that would not make enough room */
     ask(0, 200, 1000, 100);
     talks[1].seq.priority = 1;
     ask(1, 60, 3000, 30);
@@ -916,7 +916,7 @@ static void admission(void)
     CHECK(talks[2].seq.state == SCHED_READING);
     close_pool();
 
-    open_pool(20, 4); /* pages that others have, or that it knows itself, are none that it gains */
+    open_pool(20, 4); /* pages that others share, or that it would find itself, are not gained */
     ask(0, 300, 1000, 100);
     for (int i = 0; i < 6; i++) whole_step(0);
     talks[1].seq.priority = 1;
@@ -928,7 +928,7 @@ static void admission(void)
     close_pool();
 }
 
-/* Who was given pages and finds no place has them remembered, and has not been let go: it was never admitted. */
+/* Pages given to a sequence that finds no place are remembered; it has not been let go, since it was never admitted. */
 static void given_in_vain(void)
 {
     open_pool(PAGES_MOST, 1);
@@ -955,8 +955,8 @@ static void given_in_vain(void)
     close_pool();
 }
 
-/* 2.5: what a background reply alone has read goes before what others may come back for, also when it has waited so
- * long that it takes turns. */
+/* 2.5: pages that only a background reply has read are forgotten before those that others may return to, even after it
+ * has waited so long that it takes turns. */
 static void forgotten_first(bool waited_long)
 {
     open_pool(20, 4);
@@ -977,7 +977,7 @@ static void forgotten_first(bool waited_long)
     for (int i = 0; i < 8 * KV_PAGE; i++) ids[i] = (uint64_t)(1000 + i);
     CHECK_EQ(kv_probe(cache, 0, ids, 8 * KV_PAGE, &unused), 8);
     CHECK_EQ(unused, 8);
-    CHECK_EQ(kv_probe(cache, 1, ids, 8 * KV_PAGE, &unused), 0); /* another scope knows nothing of it */
+    CHECK_EQ(kv_probe(cache, 1, ids, 8 * KV_PAGE, &unused), 0); /* another scope cannot find it */
     close_pool();
 }
 
@@ -987,7 +987,7 @@ static void background_is_forgotten_first(void)
     forgotten_first(true);
 }
 
-/* A step of which all have left is lost; the others' rows count. */
+/* A step that all sequences have left is dropped; otherwise the others' rows count. */
 static void leaving(void)
 {
     open_pool(PAGES_MOST, 4);

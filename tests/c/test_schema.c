@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schemas: what their grammars accept (tests/fixtures/schemas/cases.txt), what is refused and why, memory that runs
- * out, hostile sizes, and texts that are walked out of a grammar byte by byte.
+ * Schemas: what their grammars accept (tests/fixtures/schemas/cases.txt), what is refused and why, short memory,
+ * hostile sizes, and texts that are generated from a grammar byte by byte.
  */
 #include "check.h"
 #include "grammar/nodes.h"
@@ -92,11 +92,11 @@ static void table(void)
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
-/* Every allocation may fail, and all that follow: that is said, soon (what makes rules of rules does not go on without
- * them), and nothing stays. */
+/* Any allocation may fail, with or without all later ones: that is reported soon (building rules from rules does not go
+ * on without memory), and nothing leaks. */
 static void starved(const char *schema)
 {
-    enum { SOON = 200 }; /* more that are asked for */
+    enum { SOON = 200 }; /* further allocations after the failure */
     CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
     uint64_t before = mem.n_allocs, calls;
     CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
@@ -104,9 +104,9 @@ static void starved(const char *schema)
     CHECK(calls > 5 && calls < 1000);
     for (uint64_t i = 1; i <= calls; i++) {
         uint64_t failing = mem.fail_at = mem.n_allocs + i;
-        mem.fail_after = true; /* a question that runs out of memory has no answer, and that is none */
+        mem.fail_after = true; /* a question that runs out of memory has no answer, and does not answer no */
         int status = compile(text_of(schema), (struct schema_options){0});
-        /* the pool of expressions says that the schema is too large */
+        /* the pool of expressions reports that the schema is too large */
         CHECK(status == ERR_MEM_LOAD || status == ERR_SCHEMA);
         CHECK(mem.n_allocs - failing < SOON);
         mem.fail_at = 0;
@@ -130,7 +130,7 @@ static void memory_runs_out(void)
 
 /* --- sizes ----------------------------------------------------------------------------------------------- */
 
-/* n times `each`, with its number, between a beginning and an end. */
+/* Repeats `each` n times, with its number, between `first` and `last`. */
 static char *repeated(const char *first, const char *each, int n, const char *last)
 {
     char *text = malloc((size_t)n * (strlen(each) + 12) + strlen(first) + strlen(last) + 1), *at = text;
@@ -157,7 +157,7 @@ static void large_ones(void)
     CHECK(!accepts("{\"p3\":null,\"p1\":null}"));
     CHECK_EQ(compile_repeated("{\"enum\":[", "\"v%d\",", 3000, "1]}"), OK);
     CHECK(accepts("\"v2999\"") && !accepts("\"v3000\""));
-    /* a chain of references through properties is as long as it is, one in a place is not */
+    /* a chain of references through properties may have any length; one without properties may not */
     CHECK_EQ(compile_repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{", "\"d%d\":{\"items\":{\"$ref\":\"#/$defs/d%d\"}},",
                               2000, "\"d2000\":false}}"),
              OK);
@@ -177,7 +177,7 @@ static void large_ones(void)
 
 /* --- how work grows ---------------------------------------------------------------------------------------- */
 
-/* Seconds of the processor that a list of so many parts takes, whatever comes of it: the least of some. */
+/* Processor seconds for a list of n parts, whatever the result: the least of several runs. */
 static double taken(const char *head, const char *part, int n, const char *tail)
 {
     double least = 1e9;
@@ -190,7 +190,7 @@ static double taken(const char *head, const char *part, int n, const char *tail)
     return least;
 }
 
-/* Sixteen times as many names take about sixteen times as long; what compares them pair by pair takes up to 256 times
+/* Sixteen times as many names take about sixteen times as long; code that compares them in pairs takes up to 256 times
  * as long. */
 static void grows_evenly(void)
 {
@@ -212,7 +212,7 @@ static void grows_evenly(void)
 static int asked_to_stop;
 static int stop_now(void) { return ++asked_to_stop > 2; }
 
-/* Whoever makes a grammar is asked now and then, and may end it. */
+/* The stop callback is called now and then, and may end the making of a grammar. */
 static void stopped(void)
 {
     grammar_pace(stop_now);
@@ -233,7 +233,8 @@ static uint32_t below(uint32_t n)
     return (uint32_t)(seed >> 33) % n;
 }
 
-/* Any byte that is allowed, ends first when it is time: there always is one, and the text can always be finished. */
+/* Takes any allowed byte, and bytes that end something when the text is long: there always is one, and the text can
+ * always be finished. */
 static size_t walk(uint8_t *text, size_t most)
 {
     gr_state state = grammar_start(grammar);
@@ -256,7 +257,7 @@ static size_t walk(uint8_t *text, size_t most)
     return n;
 }
 
-/* Whatever a narrower schema lets through, a wider one accepts too. */
+/* A wider schema accepts every text of a narrower one. */
 static void walks(void)
 {
     static const char narrow[] =
@@ -277,7 +278,7 @@ static void walks(void)
     let_go();
 }
 
-/* The sentence says which keyword, where. */
+/* The sentence names the keyword and its place. */
 static void messages(void)
 {
     CHECK_EQ(
@@ -296,7 +297,7 @@ static void messages(void)
     let_go();
 }
 
-/* What says nothing is told once, and refused where that is asked for. */
+/* Keywords without effect are noted once, or refused on request. */
 static void notes(void)
 {
     static const char schema[] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversations: known prefixes, what happens to steps that are stopped or dropped, every error of the calls and the
- * state after it, sampling. Whatever has gone before, the next logits are the reference's, to the bit.
+ * Conversations: known prefixes, steps that are stopped or dropped, every error of the calls and the state after it,
+ * sampling. Whatever happened before, the next logits are the reference's, to the bit.
  */
 #include "session.h"
 
@@ -9,7 +9,7 @@
 
 /* --- known prefixes ------------------------------------------------------------------------------------- */
 
-/* What set() must give: the longest prefix it has seen, but for the last token, which makes the logits. */
+/* What set() must return: the longest prefix seen before, except the last token, which makes the logits. */
 static void prefix_reuse(void)
 {
     struct reference r = reference_new("nano.Q8_0");
@@ -22,21 +22,21 @@ static void prefix_reuse(void)
         check_row(&r, i, logits_last(e, s));
     }
     CHECK_EQ(quern_sequence_set(s, r.ids, 90, QUERN_LAST), 50); /* the second turn */
-    CHECK_EQ(quern_sequence_pending(s), 90); /* until it has its turn */
+    CHECK_EQ(quern_sequence_pending(s), 90); /* until its turn */
     check_row(&r, 89, logits_last(e, s));
     CHECK_EQ(quern_sequence_set(s, r.ids, 90, QUERN_LAST), 89); /* the same again */
     check_row(&r, 89, logits_last(e, s));
     CHECK_EQ(quern_sequence_set(s, r.ids, 37, QUERN_LAST), 36); /* back into the middle of a page */
     check_row(&r, 36, logits_last(e, s));
     quern_sequence_free(s);
-    s = sequence_new(e); /* known to other conversations too */
+    s = sequence_new(e); /* other sequences find it too */
     CHECK_EQ(quern_sequence_set(s, r.ids, 100, QUERN_LAST), 90);
     check_row(&r, 99, logits_last(e, s));
     quern_free(e);
     reference_free(&r);
 }
 
-/* Another continuation from every place of a page, and back to the first one. */
+/* Sets another continuation from every place of a page, then the first one again. */
 static void regeneration(void)
 {
     struct reference r = reference_new("nano.F32");
@@ -60,7 +60,7 @@ static void regeneration(void)
     reference_free(&r);
 }
 
-/* Two share a beginning and write on side by side; one is freed while the other goes on. */
+/* Two sequences share a beginning and are written side by side; one is freed while the other continues. */
 static void forks(void)
 {
     struct reference r = reference_new("nano.Q4_K_M");
@@ -72,7 +72,7 @@ static void forks(void)
     check_row(&r, 44, logits_last(e, b));
     for (int i = 45; i < 75; i++) {
         CHECK_EQ(quern_sequence_push(a, r.ids[i]), OK);
-        if (b) CHECK_EQ(quern_sequence_push(b, 7), OK); /* another text in the same place */
+        if (b) CHECK_EQ(quern_sequence_push(b, 7), OK); /* another text at the same place */
         check_row(&r, i, logits_last(e, a));
         if (i == 60) quern_sequence_free(b), b = NULL;
         disturb_pages(e, (uint64_t)i);
@@ -83,12 +83,12 @@ static void forks(void)
 
 /* --- steps that are stopped ----------------------------------------------------------------------------------- */
 
-/* A clock that goes on by a millisecond whenever it is asked: a budget of one is over after each layer. */
+/* A clock that advances by a millisecond at each call: a budget of one is over after each layer. */
 static double played_ms;
 
 static double played_clock(void) { return played_ms += 1; }
 
-/* A budget that is over after each layer: the same logits, by more calls. */
+/* With a budget that is over after each layer, the logits are the same, with more calls. */
 static void budget(void)
 {
     struct reference r = reference_new("duo.F32");
@@ -102,7 +102,7 @@ static void budget(void)
         CHECK(status ? quern_sequence_length(s) == length : quern_sequence_length(s) > length);
         stopped += status;
     }
-    CHECK_EQ(stopped, 2 * layers); /* two chunks, each with the output head behind its layers */
+    CHECK_EQ(stopped, 2 * layers); /* two chunks, each stopped after every layer */
     check_row(&r, GOLDEN_ROWS - 1, logits_last(e, s));
     quern_free(e);
     reference_free(&r);
@@ -110,7 +110,7 @@ static void budget(void)
 
 enum leaving { SET, SET_ALIKE, FREED, PUSHED, SET_TWICE, SET_SHORT_OF_MEMORY, LEAVINGS };
 
-/* What happens to a sequence in the middle of a step. `other`: what it held. Returns whether it is still there. */
+/* Something happens to a sequence in the middle of a step. `other`: what it held. Returns whether it still exists. */
 static bool let_leave(struct quern_engine *e, struct quern_sequence *s, enum leaving how, const struct reference *r,
                       const int32_t *other)
 {
@@ -124,8 +124,8 @@ static bool let_leave(struct quern_engine *e, struct quern_sequence *s, enum lea
     return how != FREED;
 }
 
-/* Three are in a step; after `layer` layers of it one leaves, or goes on. The others have their logits of before, and
- * so has it later. */
+/* Three sequences are in a step; after `layer` layers one leaves, or stays. The others get the same logits as before,
+ * and later so does the one. */
 static void leave_at(const struct reference *r, enum leaving how, int layer)
 {
     struct quern_engine *e =
@@ -142,7 +142,7 @@ static void leave_at(const struct reference *r, enum leaving how, int layer)
     bool there = let_leave(e, b, how, r, other);
     CHECK_EQ(e->step.running, layer > 0);
     check_pages(e);
-    disturb_pages(e, 17); /* what nobody holds is NaN now */
+    disturb_pages(e, 17); /* pages that no sequence holds are NaN now */
     while (quern_sequence_pending(a) || quern_sequence_pending(c)) {
         status = quern_step(e, 1);
         CHECK(status == OK || status == 1);
@@ -168,7 +168,7 @@ static void leaving_a_step(void)
     reference_free(&r);
 }
 
-/* The only one in a step leaves it: nothing of it remains, at once. All do, one after the other: the same. */
+/* The only sequence leaves its step: nothing of it remains. Then all sequences leave, one after the other: the same. */
 static void left_by_all(void)
 {
     struct reference r = reference_new("duo.F32");
@@ -198,7 +198,7 @@ static void left_by_all(void)
 
 /* --- errors -------------------------------------------------------------------------------------------------- */
 
-/* After the error: what was there is still there, and goes on. */
+/* After the error everything is still there, and continues. */
 static void check_goes_on(struct quern_engine *e, struct quern_sequence *s, const struct reference *r, int code)
 {
     CHECK_EQ(quern_error(e)->code, code);
@@ -215,7 +215,7 @@ static void bad_calls(void)
     struct quern_sequence *s = sequence_new(e);
     const int32_t wrong[] = {-1, GOLDEN_VOCAB, INT32_MAX, INT32_MIN};
     int first, n;
-    CHECK_EQ(quern_step(e, 0), OK); /* nothing to do is no error */
+    CHECK_EQ(quern_step(e, 0), OK); /* a step without work is no error */
     CHECK(quern_logits(s, &first, &n) == NULL && n == 0);
     CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){0}), OK);
     CHECK_EQ(quern_sample(s), ERR_EMPTY);
@@ -267,7 +267,7 @@ static void before_loading(void)
     quern_sequence_free(NULL);
 }
 
-/* A context of 70: the 70th token fits, the 71st does not, by whatever call. */
+/* A context of 70: the 70th token fits, the 71st does not, with any call. */
 static void context(void)
 {
     struct reference r = reference_new("nano.F16");
@@ -289,8 +289,8 @@ static void context(void)
     reference_free(&r);
 }
 
-/* A context of 64 has pages for two conversations of 64 positions. A third one has its turn: who has nothing to do
- * lends the pages, and reads again when it goes on. */
+/* A context of 64 has pages for two conversations of 64 positions. A third one gets its turn: an idle sequence gives up
+ * its pages, and reads again when it continues. */
 static void pages_run_out(void)
 {
     struct reference r = reference_new("nano.Q4_0");
@@ -322,7 +322,7 @@ static void pages_run_out(void)
 
 /* --- sampling -------------------------------------------------------------------------------------------------- */
 
-/* At a temperature that makes all tokens alike: every real one comes up, no padding ever. */
+/* At a temperature that makes all tokens equally likely, every real token occurs, and no padding. */
 static void padding_never_sampled(void)
 {
     enum { DRAWS = 20000 };
@@ -348,7 +348,7 @@ static void padding_never_sampled(void)
     file_free(&f);
 }
 
-/* 60 tokens sampled from `prompt` on. */
+/* Samples 60 tokens after `prompt`. */
 static void sample_text(struct quern_engine *e, uint64_t seed, const int32_t *prompt, int32_t *out)
 {
     struct quern_sequence *s = sequence_new(e);
@@ -389,7 +389,7 @@ static void same_seed_same_text(void)
 
 enum { TOKENS_MAX = 160 };
 
-/* One line of ids; returns how many. */
+/* Reads one line of ids; returns their number. */
 static int read_ids(char **text, int32_t *ids)
 {
     int n = 0;
@@ -417,8 +417,8 @@ static void check_reply(struct quern_engine *e, const int32_t *prompt, int n_pro
     quern_sequence_free(s);
 }
 
-/* Greedy replies of llama.cpp, whole. Its 8-bit products round differently, so only items are taken in which no token
- * wins by less than a quarter of a logit (of the others all but three agree too). */
+/* Complete greedy replies of llama.cpp. Its 8-bit products round differently, so only items are used in which every
+ * token wins by at least a quarter of a logit (of the others all but three agree too). */
 static void demo_replies(void)
 {
     static const int chosen[] = {0, 14, 26, 29, 61};
@@ -463,7 +463,7 @@ static void equal_logits(void)
     lowest_id("good-M20a.gguf");
 }
 
-/* V10: the file's own end token counts, and so do Qwen's two. */
+/* V10: the file's own end token counts, and Qwen's two as well. */
 static void end_tokens(void)
 {
     struct file f = file_read(built_fixtures("/bad"), "good-V10b.gguf");
@@ -481,10 +481,10 @@ static void end_tokens(void)
 }
 
 enum { SPOILT_ROWS = 40, GOOD_ROWS = 33, SPOILT_VOCAB = 288 };
-/* of a conversation by one whose numbers are none: in the same steps, or in its pages */
+/* where a sequence with non-finite numbers is: in the same steps, or earlier in its pages */
 enum where { ALONE, BEFORE, BEHIND, AFTER };
 
-/* 65 is the token whose embedding is NaN. */
+/* The embedding of token 65 is NaN. */
 static void logits_at(enum where place, const struct file *f, float *out)
 {
     int32_t ids[SPOILT_ROWS];
@@ -507,7 +507,7 @@ static void logits_at(enum where place, const struct file *f, float *out)
     quern_free(e);
 }
 
-/* M18, M19: it spoils its own conversation only. */
+/* M18, M19: it affects only its own conversation. */
 static void nan_stays_alone(void)
 {
     float alone[SPOILT_VOCAB], beside[SPOILT_VOCAB];
@@ -521,7 +521,7 @@ static void nan_stays_alone(void)
     file_free(&f);
 }
 
-/* M19: a norm that is not finite is found out by the first token. */
+/* M19: a norm that is not finite is detected at the first token. */
 static void spoilt_norms(void)
 {
     for (char which = 'b'; which <= 'e'; which++) {
@@ -539,14 +539,14 @@ static void spoilt_norms(void)
     }
 }
 
-/* M18: NaN in one weight leads to a word or to a normal token. */
+/* M18: NaN in one weight leads to an error or to a normal token. */
 static void damaged_weights(void)
 {
     struct reference r = reference_new("nano.F16");
     uint64_t seed = 8;
     int words = 0;
     for (int i = 0; i < 40; i++) {
-        /* in the tensors, at an f16 */
+        /* inside the tensors, at an f16 */
         size_t at = r.file.size / 4 * 3 / 2 * 2 + 2 * (size_t)random_below(&seed, (int)(r.file.size / 8));
         uint8_t saved[2];
         memcpy(saved, r.file.data + at, 2);

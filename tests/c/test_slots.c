@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * States without a model: a slot holds a hash of all ids that were read, a page one for each position. Whatever is
- * matched, kept, forgotten, copied or dropped, a sequence must find in its slot and its pages the hashes of its own
- * ids; slots that nobody holds, and what was reserved but not committed, are poisoned.
+ * States without a model: a slot holds a hash of all ids that were read, a page one hash for each position. Whatever is
+ * matched, saved, forgotten, copied or dropped, a sequence must find the hashes of its own ids in its slot and its
+ * pages. Slots that no sequence holds, and reserved but not committed contents, are poisoned.
  */
 #include "engine/kvcache.h"
 #include "model_file.h"
@@ -73,7 +73,7 @@ static void check_cache(void)
     CHECK(kv_check(cache, open, n, scratch));
 }
 
-/* Nobody else has a slot that is written. */
+/* No other sequence has a slot that is written. */
 static void check_alone(int32_t slot)
 {
     int users = 0;
@@ -83,7 +83,7 @@ static void check_alone(int32_t slot)
     CHECK_EQ(users, 1);
 }
 
-/* What a step computes, at its end and where a snapshot is wanted. */
+/* Computes a step, with the states at its end and at snapshots. */
 static void compute(struct shadow *s, int n)
 {
     const struct kv_seq *kv = &s->seq;
@@ -124,7 +124,7 @@ static void open_sequence(struct shadow *s)
     s->open = true;
 }
 
-/* One step of n rows with a mark at `mark`, or none (0). Whether there was room. */
+/* Makes one step of n rows with a mark at `mark` (0: none). Returns whether there was room. */
 static bool advance(struct shadow *s, int n, int mark)
 {
     struct kv_seq before = s->seq;
@@ -142,11 +142,11 @@ static bool advance(struct shadow *s, int n, int mark)
     return true;
 }
 
-/* Goes on from what is known of ids [n], in steps of `chunk`. Returns how much that was. */
+/* Continues from the known part of ids [n], in steps of `chunk`. Returns the length of that part. */
 static int run(struct shadow *s, const uint64_t *ids, int n, int chunk, int mark)
 {
     memmove(s->ids, ids, (size_t)n * sizeof *ids);
-    kv_clear(&s->seq); /* its state may be the best to go on from */
+    kv_clear(&s->seq); /* its own state may be the best one to continue from */
     int told = kv_known(cache, 0, s->ids, n), known = kv_match(&s->seq, s->ids, n);
     CHECK(known == s->seq.length && known <= n && !kv_lacks_state(&s->seq));
     CHECK(known <= told); /* there may be no page for a copy */
@@ -161,10 +161,10 @@ static void count_up(uint64_t *ids, int n, uint64_t from)
     for (int i = 0; i < n; i++) ids[i] = from + (uint64_t)i;
 }
 
-/* --- what must hold in particular -------------------------------------------------------------------------------- */
+/* --- single properties ------------------------------------------------------------------------------------------- */
 
-/* A conversation comes back as far as its last snapshot: of the mark, wherever that is in steps and pages, and of its
- * end. */
+/* A conversation is found again up to its last snapshot: at the mark, wherever that is within steps and pages, and at
+ * its end. */
 static void marks(void)
 {
     static const int places[] = {1, 31, 32, 33, 64, 70, 96, 99};
@@ -181,20 +181,20 @@ static void marks(void)
             CHECK_EQ(kv_known(cache, 0, ids, mark - 1), 0);
             CHECK_EQ(kv_known(cache, 1, ids, 100), 0); /* another scope */
             memcpy(other, ids, sizeof ids);
-            other[mark - 1] = 999; /* what parts before it finds nothing, */
+            other[mark - 1] = 999; /* a text that diverges before the mark finds nothing, */
             CHECK_EQ(kv_known(cache, 0, other, 100), 0);
             memcpy(other, ids, sizeof ids);
-            if (mark < 100) other[mark] = 999; /* and what parts behind it, it */
+            if (mark < 100) other[mark] = 999; /* and one that diverges after it finds the mark */
             open_sequence(&shadows[1]);
             CHECK_EQ(run(&shadows[1], other, 100, chunk, 0), mark);
             kv_clear(&shadows[0].seq);
-            CHECK_EQ(run(&shadows[0], ids, 100, chunk, 0), 100); /* its end was kept when it was cleared */
+            CHECK_EQ(run(&shadows[0], ids, 100, chunk, 0), 100); /* its end was saved when it was cleared */
             check_cache();
             end();
         }
 }
 
-/* A dropped step has never been, whatever it has written. */
+/* A dropped step leaves no trace, whatever it has written. */
 static void dropped_steps(void)
 {
     uint64_t ids[100];
@@ -216,8 +216,8 @@ static void dropped_steps(void)
     end();
 }
 
-/* When a slot is needed the snapshot goes that was used longest ago, first of all what was only cleared; and none that
- * somebody goes on from. */
+/* When a slot is needed, the least recently used snapshot goes, first those that were only cleared; never one that a
+ * sequence continues from. */
 static void oldest_first(void)
 {
     uint64_t ids[4][40];
@@ -229,7 +229,7 @@ static void oldest_first(void)
         kv_seq_close(&shadows[k].seq), shadows[k].open = false;
     }
     CHECK_EQ(kv_known(cache, 0, ids[2], 40), 39);
-    CHECK_EQ(kv_known(cache, 0, ids[1], 40), 21); /* its end was forgotten */
+    CHECK_EQ(kv_known(cache, 0, ids[1], 40), 21); /* the snapshot at its end was forgotten */
     open_sequence(&shadows[0]);
     CHECK_EQ(run(&shadows[0], ids[0], 20, 64, 0), 20); /* used, and held */
     open_sequence(&shadows[3]);
@@ -241,7 +241,7 @@ static void oldest_first(void)
     end();
 }
 
-/* Which slot is taken, of three, after `change`. */
+/* Returns which of three slots is taken, after `change`. */
 static int32_t taken_after(void (*change)(struct slots *s, int32_t a, int32_t b))
 {
     struct slots s;
@@ -288,8 +288,8 @@ static void order_of_slots(void)
     CHECK_EQ(taken_after(aged), 1);
 }
 
-/* Two go on from one state and never see each other; a mark is given up where there is no slot for it, a step is not.
- */
+/* Two sequences continue from one state and never affect each other; a mark is given up if there is no slot for it, a
+ * step is not. */
 static void shared(void)
 {
     uint64_t ids[2][80];
@@ -314,7 +314,7 @@ static void shared(void)
     end();
 }
 
-/* With its page a snapshot goes. */
+/* A snapshot is forgotten with its page. */
 static void forgotten_pages(void)
 {
     uint64_t ids[100];
@@ -330,7 +330,7 @@ static void forgotten_pages(void)
     end();
 }
 
-/* Pages may come without a state, which then comes at their end, or not. */
+/* Pages may be given without a state, which then comes at their end, or not at all. */
 static void given(void)
 {
     uint64_t ids[100];
@@ -367,7 +367,7 @@ static void short_memory(void)
     }
 }
 
-/* --- anything in any order ------------------------------------------------------------------------------------- */
+/* --- random operations ----------------------------------------------------------------------------------------- */
 
 static void say(struct shadow *s, uint64_t talks[TALKS][LENGTH_MAX], uint64_t *seed)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Split models (G33): the same bits as the whole file, however the tensors are spread; parts that are missing, in
- * another order or of another model are refused, and alone a part says what it is.
+ * Split models (G33): the same bits as the whole file, however the tensors are distributed; parts that are missing, in
+ * another order or from another model are refused, and a part alone is recognised as one.
  */
 #include "session.h"
 
-enum { PARTS_MAX = 3, PART_HEADER = 128 << 10 }; /* bytes that a later part's header takes while it is read */
+enum { PARTS_MAX = 3, PART_HEADER = 128 << 10 }; /* bytes that reading a later part's header takes */
 
 struct parts {
     struct file file[PARTS_MAX];
@@ -57,7 +57,7 @@ static int feed_parts(struct quern_engine *e, const struct parts *p, const int *
 
 static const int in_order[] = {0, 1, 2};
 
-/* --- what belongs together ------------------------------------------------------------------------------ */
+/* --- parts that belong together ------------------------------------------------------------------------- */
 
 static void same_as_whole(const char *name, const char *kind, size_t chunk)
 {
@@ -91,7 +91,7 @@ static void same_bits_as_whole(void)
         }
 }
 
-/* The logits of the first tokens of a model of 288. */
+/* The logits of the first tokens of a model with a vocabulary of 288. */
 static float *first_logits(struct quern_engine *e)
 {
     enum { ROWS = 16, VOCAB = 288 };
@@ -103,7 +103,7 @@ static float *first_logits(struct quern_engine *e)
     return logits;
 }
 
-/* Which layers have experts shows in whichever part it may. */
+/* Any part may show which layers have experts. */
 static void experts_cut_anywhere(void)
 {
     struct file whole = file_read(built_fixtures(""), "moe.gguf");
@@ -129,7 +129,7 @@ static void experts_cut_anywhere(void)
     file_free(&whole);
 }
 
-/* With the first header and the sizes of the other parts, the plan is the whole model's. */
+/* With the first header and the sizes of the other parts, the plan is that of the whole model. */
 static void planned_from_the_first(void)
 {
     const char *const names[] = {"nano.Q8_0", "nano.Q8_0.bare"};
@@ -153,7 +153,7 @@ static void planned_from_the_first(void)
     }
 }
 
-/* --- what does not ---------------------------------------------------------------------------------------- */
+/* --- parts that do not ------------------------------------------------------------------------------------ */
 
 static void refuse(const char *name, int parts, int files, const int *order, int n, int expected, const char *words)
 {
@@ -167,7 +167,7 @@ static void refuse(const char *name, int parts, int files, const int *order, int
     if (status != expected || !said) printf("# %s: %s\n", name, quern_error(e)->message);
     CHECK_EQ(status, expected);
     CHECK(said);
-    CHECK_EQ(quern_feed(e, "x", 1), expected); /* for good */
+    CHECK_EQ(quern_feed(e, "x", 1), expected); /* forever */
     quern_free(e);
     parts_free(&p);
 }
@@ -189,7 +189,7 @@ static void g33_refused(void)
            "Layer 2 has experts in one file of the split model and is dense in another");
 }
 
-/* A part of another model: other counts, other shapes, or tensors that are there already. */
+/* A part of another model: other counts, other shapes, or tensors that exist already. */
 static void g33_mixed(void)
 {
     struct parts a = parts_read("nano.Q8_0", 3), b = parts_read("duo.F32", 3), bare = parts_read("nano.Q8_0.bare", 3);
@@ -210,7 +210,7 @@ static void g33_mixed(void)
     parts_free(&bare);
 }
 
-/* A part that ends early, wherever, and a next file where none can be. */
+/* A part that ends early, at any place, and a next file where none can be. */
 static void ends_early(void)
 {
     struct parts p = parts_read("nano.Q8_0", 3);
@@ -236,7 +236,7 @@ static void ends_early(void)
     parts_free(&p);
 }
 
-/* Every allocation of loading three parts fails once. */
+/* Every allocation while loading three parts fails once. */
 static void q04_allocations_fail(void)
 {
     struct parts p = parts_read("nano.Q8_0", 3);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * States under a whole engine: a played recurrent architecture (played_model.h), whose logits of a conversation are the
- * same however it was cut into steps, beside whom, from which snapshot it went on, after which step that was dropped at
- * any layer, let go, or kept in a file.
+ * States with a whole engine: an imitated recurrent architecture (played_model.h). A conversation's logits are the same
+ * however it was cut into steps, beside whatever others, from whatever snapshot it continued, after steps dropped at
+ * any layer, after losing its pages, or restored from a file.
  */
 #include "engine/kept.h"
 #include "played_model.h"
@@ -10,7 +10,7 @@
 
 enum { CONTEXT = 192, TALKS = 5, TALK = 150, USERS = 7, REPLY = 10, RECORDS_MOST = 32 };
 
-/* Conversations that begin alike, and all their logits, by an engine that shares nothing. */
+/* Conversations that begin alike, and all their logits, from an engine that shares nothing. */
 static struct file model;
 static int32_t talks[TALKS][TALK];
 static float *rows; /* [TALKS][TALK][GOLDEN_VOCAB] */
@@ -68,7 +68,7 @@ static void check_logits(const struct quern_sequence *s, int talk)
         CHECK(same_bits(row_of(talk, first + i), logits + (size_t)i * GOLDEN_VOCAB, GOLDEN_VOCAB));
 }
 
-/* The first n of a talk, with marks; how much of it is known. Computes it. */
+/* Reads the first n tokens of a conversation, with marks. Returns the length of the known part. */
 static int read_talk(struct quern_engine *e, struct quern_sequence *s, int talk, int n, const int32_t *marks,
                      int n_marks)
 {
@@ -81,9 +81,9 @@ static int read_talk(struct quern_engine *e, struct quern_sequence *s, int talk,
     return known;
 }
 
-/* --- cut, resumed ---------------------------------------------------------------------------------------------- */
+/* --- cut, continued -------------------------------------------------------------------------------------------- */
 
-/* The state matters, or nothing here would show anything. */
+/* The state affects the logits; otherwise these tests would show nothing. */
 static void states_matter(void)
 {
     begin();
@@ -94,7 +94,7 @@ static void states_matter(void)
     CHECK(!same_bits(logits_last(plain, s), row_of(0, 39), GOLDEN_VOCAB));
     s = sequence_new(e);
     CHECK_EQ(read_talk(e, s, 0, 40, NULL, 0), 0);
-    memset(cpu_slot((struct cpu *)e->be, s->turn.kv.slot), 1, 8); /* in its first layer alone */
+    memset(cpu_slot((struct cpu *)e->be, s->turn.kv.slot), 1, 8); /* in its first layer only */
     CHECK_EQ(quern_sequence_push(s, talks[0][40]), OK);
     CHECK(!same_bits(logits_last(e, s), row_of(0, 40), GOLDEN_VOCAB));
     quern_free(plain);
@@ -116,7 +116,7 @@ static void cuts(void)
         for (int m = 7; m >= 0; m--) {
             s = sequence_new(e);
             CHECK_EQ(read_talk(e, s, 0, marks[m] + 1, NULL, 0), marks[m]);
-            for (int at = marks[m] + 1; at < min_int(marks[m] + 4, TALK); at++) { /* and goes on from there */
+            for (int at = marks[m] + 1; at < min_int(marks[m] + 4, TALK); at++) { /* and continues from there */
                 CHECK_EQ(quern_sequence_push(s, talks[0][at]), OK);
                 logits_last(e, s);
                 check_logits(s, 0);
@@ -128,7 +128,7 @@ static void cuts(void)
     end();
 }
 
-/* Rows computed for a second turn are those behind the mark, and the state of no other conversation helps. */
+/* The rows of a second turn are those after the mark, and no other conversation's state is used. */
 static void second_turn(void)
 {
     static const int32_t marks[] = {60, 90};
@@ -138,15 +138,15 @@ static void second_turn(void)
     CHECK_EQ(read_talk(e, s, 0, 100, marks, 2), 0);
     quern_sequence_free(s);
     s = sequence_new(e);
-    CHECK_EQ(read_talk(e, s, 1, 145, NULL, 0), 100); /* its end was kept too */
+    CHECK_EQ(read_talk(e, s, 1, 145, NULL, 0), 100); /* its end was saved too */
     quern_sequence_free(s);
     uint64_t before = sched_facts(e->sched).rows;
     s = sequence_new(e);
-    CHECK_EQ(read_talk(e, s, 2, 150, NULL, 0), 60); /* parts at 70 */
+    CHECK_EQ(read_talk(e, s, 2, 150, NULL, 0), 60); /* diverges at 70 */
     CHECK_EQ(sched_facts(e->sched).rows - before, 90);
     quern_sequence_free(s);
     s = sequence_new(e);
-    CHECK_EQ(read_talk(e, s, 4, 50, NULL, 0), 0); /* parts at 33 */
+    CHECK_EQ(read_talk(e, s, 4, 50, NULL, 0), 0); /* diverges at 33 */
     s = quern_sequence_new(e, 7, 0);
     CHECK_EQ(read_talk(e, s, 0, 100, NULL, 0), 0); /* another scope */
     CHECK_EQ(quern_sequence_marks(s, marks, SCHED_MARKS + 1), ERR_PARAM);
@@ -157,7 +157,7 @@ static void second_turn(void)
     end();
 }
 
-/* Of equal prompts at the same time one is read up to its mark, and the others go on from there. */
+/* Of equal prompts at the same time, one is read up to its mark, and the others continue from there. */
 static void followers(void)
 {
     begin();
@@ -182,7 +182,7 @@ static void followers(void)
 
 /* --- dropped --------------------------------------------------------------------------------------------------- */
 
-/* Some layers of the next step. Whether it stopped within it. */
+/* Computes some layers of the next step. Returns whether it stopped within the step. */
 static bool some_layers(struct quern_engine *e, int layers)
 {
     int status = OK;
@@ -193,7 +193,7 @@ static bool some_layers(struct quern_engine *e, int layers)
     return status == NEED_MORE;
 }
 
-/* Three are in a step, which one leaves after each of its layers, or all do. */
+/* Three sequences are in a step; after each layer one leaves it, or all do. */
 static void aborts(void)
 {
     begin();
@@ -230,7 +230,7 @@ static void aborts(void)
     end();
 }
 
-/* --- anything in any order ------------------------------------------------------------------------------------- */
+/* --- random operations ----------------------------------------------------------------------------------------- */
 
 struct user {
     struct quern_sequence *s;
@@ -296,7 +296,7 @@ static void simulation(void)
     end();
 }
 
-/* --- kept ------------------------------------------------------------------------------------------------------ */
+/* --- saved ----------------------------------------------------------------------------------------------------- */
 
 static const struct bytes name = {(const uint8_t *)"a", 1};
 
@@ -316,8 +316,8 @@ static struct quern_sequence *hold(struct quern_engine *e, int n, uint8_t *heade
     return s;
 }
 
-/* Adds to a file what is known of the conversation of n tokens, behind the records that agree with it. Returns how many
- * do. */
+/* Adds to a file what is known of the conversation of n tokens, after the records that agree with it. Returns their
+ * number. */
 static int keep(struct quern_engine *e, int n, struct kept_file *f)
 {
     struct quern_sequence *s = hold(e, n, f->header);
@@ -330,7 +330,7 @@ static int keep(struct quern_engine *e, int n, struct kept_file *f)
     return agreed;
 }
 
-/* Gives a file to a held sequence. */
+/* Restores a file in a held sequence. */
 static int give_all(struct quern_sequence *s, struct kept_file *f)
 {
     int status = OK;
@@ -338,7 +338,7 @@ static int give_all(struct quern_sequence *s, struct kept_file *f)
     return status;
 }
 
-/* Returns how much was known. */
+/* Returns the number of known positions. */
 static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said)
 {
     int cached = 0, n_said = 0, n;
@@ -357,7 +357,7 @@ static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said
     return cached;
 }
 
-/* A conversation whose first `length` tokens have been computed. */
+/* An engine that has computed the first `length` tokens of a conversation. */
 static struct quern_engine *having_read(int length, struct quern_options options)
 {
     struct quern_engine *e = load(options);
@@ -367,7 +367,7 @@ static struct quern_engine *having_read(int length, struct quern_options options
     return e;
 }
 
-/* What comes back is what was never left: from within a page, and from its end. */
+/* What is restored equals what never left the engine: from within a page, and from its end. */
 static void kept(void)
 {
     begin();
@@ -398,7 +398,7 @@ static void kept(void)
     end();
 }
 
-/* The records of a state make way for the next pages; what is behind them then goes on as well as a file of its own. */
+/* The records of a state are replaced by the next pages; the longer file restores as well as a new one. */
 static void kept_on(void)
 {
     int32_t stayed[REPLY], said[REPLY];
@@ -416,7 +416,7 @@ static void kept_on(void)
     s = hold(e, TALK, header);
     reply(e, s, stayed);
     quern_free(e);
-    /* given to who knows a part of it, that does not end with a page */
+    /* restored in a sequence that knows a part of it, which does not end with a page */
     for (int known = 40; known <= 133; known += 93) {
         e = having_read(known, (struct quern_options){0});
         s = hold(e, TALK, header);
@@ -434,7 +434,7 @@ static void kept_on(void)
     end();
 }
 
-/* Any record that is damaged or missing costs the state, never a bit. */
+/* A damaged or missing record loses the state, but never changes a bit. */
 static void kept_badly(void)
 {
     int32_t stayed[REPLY], said[REPLY];
@@ -465,7 +465,7 @@ static void kept_badly(void)
         CHECK(!memcmp(said, stayed, sizeof said));
         quern_sequence_free(s);
     }
-    for (int field = 260; field < 300; field += field == 260 ? 36 : 4) { /* what its heads say of the state */
+    for (int field = 260; field < 300; field += field == 260 ? 36 : 4) { /* the fields of its head about the state */
         disturb_pages(e, 3);
         s = hold(e, TALK, header);
         for (int i = 0; i < 4; i++) CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
@@ -482,7 +482,7 @@ static void kept_badly(void)
     end();
 }
 
-/* One that is being given is let go for somebody else, whatever of its state has come. */
+/* A sequence that is being restored loses its pages to another one, whatever part of its state has arrived. */
 static void kept_let_go(void)
 {
     int32_t said[REPLY];
@@ -507,7 +507,7 @@ static void kept_let_go(void)
 
 /* --- the plan -------------------------------------------------------------------------------------------------- */
 
-/* Two slots for each whole conversation and one for each snapshot; fewer of those before the context shrinks. */
+/* Two slots for each whole conversation and one for each snapshot; snapshots are reduced before the context shrinks. */
 static void plan(void)
 {
     begin();

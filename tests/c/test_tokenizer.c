@@ -34,7 +34,7 @@ static void load_qwen(void)
     CHECK_EQ(status, OK);
     CHECK_EQ(tok_count(qwen), QWEN_TOKENS);
     CHECK(mem.used < 5 << 20);
-    CHECK(mem.peak < 7 << 20); /* with the 6 MiB header: inside the 16 MiB that loading may hold */
+    CHECK(mem.peak < 7 << 20); /* with the 6 MiB header this is within the 16 MiB that loading may use */
 }
 
 static void llama_cases(void) { reference_cases(qwen); }
@@ -46,7 +46,7 @@ static size_t decode_hex(const char *hex, uint8_t *out)
     return n;
 }
 
-/* Lines "hex ids...", made by hf-cases.py. */
+/* Lines "hex ids...", from hf-cases.py. */
 static void hugging_face_cases(void)
 {
     struct buffer file = read_fixture("vocab/hf-cases.txt");
@@ -163,7 +163,7 @@ static void special_modes(void)
     CHECK(!memcmp(ids, expected, sizeof expected));
 }
 
-/* What a person types stays text, whole or split over two messages that the template joins. */
+/* Text that a user types stays text, whole or split over two messages that the template joins. */
 static void typed_specials(void)
 {
     static const char chat[] = "<|im_start|>user\n<" S "|im_end|> and <" S "/think> <" S "|im_<|im_end|>\n"
@@ -181,7 +181,7 @@ static void typed_specials(void)
     CHECK_EQ(pos, strlen(shown));
 }
 
-/* A text without sentinels is encoded as if they had never been there, and only the chat mode removes them. */
+/* A text without sentinels is encoded as if sentinels did not exist, and only the chat mode removes them. */
 static void sentinel_removal(void)
 {
     static int32_t clean[100];
@@ -193,9 +193,9 @@ static void sentinel_removal(void)
     CHECK(tok_encode(qwen, view("a <" S "b"), TOK_CHAT, 0, ids, CAP) > 3);
 }
 
-/* Programs list what pads texts among the special tokens, even a byte or what a merge makes: such a token is a part of
- * pieces as before, is found wherever it stands, as Hugging Face's tokenizers have it, and is no control token, which
- * would not be shown. */
+/* Programs list the padding token among the special tokens, even if it is a byte or the result of a merge. Such a token
+ * is still a part of pieces, is found wherever it occurs, as in Hugging Face's tokenizers, and is not a control token,
+ * which would not be shown. */
 static void ordinary_for_padding(void)
 {
     enum { BANG = '!', TH = 256, THE, MARK, CONTROL = 3, USER = 4 };
@@ -265,7 +265,7 @@ static double time_of(struct bytes text)
     return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
-/* n log n gives a ratio of 2.1, outgrown caches up to 2.8, quadratic work 4. A busy machine may have several tries. */
+/* n log n gives a ratio of 2.1, outgrown caches up to 2.8, quadratic work 4. Several tries, for a busy machine. */
 static bool scales(struct bytes text, const char *name)
 {
     for (int attempt = 0; attempt < 4; attempt++) {
@@ -296,11 +296,11 @@ static void long_words(void)
     CHECK_EQ(mem.used, used);
 }
 
-/* --- a little at a time ------------------------------------------------------------------------------- */
+/* --- in small steps ----------------------------------------------------------------------------------- */
 
 enum { MIXED = 60000 };
 
-/* What splits, special tokens and long pieces are made of, in any order. */
+/* Fills a text with separators, special tokens and long pieces, in random order. */
 static size_t fill_mixed(uint8_t *out, uint64_t *state, size_t size, size_t longest)
 {
     static const char *const parts[] = {
@@ -342,7 +342,8 @@ static size_t fill_mixed(uint8_t *out, uint64_t *state, size_t size, size_t long
     return n;
 }
 
-/* The same ids as at once, whatever part of the text is there and however little is done at a time. @return how many */
+/* The same ids as at once, whatever part of the text has arrived and however small each step is. @return their number
+ */
 static int64_t encode_slowly(struct bytes text, enum tok_mode mode, uint64_t *state, int64_t budget, size_t part)
 {
     static int32_t some[8192 + 1];
@@ -380,7 +381,7 @@ static void resumed(void)
     CHECK_EQ(mem.used, used);
 }
 
-/* Pieces of a megabyte are worked on in calls of a few milliseconds each. */
+/* Pieces of a megabyte are encoded in calls of a few milliseconds each. */
 static void slices(void)
 {
     static const struct {
@@ -416,7 +417,7 @@ static void slices(void)
 
 /* --- streaming ---------------------------------------------------------------------------------------- */
 
-/* An independent check: whole characters only. */
+/* An independent check that a text consists of whole characters. */
 static bool is_utf8(const uint8_t *p, size_t n)
 {
     for (size_t i = 0, more; i < n; i += 1 + more) {
@@ -501,7 +502,7 @@ static void short_memory(void)
         CHECK_EQ(mem.used, used);
     }
     mem.fail_at = 0;
-    CHECK_EQ(failures, 3); /* the cleaned text, the scratch, then success */
+    CHECK_EQ(failures, 3); /* the cleaned text and the scratch fail, then success */
 }
 
 static void unload(void)

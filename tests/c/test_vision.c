@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The encoder of images against what transformers makes of small models (tests/fixtures/vision/models): from the pixels
- * of the golden images to rows, for a projector, a folder and a quantised pair; the same bits in every build of the
- * kernels, with any threads; and projectors that are broken.
+ * The image encoder against transformers with small models (tests/fixtures/vision/models): from the pixels of the
+ * golden images to rows, for a projector, a folder and a quantised pair; the same bits in every build of the kernels,
+ * with any threads; and broken projectors.
  */
 #include "projector.h"
 #include "image/image.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* --- images and what is expected -------------------------------------------------------------------------- */
+/* --- images and expected values --------------------------------------------------------------------------- */
 
 enum { FRAMES_MOST = 6 };
 
@@ -28,7 +28,7 @@ static const char *vision_path(const char *name)
     return path;
 }
 
-/* Decoded pixels as write-images.mjs leaves them, resized as it says. */
+/* Reads the decoded pixels that write-images.mjs wrote, and resizes them as it says. */
 static uint8_t *frame_read(const char *name, int *width, int *height)
 {
     struct file list = file_read(built_fixtures("/vision"), "images.txt");
@@ -96,7 +96,7 @@ enum { MEDIA = sizeof all_media / sizeof *all_media };
 
 /* --- comparing ------------------------------------------------------------------------------------------------ */
 
-/* Largest difference, and the sums whose quotient's root is the relative rms. */
+/* Largest difference, and the sums of squares that give the relative rms. */
 struct distance {
     double most, squares, of;
 };
@@ -116,7 +116,7 @@ static struct file golden_read(const char *folder, const char *name, const char 
     return file_read(vision_path(""), path);
 }
 
-/* The rows (level 0) or an addition (1, 2 ...) of all tokens, beside what is expected: rows [tokens, D], additions [k,
+/* Compares the rows (level 0) or an addition (1, 2 ...) of all tokens with expected rows [tokens, D] or additions [k,
  * tokens, D]. */
 static struct distance compare(const struct projector *e, const struct media *m, const float *out, int level,
                                const char *folder)
@@ -135,10 +135,10 @@ static struct distance compare(const struct projector *e, const struct media *m,
     return d;
 }
 
-/* The projector of the folder with experts, which fixtures are made with. */
+/* The projector of the folder with experts, from which fixtures are made. */
 #define MOE_PROJECTOR "moe.mmproj.gguf"
 
-/* A projector's file, or a folder. */
+/* Opens a projector's file, or a folder. */
 static void open_projector(struct projector *e, const char *path, const struct projector_options *o)
 {
     struct file files[EYES_FILES];
@@ -154,7 +154,7 @@ static void open_projector(struct projector *e, const char *path, const struct p
 
 /* --- golden --------------------------------------------------------------------------------------------------- */
 
-/* VISION's bar: rows and additions within 2e-4. */
+/* The bar for vision: rows and additions within 2e-4. */
 static void check_golden(struct projector *e, const char *folder, int first, int end)
 {
     double most = 0;
@@ -189,7 +189,7 @@ static void folder(void)
     projector_close(&e);
 }
 
-/* Heads of 72 columns, 168 = 5.25 x 32 columns of the feed-forward. */
+/* Heads of 72 columns; a feed-forward of 168 = 5.25 x 32 columns. */
 static void odd_sizes(void)
 {
     static const char *const names[] = {"odd", "tiny", "wide"};
@@ -203,7 +203,7 @@ static void odd_sizes(void)
     projector_close(&e);
 }
 
-/* The residual stream, as it is now. */
+/* The largest difference of the residual stream at this point. */
 static double most_between(const struct projector *e, const char *folder, const char *what)
 {
     const float *got = e->be->ops->result(e->be, e->v->s.x);
@@ -215,7 +215,7 @@ static double most_between(const struct projector *e, const char *folder, const 
     return d.most;
 }
 
-/* Inside: patches before their positions, and the last layer's rows. */
+/* Inside the encoder: patches before their positions, and the last layer's rows. */
 static void check_inside(struct projector *e, const char *folder)
 {
     const struct vision_config *c = vision_config(e->v);
@@ -245,7 +245,7 @@ static void inside(void)
     projector_close(&moe);
 }
 
-/* The bar for weights in 8 bits: the relative rms, mean over the images, is at most 1.2 times that of llama.cpp's int8
+/* The bar for 8-bit weights: the relative rms, mean over the images, is at most 1.2 times that of llama.cpp's int8
  * path. */
 static void quantised(void)
 {
@@ -322,10 +322,10 @@ static void same_bits(void)
     projector_close(&two);
 }
 
-/* Of its result, as every machine has it: FNV-1a. */
+/* Hash of the result, the same on every machine: FNV-1a. */
 #define LARGE_BITS 0xcbcd23b967b29fa2ull
 
-/* An image of more patches than are computed at once, and than one span of keys has: 24 x 22 = 528. */
+/* An image of more patches than are computed at once and than one span of keys has: 24 x 22 = 528. */
 static void large(void)
 {
     const int rows = 24, cols = 22;
@@ -355,7 +355,7 @@ static void large(void)
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
-/* What reserving and taking say that they take, they take. */
+/* Reserving and taking use exactly the announced memory. */
 static void costs(void)
 {
     enum { PATCHES = 2048 };
@@ -413,13 +413,13 @@ static void replace(struct file *f, const void *from, const void *to, size_t siz
     CHECK(false);
 }
 
-/* Sets the 4 bytes of a number, or one byte of a truth, behind a key. */
+/* Sets a 4-byte number, or a 1-byte boolean, after a key. */
 static void set_value(struct file *f, const char *key, uint32_t value, size_t size)
 {
     for (size_t i = 0; i + 100 < f->size; i++) {
         size_t n = strlen(key);
         if (memcmp(f->data + i, key, n) || load_u64(f->data + i - 8) != n) continue;
-        memcpy(f->data + i + n + 4, &value, size); /* behind its type */
+        memcpy(f->data + i + n + 4, &value, size); /* after its type */
         return;
     }
     CHECK(false);
@@ -427,14 +427,14 @@ static void set_value(struct file *f, const char *key, uint32_t value, size_t si
 
 static void rename_to(struct file *f, const char *from, const char *to) { replace(f, from, to, strlen(from), 0); }
 
-/* What is done to a good projector: a name replaced (of the same length), or a key's value set. */
+/* Changes to a good projector: a name replaced (by one of the same length), or a key's value set. */
 static const struct {
-    const char *from, *to; /* to NULL: from is a key that gets `value`, of `size` bytes */
+    const char *from, *to; /* to NULL: `from` is a key that gets `value`, of `size` bytes */
     uint32_t value;
     int size, code;
     const char *rule;
 } broken[] = {
-    {"clip", "qlip", 0, 0, OK, NULL}, /* the architecture's name alone: it still has an encoder's keys */
+    {"clip", "qlip", 0, 0, OK, NULL}, /* only the architecture's name: the encoder's keys remain */
     {"general.architecture", "general.orchitecture", 0, 0, OK, NULL},
     {"qwen3vl_merger", "qwen2vl_merger", 0, 0, ERR_UNSUPPORTED, "projector-type"},
     {"clip.projector_type", "clip.projektor_type", 0, 0, ERR_FORMAT, "missing"},
@@ -444,7 +444,7 @@ static const struct {
     {"clip.vision.spatial_merge_size", NULL, 3, 4, ERR_UNSUPPORTED, "projector-type"},
     {"clip.vision.block_count", NULL, 0, 4, ERR_INCONSISTENT, "value"},
     {"clip.vision.block_count", NULL, 257, 4, ERR_INCONSISTENT, "value"},
-    {"clip.vision.block_count", NULL, 3, 4, ERR_INCONSISTENT, "value"}, /* is_deepstack_layers has four */
+    {"clip.vision.block_count", NULL, 3, 4, ERR_INCONSISTENT, "value"}, /* is_deepstack_layers has four values */
     {"clip.vision.embedding_length", NULL, 0, 4, ERR_INCONSISTENT, "value"},
     {"clip.vision.embedding_length", NULL, 72, 4, ERR_INCONSISTENT, "shape"},
     {"clip.vision.embedding_length", NULL, 68, 4, ERR_UNSUPPORTED, "value"},
@@ -454,7 +454,7 @@ static const struct {
     {"clip.vision.attention.head_count", NULL, 32, 4, ERR_INCONSISTENT, "value"},
     {"clip.vision.projection_dim", NULL, 65, 4, ERR_INCONSISTENT, "shape"},
     {"clip.vision.patch_size", NULL, 7, 4, ERR_INCONSISTENT, "value"},
-    {"clip.vision.patch_size", NULL, 12, 4, ERR_INCONSISTENT, "value"}, /* and the positions are 12 x 12 */
+    {"clip.vision.patch_size", NULL, 12, 4, ERR_INCONSISTENT, "value"}, /* but the position table is 12 x 12 */
     {"clip.vision.image_size", NULL, 208, 4, ERR_INCONSISTENT, "value"},
     {"clip.vision.image_size", "clip.vision.image_sise", 0, 0, OK, NULL},
     {"clip.vision.attention.layer_norm_epsilon", NULL, 0, 4, ERR_INCONSISTENT, "value"},
@@ -491,7 +491,7 @@ static void refused(void)
     file_free(&good);
 }
 
-/* A language model is no projector; and a projector of another width belongs to another model. */
+/* A language model is refused as a projector; a projector of another width belongs to another model. */
 static void mistaken(void)
 {
     struct projector e;
@@ -511,8 +511,7 @@ static void mistaken(void)
     projector_close(&e);
 }
 
-/* The header cut at every byte, and every byte of it changed, or some of them: an error or a model, and nothing left
- * behind. */
+/* The header cut at every byte, and every byte of it (or some) changed: an error or a model, and no leak. */
 static void damaged(void)
 {
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");

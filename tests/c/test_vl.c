@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The language models of Qwen3-VL, against transformers: text, and rows of images and videos as the golden encoder
- * makes them, in chunks that cut images anywhere. The same tensors under the name of a model that does not see give the
- * same bits for text, and so do folder and GGUF file.
+ * The language models of Qwen3-VL against transformers: text, and rows of images and videos from the golden encoder, in
+ * chunks that cut images anywhere. The same tensors named as a model without vision give the same bits for text, and so
+ * do folder and GGUF file.
  */
 #include "model_set.h"
 #include "session.h"
@@ -21,11 +21,11 @@ struct shown {
 struct story {
     char name[32];
     int n, n_rows, n_media, delta;
-    double scale, margin; /* of the logits; the smallest distance of a greedy token to the next best */
+    double scale, margin; /* of the logits; the smallest lead of a greedy token over the next best */
     int32_t ids[IDS_MOST + GREEDY], pos[IDS_MOST + GREEDY][3], rows[IDS_MOST], greedy[GREEDY];
     struct shown media[MEDIA_MOST];
-    const float *features[IDS_MOST + GREEDY]; /* of rows of media: [1 + levels, dim] */
-    float *visual;                            /* what they point to */
+    const float *features[IDS_MOST + GREEDY]; /* for rows of media: [1 + levels, dim] */
+    float *visual;                            /* the memory of `features` */
     int levels;
     float *expected;                          /* [n_rows, VOCAB] */
 };
@@ -53,7 +53,7 @@ static float *take_floats(const char *model, const char *sub, const char *name, 
     return (float *)(void *)f.data;
 }
 
-/* A medium's tokens, each with what is added to it: [tokens, 1 + levels, dim]. The golden files have [tokens, dim] and
+/* Reads a medium's tokens, each with its additions: [tokens, 1 + levels, dim]. The golden files have [tokens, dim] and
  * [levels, tokens, dim]. */
 static void take_medium(struct story *s, const char *model, const char *sub, const struct shown *m, int dim, float *out)
 {
@@ -74,7 +74,7 @@ static void take_medium(struct story *s, const char *model, const char *sub, con
 
 static bool is_pad(const struct quern_engine *e, int32_t id) { return id == e->pads[0] || id == e->pads[1]; }
 
-/* The rows of media, in order. */
+/* Sets the rows of media, in order. */
 static void place_media(struct story *s, const struct quern_engine *e, const char *model, const char *sub)
 {
     int dim = e->model->config.dim, tokens = 0, next = 0;
@@ -88,7 +88,7 @@ static void place_media(struct story *s, const struct quern_engine *e, const cha
     CHECK_EQ(next, tokens);
 }
 
-/* The next case of the text that vision-models.mjs has written; false: there is none. */
+/* Reads the next case of the text that vision-models.mjs wrote; false: there is none. */
 static bool story_next(struct story *s, char **at)
 {
     int used;
@@ -119,7 +119,7 @@ static void story_free(struct story *s)
 
 static const int32_t pages[PAGES] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* Rows first .. first + n - 1 as one step; their logits into all [.., VOCAB]. */
+/* Computes rows first .. first + n - 1 as one step; their logits go to all [.., VOCAB]. */
 static void run_rows(struct quern_engine *e, struct story *s, int first, int n, float *all)
 {
     struct kv_row kv[IDS_MOST];
@@ -148,7 +148,7 @@ static float *run_story(struct quern_engine *e, struct story *s, int chunk)
     return all;
 }
 
-/* Six tokens more, each the best of those that may be written. Returns how many are the golden ones. */
+/* Six more tokens, each the best allowed one. Returns how many equal the golden ones. */
 static int run_greedy(struct quern_engine *e, struct story *s, float *all)
 {
     int right = 0;
@@ -183,7 +183,7 @@ static double divergence(const float *p, const float *q)
 }
 
 struct distance {
-    double worst, kl; /* of the scale; the mean over rows that are text */
+    double worst, kl; /* fraction of the scale; the mean over text rows */
 };
 
 static struct distance measure(const struct quern_engine *e, const struct story *s, const float *all)
@@ -221,7 +221,7 @@ static struct quern_engine *load_golden(const char *model, const char *kind, str
     return e;
 }
 
-/* Its weights in one file, or in two. */
+/* The golden folder with its weights in one file, or in two. */
 static struct set golden_folder_of(const char *model, bool parts)
 {
     char folder[1200];
@@ -237,7 +237,7 @@ static struct set golden_folder_of(const char *model, bool parts)
     return set;
 }
 
-/* Chunks smaller than an expert. */
+/* Loads with chunks smaller than an expert. */
 static struct quern_engine *load_folder(const char *model)
 {
     struct set set = golden_folder_of(model, false);
@@ -293,8 +293,8 @@ static void check_model(const char *model)
 static void dense(void) { check_model("dense"); }
 static void experts(void) { check_model("moe"); }
 
-/* Against llama.cpp's own 8-bit arithmetic, whose distances stand in int8act.json: 0.00438 for text, 0.00626 on average
- * over the cases that it has. */
+/* Compared with llama.cpp's own 8-bit arithmetic, whose distances are in int8act.json: 0.00438 for text, 0.00626 on
+ * average over its cases. */
 static void quantised(void)
 {
     static const char *const judged[] = {"text", "image", "exact", "two", "alpha", "kinds", "later"};
@@ -324,7 +324,7 @@ static void quantised(void)
     quern_free(e);
 }
 
-/* Text alone: whatever the cache and the chunk, the bits of a model that has no vision. */
+/* Text alone: with any cache and chunk, the bits of a model without vision. */
 static void blind(void)
 {
     int32_t ids[96];
@@ -352,8 +352,8 @@ static void blind(void)
     }
 }
 
-/* Experts whose matrices lie in different files, in chunks that hold none of them whole, some, and all; what loading
- * takes has been planned. */
+/* Experts whose matrices are in different files, in chunks that hold none, some, or all of them completely; loading
+ * takes the planned memory. */
 static void by_columns(void)
 {
     int32_t ids[96];
@@ -370,7 +370,7 @@ static void by_columns(void)
         CHECK(same_bits(expected, logits, 96 * VOCAB));
         uint64_t used, peak;
         quern_memory(e, &used, &peak);
-        CHECK(i % 2 || peak <= quern_plan(e)->total); /* of a file that is to come, the engine has not been told */
+        CHECK(i % 2 || peak <= quern_plan(e)->total); /* the engine has not been told of the next file */
         quern_free(e);
         set_free(&set);
     }
@@ -378,7 +378,7 @@ static void by_columns(void)
     free(logits);
 }
 
-/* A row that stands for a part of an image is never written, not even by a bias. */
+/* A token for a part of an image is never written, not even with a bias. */
 static void no_pads(void)
 {
     struct quern_engine *e = load_golden("dense", "f16", (struct quern_options){0});
@@ -390,7 +390,7 @@ static void no_pads(void)
     for (int id = 0; id < e->n_sampled; id++) bias[id] = (struct logit_bias){id, is_pad(e, id) || id == 7 ? 100 : -100};
     CHECK_EQ(quern_sequence_set(s, prompt, 3, QUERN_LAST), 0);
     logits_last(e, s);
-    for (int i = 0; i < 3; i++) { /* greedy, at random, and at random without any other choice */
+    for (int i = 0; i < 3; i++) { /* greedy, at random, and at random without an alternative */
         struct sampler_params p = {.temperature = i ? 1.0f : 0, .seed = 5, .bias = bias, .n_bias = e->n_sampled};
         if (i == 2) bias[7].bias = -INFINITY;
         CHECK_EQ(quern_sample_begin(s, &p), OK);
@@ -403,7 +403,7 @@ static void no_pads(void)
     quern_free(e);
 }
 
-/* However many allocations succeed, a folder with images leaves nothing behind. */
+/* However many allocations succeed, loading a folder with images leaks nothing. */
 static void allocations(void)
 {
     struct set set = golden_folder_of("moe", true);

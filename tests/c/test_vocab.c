@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small vocabularies that lie (rows V01 to V14 of the catalogue of bad inputs), special tokens that overlap, and memory
- * that runs out while loading.
+ * Small false vocabularies (rows V01 to V14 of the catalogue of bad inputs), overlapping special tokens, and short
+ * memory while loading.
  */
 #include "tok_fixture.h"
 
@@ -123,7 +123,7 @@ static void token_types(void)
         memcpy(b.types.data + 4 * 257, &bad[i], 4);
         expect_refusal(&source, ERR_FORMAT, "vocab", "Token 257 has the type");
     }
-    b.types.size = 0; /* absent: all normal */
+    b.types.size = 0; /* no types: all normal */
     struct tokenizer *t = accept(&b);
     CHECK_EQ(tok_type(t, 5), 1);
     tok_free(t);
@@ -163,7 +163,8 @@ static void empty_and_long_tokens(void)
     refuse(&b, ERR_FORMAT, "vocab", "special token 259");
 }
 
-/* NUL, a raw scope, broken UTF-8, letters outside the alphabet: such tokens decode to themselves and are never made. */
+/* Tokens with NUL, a raw space, broken UTF-8, or letters outside the alphabet decode to themselves and are never
+ * produced. */
 static void strange_tokens(void)
 {
     static const struct {
@@ -186,7 +187,7 @@ static void strange_tokens(void)
     tok_free(t);
 }
 
-/* All bytes but `missing`, and as a special token that one, unless it is to be missing altogether. */
+/* All bytes except `missing`; that one is a special token, or missing completely. */
 static struct builder without(int missing, bool is_special)
 {
     struct builder b = {0};
@@ -268,7 +269,7 @@ static void duplicate_merges(void)
     tok_free(t);
 }
 
-/* The lowest rank first, of equals the leftmost, one at a time. */
+/* The lowest rank first, the leftmost of equal ones, one merge at a time. */
 static void merge_order(void)
 {
     struct builder b = {0};
@@ -285,8 +286,8 @@ static void merge_order(void)
     tok_free(t);
 }
 
-/* The quick path for short pieces and the heap for long ones agree: a piece of n and one of n + padding that cannot
- * merge. */
+/* The fast path for short pieces and the heap for long ones agree: a piece of length n, and one of n plus padding that
+ * cannot merge. */
 static void short_and_long_pieces(void)
 {
     struct builder b = small();
@@ -306,7 +307,7 @@ static void short_and_long_pieces(void)
     tok_free(t);
 }
 
-/* a, aa, aaa, ... each made of the one before: the longest chain a vocabulary allows per byte of token. */
+/* a, aa, aaa, ... each made from the previous one: the longest chain per byte of token that a vocabulary allows. */
 static void merge_chain(void)
 {
     enum { DEPTH = 1500, LENGTH = 100000 };
@@ -359,7 +360,7 @@ static void duplicate_specials(void)
     tok_free(t);
 }
 
-/* 100,000 special tokens with a long common beginning over a text that always almost matches. */
+/* 100,000 special tokens with a long common beginning, over a text that always almost matches. */
 static void many_specials(void)
 {
     static char text[100001];
@@ -402,7 +403,7 @@ static void million_tokens(void)
     tok_free(t);
 }
 
-/* Adds n strings that all hash to one slot of the table that this vocabulary gets. */
+/* Adds n strings that all hash to one slot of the table for this vocabulary. */
 static void add_colliding(struct builder *b, uint64_t n)
 {
     uint64_t n_slots = 2 * (b->n_tokens + n) + 1;

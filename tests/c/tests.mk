@@ -3,8 +3,8 @@
 
 .PHONY: test-c test-sanitize test-narrow test-thread objects objects-sanitize run-c
 
-# Under ASan and UBSan; again with wasm32's addresses; and under ThreadSanitizer the pool, and what of the engine differs with
-# threads. Two jobs at a time, of any of the three; the output of each comes when it ends.
+# Under ASan and UBSan; again with wasm32's addresses; and under ThreadSanitizer the tests of the pool and of what threads
+# change in the engine. Two jobs at a time, of any of the three; each prints its output when it ends.
 test-c: build/include/xxhash.h build/fixtures/.stamp
 	$(MAKE) -j2 --output-sync=target --no-print-directory test-sanitize test-narrow test-thread
 
@@ -28,7 +28,7 @@ build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)
 	$(NODE) tests/fixtures/write-c-fixtures.mjs
 	@touch $@
 
-# They have a played device too, and a played architecture, in tables of their own.
+# They also have a simulated device and an imitated architecture, in their own tables of backends and families.
 $(BUILD)/tests/played.o $(BUILD)/tests/played_model.o: $(BUILD)/tests/%.o: tests/c/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Vocabularies for tests: a builder of packed strings that may lie, and Qwen's real vocabulary, whose merges are
- * derived from the ranks of qwen.tiktoken: the token of rank r is made by the last merge that byte pair
- * encoding with the ranks below r leaves open.
+ * Vocabularies for tests: a builder of packed strings that may be false, and Qwen's real vocabulary. Its merges are
+ * derived from the ranks of qwen.tiktoken: the token of rank r is made by the last merge that remains after byte pair
+ * encoding with the ranks below r.
  */
 #ifndef QUERN_TOK_FIXTURE_H
 #define QUERN_TOK_FIXTURE_H
@@ -41,7 +41,7 @@ struct builder {
     uint64_t n_tokens, n_merges;
 };
 
-/* The string as the file has it. */
+/* Adds the string in the file's form. */
 static inline void add_string(struct builder *b, const void *data, size_t n, int32_t type)
 {
     buffer_pack(&b->tokens, data, n);
@@ -54,7 +54,7 @@ static inline void add_literal(struct builder *b, const char *text, int32_t type
     add_string(b, text, strlen(text), type);
 }
 
-/* GPT-2's alphabet by its definition: the bytes without a printable form take U+0100 and on, in order. */
+/* GPT-2's alphabet by its definition: bytes without a printable form become U+0100 and so on, in order. */
 static inline void spell(struct buffer *out, const uint8_t *data, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -104,7 +104,7 @@ static inline void add_merge_line(struct builder *b, const char *line)
     b->n_merges++;
 }
 
-/* A token of two parts and its merge. */
+/* Adds a token of two parts and its merge. */
 static inline void add_pair(struct builder *b, const char *left, const char *right)
 {
     char text[64];
@@ -178,7 +178,7 @@ static inline uint32_t decode_base64(const uint8_t *text, size_t n, uint8_t *out
     return size;
 }
 
-/* Lines "base64 rank", by rank. */
+/* Reads lines "base64 rank", ordered by rank. */
 static inline struct ranks *read_ranks(void)
 {
     struct ranks *r = calloc(1, sizeof *r);
@@ -200,10 +200,10 @@ static inline struct ranks *read_ranks(void)
 
 static inline uint32_t rank_of_bytes(const struct ranks *r, const uint8_t *data, size_t n)
 {
-    return r->slots[rank_slot(r, data, n)] - 1; /* none: UINT32_MAX */
+    return r->slots[rank_slot(r, data, n)] - 1; /* UINT32_MAX if there is none */
 }
 
-/* Where the last merge of the token of this rank joins its two parts. */
+/* Where the last merge of this rank's token joins its two parts. */
 static inline size_t cut_of(const struct ranks *r, uint32_t rank)
 {
     const uint8_t *token = r->text.data + r->starts[rank];
@@ -283,7 +283,7 @@ static inline struct builder build_qwen(void)
 
 /* --- the reference's cases ---------------------------------------------------------------------------- */
 
-/* Reads the numbers of one line, which the ids must be; returns the start of the next. */
+/* Reads the numbers of one line and compares them with the ids; returns the start of the next line. */
 static inline const char *expect_line(const char *line, const int32_t *ids, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -297,7 +297,7 @@ static inline const char *expect_line(const char *line, const int32_t *ids, int6
     return line + 1;
 }
 
-/* llama.cpp's 46 cases: a text is what its line of ids says. */
+/* llama.cpp's 46 cases: each text has the ids of its line. */
 static inline void reference_cases(const struct tokenizer *t)
 {
     static const char separator[] = "\n__ggml_vocab_test__\n";

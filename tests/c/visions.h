@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The small models with vision: how they are loaded, and the conversations that transformers has computed
+ * The small models with vision: loading them, and the conversations that transformers has computed
  * (tests/fixtures/vision).
  */
 #ifndef QUERN_VISIONS_H
@@ -10,7 +10,7 @@
 
 enum { CASE_TOKENS = 256, CASE_ROWS = 64, CASE_MEDIA = 4, CASES_MOST = 12, PAIRS_MOST = 8, GREEDY = 6 };
 
-/* An image or a video, as it is decoded and as it is to be resized. */
+/* An image or a video: its decoded form, and the size to resize it to. */
 struct source {
     char name[24];
     int video, height, width, to_height, to_width, pairs, frames;
@@ -110,7 +110,7 @@ static inline int feed_all(struct quern_engine *e, const struct file *f, size_t 
     return status;
 }
 
-/* Both files of a pair; the status of the first call that failed. */
+/* Feeds both files of a pair; returns the status of the first call that failed. */
 static inline int pair_feed(struct quern_engine *e, const struct file *model, const struct file *projector,
                             size_t chunk)
 {
@@ -173,7 +173,7 @@ struct pixels {
     int height, width;
 };
 
-/* As decoded, over white. */
+/* Decoded pixels, blended over white. */
 static inline struct pixels pixels_read(const char *name)
 {
     char line[24], file[40];
@@ -213,7 +213,7 @@ static inline struct pixels frame_read(const struct source *s, int i)
     return pixels_resize(pixels_read(name), s->to_height, s->to_width);
 }
 
-/* Adds an image or pair `at` of a video; its id. */
+/* Adds an image, or pair `at` of a video; returns its id. */
 static inline uint64_t source_add(struct quern_engine *e, const struct source *s, const struct image_grid *grid, int at)
 {
     uint64_t id = 0;
@@ -227,7 +227,8 @@ static inline uint64_t source_add(struct quern_engine *e, const struct source *s
     return id;
 }
 
-/* Adds the media of a case, videos from their last pair on where `backwards`; media [PAIRS_MOST]. Returns how many. */
+/* Adds the media of a case, with `backwards` videos from their last pair on; media [PAIRS_MOST]. Returns their number.
+ */
 static inline int media_add(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c,
                             bool backwards, uint64_t *media)
 {
@@ -255,7 +256,7 @@ static inline void media_release(struct quern_engine *e, const uint64_t *media, 
     for (int i = 0; i < n; i++) quern_media_release(e, media[i]);
 }
 
-/* Sets the case in a sequence, with media that only it holds. */
+/* Sets the case in a sequence, with media that only this sequence holds. */
 static inline int case_set(struct quern_engine *e, struct quern_sequence *s, const struct vision_set *v,
                            const struct vision_case *c, enum quern_outputs outputs)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The fuzz targets, and the same over their corpus without libFuzzer.
+# The fuzz targets, with libFuzzer, or without it over their corpus.
 
 ## make fuzz           the fuzz targets (config=fuzz, clang-19)
 ## make replay         their corpus, without libFuzzer

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a pattern, a GBNF grammar or a list of choices, and bytes. It compiles or is refused by a rule with a
- * sentence; then the masks of the states on the way agree with every token, and all memory comes back.
+ * The input is a pattern, a GBNF grammar or a list of choices, and bytes. The text compiles or is refused with a rule
+ * and a sentence; then the masks of the visited states agree with every token, and all memory is given back.
  *
- * Layout: what it is (modulo 3) and flags (bits 2 to 4), the text up to a zero byte, then bytes: each as it is, or,
- * where it is not allowed, the next one that is.
+ * Layout: the kind (modulo 3) and flags (bits 2 to 4), the text up to a zero byte, then bytes: each is used if it is
+ * allowed, else the next allowed one.
  *
  *   build/fuzz/fuzz/fuzz_grammar -max_len=1024 -timeout=10 NEW_CORPUS tests/fuzz/corpus/grammar
  */
@@ -44,7 +44,7 @@ static void walk(struct grammar *g, const struct vocabulary *v, const uint8_t *d
             if (next == GR_DEAD) next = to;
         }
         require(grammar_accepts(g, state) == (mask[END >> 5] >> (END & 31) & 1));
-        require(next != GR_DEAD || grammar_accepts(g, state) || grammar_error(g)->code); /* no corner */
+        require(next != GR_DEAD || grammar_accepts(g, state) || grammar_error(g)->code); /* there was a way on */
         if (next == GR_DEAD) return;
         state = next;
     }

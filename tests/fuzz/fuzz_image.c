@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is an image's file. Whatever it says of itself is within the limits or refused, and so is what a part of it
- * says. Its bytes as pixels are then resized, in memory of exactly the size that is asked for.
+ * The input is an image file. Its header is within the limits or refused, and so is the header of any part of it. The
+ * input's bytes are also resized as pixels, in exactly the memory that is requested.
  *
  *   build/fuzz/fuzz/fuzz_image -max_len=4096 -timeout=5 NEW_CORPUS tests/fuzz/corpus/image
  */
@@ -38,7 +38,7 @@ static void check_header(const uint8_t *data, size_t size, uint64_t *random)
             g.height * g.width <= 2 * 262144);
 }
 
-/* Pixels are the input, over and over. */
+/* The pixels are the input, repeated. */
 static void check_resizing(const uint8_t *data, size_t size, uint64_t *random)
 {
     int sides[4];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is what happened to the file of a kept conversation: edits of the header and of records, some of them
- * hashed anew, so that what is behind the hashes is reached. Nothing from the first edited record on counts, but what
- * was hashed anew; and the conversation goes on.
+ * The input is damage to the file of a saved conversation: edits of the header and of records, some of them hashed
+ * again, so that the code after the hash check is reached. Nothing is restored from the first edited record on, except
+ * records that were hashed again; and the conversation continues.
  *
- * Layout: edits of 5 bytes: record (the last number: the header), u16 place, what it is xored with, whether its hash is
- * made anew.
+ * Layout: edits of 5 bytes: record (the last number means the header), u16 offset, the byte to xor, whether the record
+ * is hashed again.
  *
  *   build/fuzz/fuzz/fuzz_kept -max_len=40 -timeout=5 NEW_CORPUS tests/fuzz/corpus/kept
  */
@@ -21,10 +21,10 @@ static const struct bytes name = {(const uint8_t *)"fuzzed", 6};
 
 static struct quern_engine *engine;
 static uint64_t record_size;
-static uint8_t header[KEPT_HEADER], *records; /* [RECORDS] as they were written */
+static uint8_t header[KEPT_HEADER], *records; /* [RECORDS] as written */
 static int32_t ids[TOKENS];
 
-/* The smallest model there is, with a context of some pages. */
+/* Loads the smallest model, with a context of some pages. */
 static void load_model(void)
 {
     static uint8_t model[1 << 16];
@@ -35,7 +35,7 @@ static void load_model(void)
     size_t size = fread(model, 1, sizeof model, f), at = 0;
     fclose(f);
     while (at + sizeof key < size && memcmp(model + at, key, sizeof key - 1)) at++;
-    model[at + sizeof key - 1 + 4] = CONTEXT; /* behind the type of the value */
+    model[at + sizeof key - 1 + 4] = CONTEXT; /* after the type of the value */
     engine = quern_new(&options);
     require(engine && quern_feed(engine, model, size) == OK && quern_finish(engine) == OK);
 }
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < RECORDS; i++) {
         uint8_t *record = own + (uint64_t)i * record_size;
         touched[i] = memcmp(record, records + (uint64_t)i * record_size, record_size) != 0;
-        /* ids, number, the hash before */
+        /* ids, number, the previous record's hash */
         astray[i] = memcmp(record, records + (uint64_t)i * record_size, AT_HASH) != 0;
         if (!touched[i] || !anew[i]) continue;
         memset(record + AT_HASH, 0, HASH_BYTES);

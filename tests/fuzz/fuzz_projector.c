@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a projector's file; gguf_mutator.c changes one of its fields at a time. What is taken for an encoder
- * encodes an image of two tokens.
+ * The input is a projector's file; gguf_mutator.c changes one of its fields at a time. A projector that loads encodes
+ * an image of two tokens.
  *
- *   build/fuzz/fuzz/fuzz_projector -max_len=16384 -timeout=5 -malloc_limit_mb=64 -dict=tests/fuzz/gguf.dict NEW_CORPUS
- * tests/fuzz/corpus/projector
+ *   build/fuzz/fuzz/fuzz_projector -max_len=16384 -timeout=5 -malloc_limit_mb=64 -dict=tests/fuzz/gguf.dict \
+ *       NEW_CORPUS tests/fuzz/corpus/projector
  */
 #include "engine/intake.h"
 #include "load.h"
@@ -35,7 +35,7 @@ static void look(struct projector *p)
     }
 }
 
-/* Whether there is room for an image: the backend's and the encoder's own. */
+/* Reserves memory for an image in the backend and in the encoder; returns whether there was enough. */
 static bool reserve(struct projector *p)
 {
     const struct reserve r = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a Hugging Face folder are mutated, but its first one, tokenizer.json: configurations, index, weights.
+ * Mutates the files of a Hugging Face folder, except its first one, tokenizer.json: configurations, index, weights.
  *
- *   build/fuzz/fuzz/fuzz_safetensors -max_len=32768 -timeout=5 -malloc_limit_mb=64 -dict=tests/fuzz/json.dict
- * NEW_CORPUS tests/fuzz/corpus/safetensors
+ *   build/fuzz/fuzz/fuzz_safetensors -max_len=32768 -timeout=5 -malloc_limit_mb=64 -dict=tests/fuzz/json.dict \
+ *       NEW_CORPUS tests/fuzz/corpus/safetensors
  */
 #include "set.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a schema and bytes to feed to its grammar. A schema compiles or is refused by a rule with a sentence;
- * whatever bytes come then, each step is a state or the end, a text that is accepted is JSON (unless its members stand
+ * The input is a schema and bytes to feed to its grammar. A schema compiles or is refused with a rule and a sentence.
+ * Whatever bytes follow, each step leads to a state or to the end, an accepted text is JSON (unless its members stand
  * between tags), and from any state that is not dead a text can be finished.
  *
  * Layout: options (bit 0: white space, bits 1 and 2: draft, bit 3: between tags), the schema up to a zero byte, then
- * bytes: each as it is, or, where it is not allowed, the next one that is.
+ * bytes: each is used if it is allowed, else the next allowed one.
  *
- *   build/fuzz/fuzz/fuzz_schema -max_len=2048 -timeout=10 -dict=tests/fuzz/schema.dict NEW_CORPUS
- * tests/fuzz/corpus/schema
+ *   build/fuzz/fuzz/fuzz_schema -max_len=2048 -timeout=10 -dict=tests/fuzz/schema.dict \
+ *       NEW_CORPUS tests/fuzz/corpus/schema
  */
 #include "base/json_reader.h"
 #include "grammar/schema/schema.h"
@@ -16,7 +16,7 @@
 
 enum { MEMORY = 128 << 20, WALK = 400 };
 
-/* What the grammar accepts is JSON for our own reader too. */
+/* A text that the grammar accepts is also JSON for our own reader. */
 static void check_json(struct bytes text)
 {
     uint8_t own[WALK];
@@ -28,7 +28,7 @@ static void check_json(struct bytes text)
     require(json_finish(&r) == OK || strstr(err.message, "nested") != NULL || strstr(err.message, "number") != NULL);
 }
 
-/* The byte at hand, or the next one after which there is a way on. */
+/* The current byte, or the next one that does not lead to a dead state. */
 static int allowed_byte(struct grammar *g, gr_state state, int first, gr_state *next)
 {
     for (int i = 0; i < 256; i++) {
@@ -45,7 +45,7 @@ static void walk(struct grammar *g, const uint8_t *data, size_t size, bool tagge
     gr_state state = grammar_start(g), next = GR_DEAD;
     for (size_t n = 0; n < size && n < WALK; n++) {
         int byte = allowed_byte(g, state, data[n], &next);
-        if (grammar_error(g)->code) return; /* a limit, which says so */
+        if (grammar_error(g)->code) return; /* a limit was reached, and reported */
         if (byte < 0) {
             require(grammar_accepts(g, state));
             return;

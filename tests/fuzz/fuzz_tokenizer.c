@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a vocabulary and a text. Of any vocabulary that loads, encoding and decoding must give the text back, in
- * every mode and through the stream, with ids inside the vocabulary.
+ * The input is a vocabulary and a text. With any vocabulary that loads, encoding and decoding must give the text back,
+ * in every mode and through the stream, with ids inside the vocabulary.
  *
- * Layout: u16 n_tokens, n_merges, sizes of tokens, types and merges; those three; the rest is text. n_merges 65535:
- * scores in their place.
+ * Layout: u16 n_tokens, n_merges, sizes of tokens, types and merges; then those three; the rest is the text. n_merges
+ * 65535: scores instead of merges.
  *
  *   build/fuzz/fuzz/fuzz_tokenizer -max_len=8192 -timeout=5 -malloc_limit_mb=64 NEW_CORPUS tests/fuzz/corpus/tokenizer
  */
 #include "load.h"
 #include "text/tokenizer.h"
 
-/* The next n bytes, or as many as there are. */
+/* Takes the next n bytes, or as many as there are. */
 static struct bytes take(const uint8_t **data, size_t *size, size_t n)
 {
     struct bytes out = {*data, n < *size ? n : *size};
@@ -56,7 +56,7 @@ static void check_encoding(const struct tokenizer *t, struct bytes text, enum to
     free(ids);
 }
 
-/* Removing a sentinel (which a text may well have) must not find more in it. */
+/* Removing a sentinel (a text may contain one) must not create further ones. */
 static void check_sentinel(const struct tokenizer *t, struct bytes text)
 {
     int64_t n = tok_encode(t, text, TOK_CHAT, text.size ? text.data[0] & 0x7F : 0, NULL, 0);

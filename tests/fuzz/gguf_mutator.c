@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mutates GGUF files by their structure: reads one into a list of keys and a list of tensors, changes one thing (a
- * type, a count, a length, a name, a dimension, an offset, the order, ...) and writes a file that is consistent but for
- * that: counts, lengths, places and padding follow from the lists. What cannot be read, and one file in eight, goes to
- * libFuzzer's own mutations.
+ * Mutates GGUF files by their structure: reads a file into a list of keys and a list of tensors, changes one thing (a
+ * type, a count, a length, a name, a dimension, an offset, the order, ...) and writes a file that is otherwise
+ * consistent: counts, lengths, offsets and padding follow from the lists. Files that cannot be read, and one file in
+ * eight, go to libFuzzer's own mutations.
  */
 #include "load.h"
 
@@ -16,8 +16,8 @@ enum { U32 = 4, BOOL = 7, STRING = 8, ARRAY = 9, VALUE_TYPES = 13, TENSOR_TYPES 
 struct pair {
     struct bytes key;
     uint32_t type, element;
-    uint64_t count, lie; /* elements of an array; added to the count or length that is written */
-    struct bytes value;  /* scalar, text, packed elements */
+    uint64_t count, lie; /* elements of an array; `lie` is added to the count or length that is written */
+    struct bytes value;  /* a scalar, a text, or packed elements */
 };
 
 struct entry {
@@ -25,7 +25,7 @@ struct entry {
     uint32_t n_dims, type;
     uint64_t dims[4];
     uint64_t lie;      /* added to the offset */
-    struct bytes data; /* what there is of it */
+    struct bytes data; /* as much as the file has */
 };
 
 static struct {
@@ -35,7 +35,7 @@ static struct {
     struct entry tensors[TENSORS];
     size_t n_keys, n_tensors;
 } file;
-static uint8_t input[ROOM], fresh[ROOM]; /* what the lists point into: the old file, and new contents */
+static uint8_t input[ROOM], fresh[ROOM]; /* memory of the lists: the old file, and new contents */
 static size_t n_fresh;
 
 /* --- reading -------------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static bool take_pair(struct cursor *c, struct pair *p)
     return p->type == ARRAY ? take_array(c, p) : take_bytes(c, widths[p->type], &p->value);
 }
 
-/* Bytes by type and dimensions; 0 when no file here has such a tensor. */
+/* Bytes by type and dimensions; 0 if no tensor here can be like that. */
 static uint64_t tensor_bytes(const struct entry *t)
 {
     const struct dtype *type = dtype_by_gguf(t->type);
@@ -88,7 +88,7 @@ static bool take_entry(struct cursor *c, struct entry *t)
     if (!take_text(c, &t->name) || !take_u32(c, &t->n_dims) || t->n_dims > 4) return false;
     for (uint32_t i = 0; i < t->n_dims; i++)
         if (!take_u64(c, &t->dims[i])) return false;
-    return take_u32(c, &t->type) && take_u64(c, &t->lie); /* the offset, until place() */
+    return take_u32(c, &t->type) && take_u64(c, &t->lie); /* `lie` holds the offset until place() */
 }
 
 static uint64_t alignment(void)
@@ -103,7 +103,7 @@ static uint64_t alignment(void)
     return 32;
 }
 
-/* Points the tensors to their data; offsets follow from the order from now on. */
+/* Sets the tensors' data; from now on offsets follow from the order. */
 static void place(const struct cursor *c)
 {
     uint64_t begin = c->pos;
@@ -138,7 +138,7 @@ static bool read_file(size_t size)
 
 struct sink {
     uint8_t *data;
-    size_t size, room; /* size > room: it did not fit */
+    size_t size, room; /* size > room: the output did not fit */
 };
 
 static void put(struct sink *s, const void *bytes, size_t n)
@@ -216,11 +216,11 @@ static size_t write_file(uint8_t *out, size_t room)
 
 /* --- changes -------------------------------------------------------------------------------------------- */
 
-static uint64_t *source; /* of random numbers */
+static uint64_t *source; /* state of the random numbers */
 
 static size_t pick(size_t n) { return (size_t)below(source, n); }
 
-/* Room for new contents. */
+/* Takes room for new contents. */
 static uint8_t *fresh_bytes(size_t n)
 {
     uint8_t *out = fresh + n_fresh;
@@ -229,7 +229,7 @@ static uint8_t *fresh_bytes(size_t n)
     return out;
 }
 
-/* Changed by libFuzzer's own mutations; up to `more` bytes longer. */
+/* Changes bytes with libFuzzer's own mutations; the result may be up to `more` bytes longer. */
 static struct bytes changed(struct bytes b, size_t more)
 {
     uint8_t *copy = fresh_bytes(b.size + more);
@@ -250,8 +250,7 @@ static uint64_t number(uint64_t old)
     return i < sizeof values / sizeof *values ? values[i] : near[i % 4];
 }
 
-/* The array at `items` with item `from` once more at `to`, without item `from` (to < 0), or with both in each other's
- * place. */
+/* Changes the array at `items`: copies item `from` to `to`, removes item `from` (to < 0), or swaps both. */
 static void move_item(void *items, size_t width, size_t *n, size_t most, size_t from, int what, size_t to)
 {
     uint8_t *base = items, item[sizeof(struct pair) + sizeof(struct entry)];
@@ -283,7 +282,7 @@ static void change_counts(void)
     if (pick(8) == 0) file.version = (uint32_t)number(file.version);
 }
 
-/* One string of an array of them: changed, left out, or once more. */
+/* Changes, removes or repeats one string of an array of strings. */
 static void change_element(struct pair *p)
 {
     struct cursor c = {p->value.data, p->value.size, 0};
@@ -331,7 +330,7 @@ static void change_value(struct pair *p)
     } else p->value = changed(p->value, 0);
 }
 
-/* Another type for the same number, or for the same elements. */
+/* Changes the type of the same number, or of the same elements. */
 static void change_type(struct pair *p)
 {
     uint32_t type = (uint32_t)pick(VALUE_TYPES);
@@ -354,7 +353,7 @@ static void change_pair(struct pair *p)
     switch (pick(10)) {
     case 0: p->key = pick(2) ? changed(p->key, 4) : file.keys[pick(file.n_keys)].key; break;
     case 1: p->lie = pick(2) ? number(0) : pick(5) - 2; break;
-    case 2: p->type = (uint32_t)(pick(4) ? pick(VALUE_TYPES) : number(p->type)); break; /* over the same bytes */
+    case 2: p->type = (uint32_t)(pick(4) ? pick(VALUE_TYPES) : number(p->type)); break; /* keeps the bytes */
     case 3: change_type(p); break;
     case 4: p->value = file.keys[pick(file.n_keys)].value; break;
     default: change_value(p);

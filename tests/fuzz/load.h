@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the targets that load models share: files go into an engine in chunks whose sizes the input decides, a refusal
- * must be a proper one, what loads must generate and give every text back, and all memory must come back. Limits are
- * far below libFuzzer's own, so that what is sized by a lie in a file shows as a finding.
+ * must be correct, a loaded model must generate and give every text back, and all memory must be given back. Limits are
+ * far below libFuzzer's own, so that sizes that follow a lie in a file become findings.
  */
 #ifndef QUERN_FUZZ_LOAD_H
 #define QUERN_FUZZ_LOAD_H
@@ -14,20 +14,20 @@
 
 enum { LOAD_MEMORY = 32 << 20, LOAD_TOKENS = 4, LOAD_PIXELS = 4096, LOAD_TEXT = 48 };
 
-/* What libFuzzer calls, and what it lends to mutators. */
+/* Functions that libFuzzer calls, or provides for mutators. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 
-/* Of AddressSanitizer: bytes on the heap. */
+/* From AddressSanitizer: bytes on the heap. */
 size_t __sanitizer_get_current_allocated_bytes(void);
 
-/* The files of a model, and how they come. */
+/* The files of a model, and how they are fed. */
 struct load {
     const struct bytes *files;
     int n;
-    uint64_t random; /* seeds the chunks */
-    bool sizes;      /* told before */
+    uint64_t random; /* seed of the chunk sizes */
+    bool sizes;      /* sizes are given in advance */
     bool whole;      /* each file in one chunk */
 };
 
@@ -45,7 +45,7 @@ static inline uint64_t below(uint64_t *random, uint64_t n)
     return (*random * 0x2545F4914F6CDD1D >> 16) % n;
 }
 
-/* FNV-1a: a seed that the input decides. */
+/* FNV-1a: a seed that depends on the input. */
 static inline uint64_t seed_of(const uint8_t *data, size_t size)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -55,7 +55,7 @@ static inline uint64_t seed_of(const uint8_t *data, size_t size)
 
 /* --- loading -------------------------------------------------------------------------------------------- */
 
-/* From memory of exactly its size, for the sanitizers. */
+/* Feeds from memory of exactly this size, for the sanitizers. */
 static inline int load_chunk(struct quern_engine *e, const uint8_t *data, size_t n)
 {
     uint8_t *own = malloc(n);
@@ -94,7 +94,7 @@ static inline struct quern_engine *load_new(const struct load *l)
     return e;
 }
 
-/* An error has a code, a rule and a sentence, stays, and does not depend on the chunks. */
+/* An error has a code, a rule and a sentence, remains, and does not depend on the chunks. */
 static inline void check_refused(struct quern_engine *e, const struct load *l, int status)
 {
     struct error error = *quern_error(e);
@@ -126,7 +126,7 @@ static inline void check_reply(struct quern_engine *e, struct quern_sequence *s,
     }
 }
 
-/* The ids of a text are tokens, and their bytes the text. */
+/* The ids of a text are tokens, and their bytes are the text. */
 static inline void check_text(struct quern_engine *e, struct bytes text, enum quern_text mode)
 {
     int32_t ids[LOAD_TEXT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a fuzz target without libFuzzer: over every file of its corpus, and over a few mutations of each that are always
- * the same. What fuzzing has found once is so looked at on each commit, with any compiler.
+ * Runs a fuzz target without libFuzzer: over every file of its corpus, and over a few mutations of each, which are
+ * always the same. So anything that fuzzing found once is checked on each commit, with any compiler.
  *
  *   build/sanitize/replay/gguf tests/fuzz/corpus/gguf
  */
@@ -14,7 +14,7 @@ enum { MUTATIONS = 8, SIZE_MOST = 1 << 16, FILES_MOST = 1024 };
 
 __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-/* One byte changed, left out, or put in, at a place that the contents decide. */
+/* Changes, removes or inserts one byte, at a place that depends on the contents. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
 {
     uint64_t random = seed_of(data, size);
@@ -51,7 +51,7 @@ static void replay(const char *folder, const char *name)
     size_t size = fread(data, 1, sizeof data, f);
     fclose(f);
     run(data, size);
-    for (unsigned seed = 1; seed <= MUTATIONS; seed++) { /* each of what the one before has made */
+    for (unsigned seed = 1; seed <= MUTATIONS; seed++) { /* each mutation changes the previous one's result */
         size = (LLVMFuzzerCustomMutator ? LLVMFuzzerCustomMutator(data, size, sizeof data, seed)
                                         : LLVMFuzzerMutate(data, size, sizeof data));
         run(data, size);

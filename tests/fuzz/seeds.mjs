@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes the seed corpora of the fuzz targets: small valid inputs, from which a mutation reaches the code behind the header.
+// Writes the seed corpora of the fuzz targets: small valid inputs, whose mutations reach the code after the header.
 //
 //   node tests/fuzz/seeds.mjs
 
@@ -27,7 +27,7 @@ function packed(strings) {
   return sink.take();
 }
 
-/** As fuzz_tokenizer.c reads it: `merges` are strings, or scores (floats). */
+/** An input of fuzz_tokenizer.c: `merges` are strings, or scores (floats). */
 function tokenizerInput(tokens, types, merges, text) {
   const scored = typeof merges[0] === 'number';
   const last = scored ? new Uint8Array(Float32Array.from(merges).buffer) : packed(merges);
@@ -39,7 +39,7 @@ function tokenizerInput(tokens, types, merges, text) {
   return sink.take();
 }
 
-/** As set.c reads it. */
+/** An input of set.c. */
 function setInput(...files) {
   const bytes = files.map((file) => (typeof file === 'string' ? new TextEncoder().encode(file) : file));
   const sizes = bytes.flatMap(({ length }) => [length & 255, length >> 8 & 255, length >> 16]);
@@ -49,13 +49,13 @@ function setInput(...files) {
 const SMALLEST = { hidden: 2, ffn: 2, heads: 1, headDim: 2, kvHeads: 1, context: 16, type: 'F16' };
 const SETTINGS = { chat_template: '{{ messages }}', eos_token: '<|im_end|>', add_bos_token: false };
 
-/** A small folder, the vocabulary's two files first: what fuzz_hf_tokenizer.c mutates, fuzz_safetensors.c the rest. */
+/** A small folder, the vocabulary's two files first: fuzz_hf_tokenizer.c mutates these, fuzz_safetensors.c the rest. */
 function folderInput({ spec, ...changes } = {}, more = []) {
   const [config, generation, tokenizer, ...weights] = tinyFolder({ spec: { ...SMALLEST, ...spec }, ...changes });
   return setInput(tokenizer, JSON.stringify(SETTINGS), config, generation, ...more, ...weights);
 }
 
-/** The same of a model that sees: `changes` of `vlFolder`. */
+/** The same for a model with vision: `changes` of `vlFolder`. */
 function seeingInput({ spec, ...changes }) {
   const [config, generation, tokenizer, ...rest] = vlFolder({ ...changes, spec: { ...SMALLEST, type: 'F32', ...spec } })();
   return setInput(tokenizer, JSON.stringify(SETTINGS), config, generation, ...rest);
@@ -94,7 +94,7 @@ write('tokenizer', 'scores', tokenizerInput(vocabulary[0], [], scoredTokens(tiny
 write('hf_tokenizer', 'pairs', folderInput());
 write('hf_tokenizer', 'strings', folderInput({ tokenizer: (t) => ({ ...t, model: { ...t.model, merges: t.model.merges.map((pair) => pair.join(' ')) } }) }));
 
-/** What is wide enough in FP8 with one scale. */
+/** Tensors that are wide enough, in FP8 with one scale. */
 const fp8 = (tensors) => tensors.flatMap((tensor) => (tensor.shape[1] !== 128 ? [tensor] : [
   { ...tensor, dtype: 'F8_E4M3', data: tensor.data.subarray(0, tensor.data.length / 2) },
   { name: `${tensor.name}_scale_inv`, dtype: 'F32', shape: [1, 1], data: new Uint8Array(Float32Array.of(0.5).buffer) }]));
@@ -128,7 +128,7 @@ const OTHERS = {
 };
 for (const [name, text] of Object.entries(OTHERS)) write('any', name, setInput(Buffer.from(text.padEnd(40, ' '), 'latin1')));
 
-// As fuzz_kept.c reads it: edits of 5 bytes.
+// Inputs of fuzz_kept.c: edits of 5 bytes.
 for (const [name, ...edits] of [['whole'], ['ids', 1, 3, 0, 4, 1], ['number', 2, 0, 1, 1, 1], ['before', 3, 20, 1, 128, 1], ['hash', 0, 24, 1, 1, 0], ['page', 1, 0, 2, 255, 0],
   ['page-anew', 1, 0, 2, 255, 1, 1, 1, 2, 126, 1], ['header', 4, 8, 0, 1, 0], ['name-length', 4, 72, 0, 255, 0]]) write('kept', name, Uint8Array.from(edits));
 
@@ -139,7 +139,7 @@ write('projector', 'blocks', Buffer.concat([...projectorBytes({ ...PROJECTOR, hi
 const FILES = join(corpus, '../../fixtures/vision/files');
 for (const name of readdirSync(FILES)) write('image', name, readFileSync(join(FILES, name)));
 
-// As fuzz_schema.c reads it: options, a schema, a zero, bytes. Of each schema of the table a text that it accepts.
+// Inputs of fuzz_schema.c: options, a schema, a zero, bytes. Each schema of the table comes with a text that it accepts.
 const cases = readFileSync(join(corpus, '../../fixtures/schemas/cases.txt'), 'utf8').split('\n');
 for (const [i, line] of cases.entries()) {
   const text = cases.slice(i + 1).find((other) => /^[+S]/.test(other)) ?? '';

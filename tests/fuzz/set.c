@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads inputs of several files, and mutates one file of them: JSON (also the header of a safetensors file) by its
- * values, the rest by bytes, with the sizes kept right. One input in sixteen goes to libFuzzer's own mutations as a
+ * Loads inputs of several files, and mutates one of the files: JSON (also the header of a safetensors file) by its
+ * values, other contents by bytes, with correct sizes. One input in sixteen goes to libFuzzer's own mutations as a
  * whole.
  */
 #include "set.h"
@@ -27,7 +27,7 @@ static bool read_set(const uint8_t *data, size_t size, struct set *s)
     return true;
 }
 
-/* 0 when it does not fit. */
+/* Returns 0 if it does not fit. */
 static size_t write_set(const struct set *s, uint8_t *out, size_t room)
 {
     size_t size = 1 + 3 * (size_t)s->n;
@@ -51,11 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* --- JSON ------------------------------------------------------------------------------------------------ */
 
-static uint64_t *source; /* of random numbers */
+static uint64_t *source; /* state of the random numbers */
 
 static size_t pick(size_t n) { return (size_t)below(source, n); }
 
-/* A text that grows and shrinks, and its tokens: strings, words and marks. */
+/* A text that changes its length, and its tokens: strings, words and marks. */
 struct json {
     uint8_t *text;
     size_t size, room;
@@ -96,7 +96,7 @@ static void find_tokens(struct json *j)
 
 static uint8_t mark(const struct json *j, size_t token) { return token < j->n ? j->text[j->tokens[token].at] : 0; }
 
-/* The token after the value that begins with this one. */
+/* The token after the value that begins here. */
 static size_t value_end(const struct json *j, size_t token)
 {
     int depth = 0;
@@ -107,7 +107,7 @@ static size_t value_end(const struct json *j, size_t token)
     return token < j->n ? token : j->n;
 }
 
-/* Puts n bytes, which are not of this text, in place of a part of it. */
+/* Replaces a part of the text by n bytes from other memory. */
 static void replace(struct json *j, size_t at, size_t end, const void *bytes, size_t n)
 {
     if (j->size - (end - at) + n > j->room) return;
@@ -170,7 +170,7 @@ static void put_literal(struct json *j, size_t token, size_t end)
     replace(j, from(j, token), behind(j, end), text, strlen(text));
 }
 
-/* A value in place of another; or an entry ("key": value, or an element) once more, or gone. */
+/* Replaces a value by another one; or repeats or removes an entry ("key": value, or an element). */
 static void move_value(struct json *j, size_t token, size_t end, size_t what)
 {
     static uint8_t copy[ROOM];
@@ -188,7 +188,7 @@ static void move_value(struct json *j, size_t token, size_t end, size_t what)
     } else replace(j, at, mark(j, entry) == ',' ? from(j, entry + 1) : behind(j, entry), "", 0);
 }
 
-/* The inside of a string, or a word, by libFuzzer's mutations. */
+/* Changes the inside of a string, or a word, by libFuzzer's mutations. */
 static void change_token(struct json *j, size_t token)
 {
     uint8_t copy[256];
@@ -216,7 +216,7 @@ static size_t change_json(uint8_t *text, size_t size, size_t room)
 
 /* --- files ----------------------------------------------------------------------------------------------- */
 
-/* Where the header says that the data ends: the largest number that closes an entry. */
+/* The end of the data according to the header: the largest number that closes an entry. */
 static size_t data_end(const uint8_t *text, size_t size)
 {
     size_t end = 0, number = 0;
@@ -228,8 +228,8 @@ static size_t data_end(const uint8_t *text, size_t size)
     return end;
 }
 
-/* The header of a safetensors file; its length (or a lie for it), the padding of spaces and mostly the size of the data
- * follow. */
+/* Changes the header of a safetensors file; its length (or a false one), the padding with spaces and usually the size
+ * of the data are made to match. */
 static size_t change_header(uint8_t *file, size_t size, size_t room)
 {
     static uint8_t header[ROOM];
@@ -259,7 +259,7 @@ static size_t change_file(uint8_t *file, size_t size, size_t room)
     return size && file[0] == '{' ? change_json(file, size, room) : LLVMFuzzerMutate(file, size, room);
 }
 
-/* A file gone, twice, or in another's place. */
+/* Removes a file, repeats it, or puts it in another one's place. */
 static void change_set(struct set *s, int i)
 {
     size_t what = pick(3);

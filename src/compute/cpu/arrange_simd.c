@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations as the products take them: the codes, scales and sums of a tile of rows, block by block.
+ * Arranges activations for the products: the codes, scales and sums of a tile of rows, block by block.
  */
 #include "compute/cpu/products.h"
 
 #include <string.h>
 
-/* 4 columns of a row into a tile's codes. */
+/* Writes 4 columns of a row to a tile's codes. */
 INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t, size_t T, const enum form form)
 {
     if (form == FORM_BYTES) memcpy(codes + 4 * (g * T + t), from, 4);
@@ -19,7 +19,8 @@ INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t
     }
 }
 
-/* 8 columns: a word of weights has column 2 * i of the first four, of the second four, then 2 * i + 1 of both. */
+/* Writes 8 columns: a word of weights holds column 2 * i of the first four, of the second four, then 2 * i + 1 of both.
+ */
 INLINE void arrange_eight(uint8_t *codes, const int8_t *from, size_t i)
 {
     int last = 0;
@@ -30,7 +31,7 @@ INLINE void arrange_eight(uint8_t *codes, const int8_t *from, size_t i)
     }
 }
 
-/* Sums of the even and of the odd pairs of 16 columns. */
+/* Sums the even and the odd pairs of 16 columns. */
 INLINE void pair_sums(const int8_t *code, int sum[2])
 {
     vec bytes = vec_load(code);
@@ -39,7 +40,7 @@ INLINE void pair_sums(const int8_t *code, int sum[2])
     for (int i = 0; i < 2; i++) sum[i] = pair[i] + pair[i + 2];
 }
 
-/* What sums of pairs begin at: of a block, of its halves. */
+/* Start values of the sums of pairs: for a block, then for its halves. */
 INLINE void pairs_begin(const int8_t *code, int32_t begin[3])
 {
     int first[2], second[2];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over one page: the same sums as kernels_scalar.c, positions in the lanes of scores and columns in those of
- * values.
+ * Attention over one page: the same sums as kernels_scalar.c. The lanes are positions in scores, and columns in values.
  *
- * Both add products of a row's lanes with one factor, 16 lanes of one query or of two that share what is loaded: eight
- * sums at once hide the latency of the additions. This is written once, for floats and for halves that are widened in
+ * Both add products of a row's lanes with one factor, 16 lanes of one query, or of two queries that share the loads:
+ * eight sums at once hide the latency of the additions. One body serves floats, and halves that are widened in
  * registers.
  */
 #include "compute/cpu/simd.h"
@@ -13,7 +12,7 @@
 
 enum source { FLOATS, HALVES };
 
-/* 8 lanes of keys or values; halves come out divided by F16_SCALE. */
+/* Loads 8 lanes of keys or values; halves come out divided by F16_SCALE. */
 INLINE void load8(enum source source, const uint8_t *x, vec mask, vec out[2])
 {
     if (source == HALVES) f16_scaled(x, mask, out);
@@ -27,7 +26,8 @@ INLINE size_t lanes_bytes(enum source source)
     return KV_LANES * (source == FLOATS ? sizeof(float) : sizeof(uint16_t));
 }
 
-/* to[t] [16] += w[t][i * next] * x[i] [16] for i < n in order, of one query or two. With `fresh` sums begin at 0. */
+/* to[t] [16] += w[t][i * next] * x[i] [16] for i < n in order, for one query or two. With `fresh` the sums start at 0.
+ */
 struct sums_of {
     float *to[2];
     const float *w[2];
@@ -59,7 +59,7 @@ INLINE void add_products(enum source source, int queries, const bool fresh, cons
 
 /* --- scores -------------------------------------------------------------------------------------------- */
 
-/* The partial sums of 16 positions, one for each remainder of columns divided by 8. */
+/* The partial sums of 16 positions, one for each remainder of column mod 8. */
 typedef float partial_sums[8][KV_LANES];
 
 /* p [16] = the tree of the sums * scale */
@@ -76,8 +76,8 @@ INLINE void store_scores(float *p, const partial_sums sums, float scale)
 
 INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->q : q->scaled; }
 
-/* Positions after the last one seen, up to a multiple of 16, are computed too: they are in the page, and no one looks
- * at the result. */
+/* Also computes positions after the last one seen, up to a multiple of 16: they are in the page, and their results are
+ * not used. */
 INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim,
                           float scale)
 {
@@ -114,7 +114,7 @@ static void scores_f16(float *p, const struct query *q, int n, const uint16_t *k
     score_all(HALVES, p, q, n, (const uint8_t *)k, dim, scale);
 }
 
-/* Sums of 32 products of codes: lanes are 4 keys. */
+/* Sums of 32 products of codes; the lanes are 4 keys. */
 INLINE vec sum4_codes(const int8_t *code, size_t step, const int8_t *q)
 {
     vec low = vec_load(q), high = vec_load(q + 16), s[4];
@@ -152,7 +152,7 @@ static void scale_row(float *x, float factor, int n)
     for (; i < n; i++) x[i] *= factor;
 }
 
-/* Puts -infinity behind the scores. A NaN is no maximum, as in the reference. */
+/* Puts -infinity after the scores. A NaN is never the maximum, as in the reference. */
 static float largest(float *p, int n, float max)
 {
     float lane[4];
@@ -188,7 +188,7 @@ static void soften(float *p, struct query *q, int n, int dim)
 
 /* --- values -------------------------------------------------------------------------------------------- */
 
-/* acc += p * v for one query or two that see as much. */
+/* acc += p * v for one query, or for two that see the same number of positions. */
 INLINE void add_rows(enum source source, int queries, const float *p, const struct query *q, const uint8_t *v, int dim)
 {
     const vec mask = i32_kept(F16_MASK);

@@ -2,12 +2,12 @@
  *
  * The paged KV cache and attention over it.
  *
- * Positions are cut into spans of 512, the rows of a span into tiles of up to 32: those of one sequence, and of others
- * that began alike and so have the same pages. Work is cut into (tile, kv head), so that threads are busy with one row
- * of few heads too, and shared by cost. Keys and values of a page serve all rows of the tile and all query heads of the
- * group. Every span leaves a softmax of its own for each query; these are merged in order afterwards, so neither the
- * tile nor the thread nor the company changes a result. Rows whose softmaxes do not fit into the scratch at once are
- * taken in several turns.
+ * Positions are cut into spans of 512, and the rows of a span into tiles of up to 32 rows: rows of one sequence, and of
+ * other sequences that share its pages because they began alike. Work is cut into (tile, kv head), so that one row with
+ * few heads also keeps the threads busy, and is shared by cost. Keys and values of a page serve all rows of the tile
+ * and all query heads of the group. Every span leaves its own softmax for each query; they are merged in order
+ * afterwards, so tiles, threads and other sequences never change a result. When the softmaxes of all rows do not fit
+ * into the scratch, the rows are computed in several turns.
  */
 #include "compute/cpu/cpu.h"
 
@@ -20,18 +20,18 @@ enum {
     SPAN = 512,
     SPAN_PAGES = SPAN / KV_PAGE,
     TILE_ROWS = 32,
-    FEW = 2, /* queries for which halves become floats in registers, not beforehand */
-    SUBNORMAL_MAX = 16, /* subnormal halves of a page's keys or values up to which that is faster */
+    FEW = 2, /* up to this many queries, halves become floats in registers, not beforehand */
+    SUBNORMAL_MAX = 16, /* scaled halves are faster up to this many subnormals in the keys or values of a page */
     ODD = 255,
     HEAD_DIM_MAX = 1024,
-    MERGE_ALONE = 128, /* softmaxes that one thread merges sooner than others wake up */
+    MERGE_ALONE = 128, /* up to this many softmaxes, one thread merges sooner than others wake up */
 };
 
 /* --- pages: for each layer and kv head the parts below, each KV_PAGE positions ------------------------------ */
 
-/* Notes: for q8 the scales of the codes, float [head_dim / 32]; for f16 one byte that says how odd
- * the halves of a position are: how many are subnormal, or ODD where one is infinite or NaN. */
-enum part { KEY_NOTES, VALUE_NOTES, KEYS, VALUES, PARTS }; /* notes are read first: what follows is then on its way */
+/* Notes: for q8 the scales of the codes, float [head_dim / 32]. For f16 one byte for each position: the number of its
+ * subnormal halves, or ODD if one is infinite or NaN. */
+enum part { KEY_NOTES, VALUE_NOTES, KEYS, VALUES, PARTS }; /* notes are read first, which also fetches what follows */
 
 /* Bytes of one position in a part. */
 static size_t part_bytes(const struct kv_shape *s, enum part part)
@@ -50,7 +50,7 @@ static size_t head_bytes(const struct kv_shape *s)
     return bytes;
 }
 
-/* 64 bits: cpu_reserve learns from these whether the pages fit at all. */
+/* 64 bits: cpu_reserve() finds out with these sizes whether the pages fit at all. */
 static uint64_t layer_bytes(const struct kv_shape *s) { return (uint64_t)s->n_kv_heads * head_bytes(s); }
 
 uint64_t cpu_page_bytes(const struct kv_shape *s) { return (uint64_t)s->n_layers * layer_bytes(s); }
@@ -71,7 +71,7 @@ static struct page_view page_at(const struct cpu *c, int page, int layer, int he
 
 static uint8_t *whole_page(const struct cpu *c, int page) { return page_at(c, page, 0, 0).part[0]; }
 
-/* All positions: the first n are not together, and nobody looks at the others. */
+/* Copies all positions: the first n are not contiguous, and nothing reads the others. */
 void cpu_kv_copy(struct backend *b, int to, int from, int n)
 {
     struct cpu *c = (struct cpu *)b;
@@ -98,7 +98,7 @@ void cpu_kv_poison(struct backend *b, int page)
     memset(whole_page(c, page), 0xFF, (size_t)cpu_page_bytes(&c->kv));
 }
 
-/* In 16 bits throughout, so that compilers take 8 halves at once. */
+/* Counts in 16 bits throughout, so that compilers process 8 halves at once. */
 static uint8_t oddity(const uint16_t *halves, int n)
 {
     uint16_t carry = 0, subnormal = 0;
@@ -111,8 +111,8 @@ static uint8_t oddity(const uint16_t *halves, int n)
     return (uint8_t)(carry & 0x8000 ? ODD : min_int(subnormal, ODD));
 }
 
-/* x [dim] of a position to where its key or value lies; an element has `size` bytes, a constant of the caller: copies
- * are moves then. */
+/* Stores x [dim] as the key or value of a position; an element has `size` bytes, a constant in every call, so that
+ * copies become moves. */
 static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part part, int position, const void *x, int dim,
                                                       const size_t size)
 {
@@ -136,7 +136,7 @@ void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim
     lay((uint8_t *)page, key ? KEYS : VALUES, position, x, dim, sizeof *x);
 }
 
-/* x [head_dim] becomes the key or value of a position. */
+/* Stores x [head_dim] as the key or value of a position. */
 static void store_halves(const struct cpu *c, const struct page_view *page, enum part part, int position,
                          const float *x)
 {
@@ -151,7 +151,7 @@ static void store_codes(const struct cpu *c, const struct page_view *page, enum 
 {
     int dim = c->kv.head_dim;
     float *scales = (float *)(void *)page->part[part == KEYS ? KEY_NOTES : VALUE_NOTES];
-    int16_t sums[HEAD_DIM_MAX / 16]; /* nobody needs them */
+    int16_t sums[HEAD_DIM_MAX / 16]; /* unused */
     c->k.quantize(x, dim, (int8_t *)page->part[part] + position * dim, scales + position * (dim / BLOCK), sums);
 }
 
@@ -171,7 +171,7 @@ struct append {
     const struct kv_row *rows;
 };
 
-/* Each thread its heads. */
+/* Each thread stores its heads. */
 static void append_heads(void *arg, int thread, int n_threads)
 {
     const struct append *a = arg;
@@ -196,30 +196,29 @@ void cpu_kv_append(struct cpu *c, const struct op *op)
 
 /* --- scratch ----------------------------------------------------------------------------------------------- */
 
-/* Up to TILE_ROWS rows over one span: those of a sequence, and of others that have pages of the span in common with it.
- */
+/* Up to TILE_ROWS rows over one span: rows of one sequence, and of others that share pages of the span with it. */
 struct tile {
-    const int32_t *rows;  /* [n] ascending, so that rows of a sequence are neighbours */
+    const int32_t *rows;  /* [n] ascending, so that rows of one sequence are neighbours */
     int n, span;
-    int last;             /* position that any of them sees */
-    const int32_t *pages; /* of the row that sees most */
-    int shared;           /* pages of the span, from its first on, that are the same for every row that sees them */
+    int last;             /* last position that any of them sees */
+    const int32_t *pages; /* pages of the row that sees most */
+    int shared;           /* number of pages, from the first of the span, that all rows which see them have in common */
     size_t at;            /* its first softmax: [kv head][row][query head of the group] */
 };
 
-/* Where the softmaxes of one row over one span are. */
+/* Place of the softmax of one row over one span. */
 struct tile_place {
-    int32_t tile, row; /* tile -1: none has it yet */
+    int32_t tile, row; /* tile -1: in no tile yet */
 };
 
-/* One thread's. */
+/* Scratch of one thread. */
 struct scratch {
     float *floats; /* [KV_PAGE * head_dim] keys or values of a page, widened */
     float *p;      /* [TILE_ROWS * group, KV_PAGE] scores, then weights */
     float *scaled; /* [max(n_kv_heads * FEW, TILE_ROWS * group), head_dim] queries times F16_SCALE, for f16 */
     int8_t *code;  /* [the same] queries quantised, for q8 */
     float *scale;  /* [the same, head_dim / 32] */
-    int16_t *sum;  /* [head_dim / 16] which quantising makes, and nobody needs here */
+    int16_t *sum;  /* [head_dim / 16] output of quantising, unused here */
 };
 
 static void take_scratch(struct arena *a, const struct kv_shape *s, struct scratch *out)
@@ -265,13 +264,13 @@ struct span {
     const struct attention *a;
     const struct tile *tile;
     const struct scratch *s;
-    int head, heads;       /* whose keys and values are read in a row, page by page, as they lie there */
+    int head, heads;       /* kv heads whose keys and values are read page by page, in the order of memory */
     const int32_t *rows, *pages;
     int first_page, n_pages;
-    int group, n;          /* n: queries of a head, those of the rows */
-    bool scaled;           /* queries, so that finite halves need no more than their bits in place */
-    bool in_registers;     /* which is done there: no reason to do it for many queries */
-    struct query *queries; /* of the first row and head; a head's are tile->n * group further */
+    int group, n;          /* n: queries of one head, over all rows */
+    bool scaled;           /* queries are scaled, so that finite halves need only a shift of their bits */
+    bool in_registers;     /* halves are widened in registers; with many queries this does not pay */
+    struct query *queries; /* of the first row and head; those of the next head are tile->n * group further */
 };
 
 static int group_of(const struct cpu *c) { return c->kv.n_heads / c->kv.n_kv_heads; }
@@ -281,13 +280,13 @@ static struct query *tile_queries(const struct cpu *c, const struct tile *tile, 
     return c->queries + tile->at + (size_t)(head * tile->n + row) * (size_t)group_of(c);
 }
 
-/* Query i of head h, both counted from the span's first. */
+/* Query i of head h; both count from the span's first. */
 static struct query *span_query(const struct span *s, int h, int i)
 {
     return s->queries + h * s->tile->n * s->group + i;
 }
 
-/* Softmaxes of nothing, for every row of a tile. */
+/* Starts an empty softmax for every row of a tile. */
 static void softmaxes_begin(const struct attention *a, const struct tile *tile, int head, int end)
 {
     const struct cpu *c = a->c;
@@ -303,7 +302,8 @@ static void softmaxes_begin(const struct attention *a, const struct tile *tile, 
         }
 }
 
-/* Scaling is exact unless it overflows. Magnitudes are compared as integers, which compilers do in vectors. */
+/* Scales a query; returns whether the result is exact, that is, did not overflow. Magnitudes are compared as integers,
+ * which compilers vectorise. */
 static bool scale_query(float *out, const float *q, int dim)
 {
     int32_t top = 0;
@@ -325,7 +325,7 @@ static void quantize_query(const struct span *s, struct query *query, int i)
     query->scale = scale;
 }
 
-/* What the kernels want of queries beside their numbers. */
+/* Computes what the kernels need of queries beside their values. */
 static void span_begin(struct span *s)
 {
     const struct cpu *c = s->a->c;
@@ -341,7 +341,7 @@ static void span_begin(struct span *s)
     s->in_registers = s->scaled && s->n <= FEW && dim % 16 == 0;
 }
 
-/* What each query sees of a page; returns the most. */
+/* Sets how many positions of a page each query sees; returns the largest number. */
 static int set_seen(const struct span *s, int page)
 {
     int most = 0;
@@ -355,7 +355,7 @@ static int set_seen(const struct span *s, int page)
     return most;
 }
 
-/* Whether the first n positions may be, and had better be, taken divided by F16_SCALE. */
+/* Whether the first n positions should be read divided by F16_SCALE: no infinity or NaN, and few subnormals. */
 static bool all_plain(const uint8_t *notes, int n)
 {
     int odd = 0;
@@ -420,11 +420,11 @@ static void span_attend(struct span *s)
     }
 }
 
-/* Pages of a span up to a position. */
+/* Number of pages of a span up to a position. */
 static int pages_to(int last, int span) { return min_int(last / KV_PAGE + 1 - span * SPAN_PAGES, SPAN_PAGES); }
 
-/* Rows row .. row + n - 1 of a tile over pages from .. to - 1 of its span. Where there are few queries, a page's heads
- * are taken in a row. */
+/* Computes rows row .. row + n - 1 of a tile over pages from .. to - 1 of its span. With few queries, all heads of a
+ * page are computed before the next page. */
 static void attend_rows(struct span s, int row, int n, const int32_t *pages, int from, int to)
 {
     int end = s.head + s.heads;
@@ -440,7 +440,7 @@ static void attend_rows(struct span s, int row, int n, const int32_t *pages, int
     }
 }
 
-/* Heads head .. end - 1 of a tile: all rows over the pages that they share, then each sequence's over its own. */
+/* Computes heads head .. end - 1 of a tile: all rows over the shared pages, then each sequence's rows over its own. */
 static void attend_heads(const struct attention *a, const struct tile *tile, int head, int end, int thread)
 {
     const struct span s = {
@@ -460,13 +460,13 @@ static void attend_heads(const struct attention *a, const struct tile *tile, int
     }
 }
 
-/* What a head of a tile costs: the last span is shorter than the others. */
+/* Cost of one head of a tile; the last span is shorter than the others. */
 static int64_t tile_cost(const struct tile *tile)
 {
     return (int64_t)tile->n * min_int(SPAN, tile->last + 1 - tile->span * SPAN);
 }
 
-/* An interval of the cost, in which heads of all tiles count through. */
+/* Computes an interval of the total cost, which runs through the heads of all tiles. */
 static void attend_between(const struct attention *a, int64_t begin, int64_t end, int thread)
 {
     int heads = a->c->kv.n_kv_heads;
@@ -505,7 +505,7 @@ void cpu_softmax_end(struct query *a, int dim)
 
 static int spans_of(const struct kv_row *row) { return row->index / SPAN + 1; }
 
-/* The output of one query of a row: its spans in order. */
+/* The output of one query of a row: merges its spans in order. */
 static void merge_query(const struct attention *a, int row, const struct tile_place *spans, int query_head)
 {
     const struct cpu *c = a->c;
@@ -531,8 +531,8 @@ static void merge_rows(void *arg, int thread, int n_threads)
 
 /* --- all rows ------------------------------------------------------------------------------------------------ */
 
-/* Whether a row joins a tile: one whose sequence began alike has the same pages. It pays where these are half of what
- * both see at least. */
+/* Whether a row joins a tile. A sequence that began alike has the same pages; joining pays if these are at least half
+ * of the pages that both see. */
 static bool joins(struct tile *tile, const struct kv_row *row)
 {
     if (row->pages == tile->pages) return true;
@@ -544,8 +544,8 @@ static bool joins(struct tile *tile, const struct kv_row *row)
     return true;
 }
 
-/* The tile of row `first` and of those after it that join; `places` are the spans of that row. Returns how many they
- * are. */
+/* Makes the tile of row `first` and of the later rows that join it; `places` are the spans of that row. Returns the
+ * number of rows. */
 static int tile_from(struct attention *a, int span, int first, struct tile_place *places, int32_t *rows, size_t at)
 {
     struct tile *tile = &a->c->tiles[a->n_tiles];
@@ -580,7 +580,7 @@ static void make_tiles(struct attention *a, int n_places)
     }
 }
 
-/* As many rows as there is scratch for, one at least. Returns their places. */
+/* Begins a turn with as many rows as there is scratch for, at least one. Returns the number of their places. */
 static int begin_turn(struct attention *a)
 {
     int used = 0;

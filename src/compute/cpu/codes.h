@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Codes as they are packed, and their scales, in registers: what the kernels over panels of codes share. Every function
- * is inlined into kernels whose constants (struct how) the compiler knows.
+ * Packed codes and their scales in registers: what the kernels over panels of codes share. Every function is inlined
+ * into kernels whose constants (struct how) the compiler knows.
  */
 #ifndef QUERN_CODES_H
 #define QUERN_CODES_H
@@ -13,14 +13,14 @@ struct how {
     enum kind kind;
     enum dots dots;
     int bits;  /* of a code */
-    int shift; /* codes are 2^shift too large; -1: they are not */
-    int rows;  /* T, of a tile */
+    int shift; /* codes are stored 2^shift too large; -1: they are not */
+    int rows;  /* T, the rows of a tile */
     enum layout packed; /* LAYOUT_NONE: expanded */
 };
 
 /* --- what a kernel has -------------------------------------------------------------------------------------------- */
 
-/* Codes of 16 bits have room for their scales, and are multiplied by them when they are expanded. */
+/* 16-bit codes have room for their scales, and are multiplied by them when they are expanded. */
 INLINE bool is_folded(const struct how h) { return h.dots == DOTS_I16 && !h.packed; }
 INLINE bool has_scale(const struct how h) { return h.kind != KIND_PLAIN && h.kind != KIND_MIN && !is_folded(h); }
 INLINE bool has_halves(const struct how h)
@@ -35,26 +35,25 @@ INLINE enum form form_of(const struct how h)
     return h.bits == 8 ? FORM_APART : h.bits == 4 ? FORM_FOURS : FORM_TWOS;
 }
 
-/* Sums of pairs of columns in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them
- * up. */
+/* Sums of pairs of columns in 16 bits are multiplied by integer scales in the instruction that adds them up. */
 INLINE bool in_pairs(const struct how h) { return h.dots == DOTS_U7 || form_of(h) >= FORM_TWOS; }
 INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h); }
 
 /* --- packed codes -------------------------------------------------------------------------------------- */
 
-/* Constants of unpacking, in registers. */
+/* Constants for unpacking, kept in registers. */
 struct masks {
     vec piece[PIECES], sign, nibble, odd, offset, table, table_high;
     struct half_masks halves;
 };
 
-/* `width` bits of each byte, from bit `to` on. */
+/* `width` bits of each byte, starting at bit `to`. */
 INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) - 1) << to) * 0x01010101u); }
 
-/* Whether a piece is all that lies above a whole code. */
+/* Whether a piece is exactly the bits above a whole code. */
 INLINE bool is_rest(const int bits, const struct piece p) { return p.to == bits && p.width == 8 - bits; }
 
-/* The piece whose mask piece i shares: the first like it, or a whole code's, whose mask leaves the rest. */
+/* The piece whose mask piece i uses: the first equal one, or that of a whole code, whose complement leaves the rest. */
 INLINE int piece_mask(const int bits, int i)
 {
     const struct piece *of = pieces[bits];
@@ -63,10 +62,10 @@ INLINE int piece_mask(const int bits, int i)
     return i;
 }
 
-/* Whether a table's numbers are taken 4 bits at a time: sums of pairs have no room for more. */
+/* Whether a table's numbers are looked up 4 bits at a time: sums of pairs have no room for more. */
 INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
 
-/* What codes stand for, made positive where the dot wants that. */
+/* The table of values, made positive where the dot needs that. */
 INLINE vec table_kept(const int8_t *table, const int shift)
 {
     vec values = vec_kept(table);
@@ -95,8 +94,8 @@ INLINE vec move_bits(vec v, int from, int to)
     return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v;
 }
 
-/* Codes of group g = at + j, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. `at` is even, j is
- * 0 or 1 and a constant. */
+/* Loads the codes of group g = at + j, rows 0..3 and 4..7; signed codes become unsigned where the dot needs that. `at`
+ * is even; j is 0 or 1 and a constant. */
 INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j, const struct masks *m,
                        const struct how h)
 {
@@ -120,19 +119,19 @@ VEC_UNROLL
 
 /* --- scales ----------------------------------------------------------------------------------------------- */
 
-/* Scales of a block: floats but for whole scales and the mins of halves. Which ones count, the kind says. */
+/* Scales of a block: floats, except integer scales and the mins of halves. The kind tells which ones are used. */
 struct scales {
     vec d[2], dmin[2], scale[2][2], min[2];
 };
 
-/* 8 int16 as floats, or each twice. */
+/* 8 int16 as floats, or, with `twice`, each twice as int16. */
 INLINE void load_whole(vec out[2], vec words, const bool twice)
 {
     out[0] = twice ? u16_interleave_low(words, words) : f32_from_i32(i32_from_i16_low(words));
     out[1] = twice ? u16_interleave_high(words, words) : f32_from_i32(i32_from_i16_high(words));
 }
 
-/* Scales of a unit, then of a block: floats or, twice, whole scales. */
+/* Loads the scales of a unit, then of a block: floats or, with `twice`, integers. */
 INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const struct how h)
 {
     if (layouts[h.packed].d == D_F32) load_two(s->d, unit);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU backend: its life, its scratch and the dispatch of operations, made from the table of them.
+ * The CPU backend: opening and freeing it, its scratch, and the dispatch of operations.
  *
- * Work is spread over the pool in such a way that one output element is always computed by one thread: the number of
- * threads changes nothing but time.
+ * One output element is always computed by one thread, so the number of threads changes nothing but the time.
  */
 #include "compute/cpu/cpu.h"
 
@@ -31,14 +30,14 @@ static void cpu_run_ops(struct backend *b, const struct op *ops, int n)
     for (const struct op *op = ops; op < ops + n; op++) functions[op->kind]((struct cpu *)b, op);
 }
 
-/* Everything has been done already. */
+/* The CPU computes immediately, so nothing is left to do. */
 static void cpu_submit(struct backend *b, const struct result *results, int n) { (void)b, (void)results, (void)n; }
 
 static const float *cpu_result(const struct backend *b, struct handle y) { return cpu_at((const struct cpu *)b, y); }
 
 /* --- life ---------------------------------------------------------------------------------------------- */
 
-/* All scratch, for c->kv and c->max_rows; measures while a->base is NULL. */
+/* Lays out all scratch, for c->kv and c->max_rows; only measures while a->base is NULL. */
 static void take_scratch(struct arena *a, struct cpu *c, const struct reserve *r)
 {
     uint64_t blocks = ((uint64_t)r->max_cols + BLOCK - 1) / BLOCK, cells = (uint64_t)c->max_rows * blocks;
@@ -62,7 +61,7 @@ static uint64_t scratch_bytes(const struct cpu *c, const struct reserve *r)
     return a.used;
 }
 
-/* UINT64_MAX when they are more. */
+/* UINT64_MAX on overflow. */
 static uint64_t pages_bytes(const struct kv_shape *shape)
 {
     uint64_t bytes;
@@ -91,7 +90,7 @@ static int cpu_reserve(struct backend *b, const struct reserve *r)
     c->kv = r->kv;
     c->max_rows = r->max_rows;
     take_scratch(&a, c, r);
-    /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
+    /* Not zeroed: pages that no conversation has reached use no memory on systems that commit on first touch. */
     c->pages = mem_alloc_raw(c->mem, pages_bytes(&r->kv));
     c->state = r->state;
     c->slots = r->state.bytes ? mem_alloc_raw(c->mem, slots_bytes(&r->state)) : NULL;

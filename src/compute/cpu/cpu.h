@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the CPU backend share: the backend itself and its scratch. cpu.c is the one above all others.
+ * What the files of the CPU backend share: the backend itself and its scratch. cpu.c uses all the others.
  */
 #ifndef QUERN_CPU_H
 #define QUERN_CPU_H
@@ -10,7 +10,7 @@
 
 struct weight {
     const struct dtype *type;
-    const struct dtype *from; /* of the rows that come: the same, or floats */
+    const struct dtype *from; /* type of the rows that come: the same, or one to quantise */
     int rows, cols;
     size_t panel;    /* bytes of one panel of 8 rows */
     uint8_t *panels; /* [ceil(rows / 8)] panels */
@@ -21,12 +21,12 @@ struct tile;
 struct tile_place;
 struct scratch;
 
-/* The race between the orders in which gemv may read: heats in turn, the best of each counts. */
+/* The race between the orders in which gemv may read: heats alternate, and the best heat of each order counts. */
 struct race {
-    int heat;                 /* so many are over */
+    int heat;                 /* heats that are over */
     double bytes, ms;         /* of this heat */
-    double best[ORDERS];      /* bytes per ms; of whole heats */
-    int rested, rest;         /* products since the last race, and how many come before the next */
+    double best[ORDERS];      /* bytes per ms, of whole heats */
+    int rested, rest;         /* products since the last race; products before the next one */
 };
 
 struct cpu {
@@ -38,32 +38,32 @@ struct cpu {
     struct state_shape state;
     uint8_t *slots;      /* [n_slots, state.bytes] */
     uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads]: see attention.c */
-    void *memory;        /* of all scratch, in one block */
-    uint8_t *values;     /* what handles point into */
+    void *memory;        /* all scratch, in one block */
+    uint8_t *values;     /* handles point into it */
     struct act act;      /* views of the four arrays below */
     int8_t *code;        /* [max_rows, max_cols] */
     float *scale;        /* [max_rows, max_cols / 32] */
     int16_t *sum;        /* [max_rows, max_cols / 16] */
     uint8_t *arranged[FORMS]; /* [max_rows, max_cols / 32 * k.arranged] */
-    uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: a panel */
+    uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: one panel each */
     size_t expanded_size; /* of one thread */
-    /* Attention's. */
+    /* Scratch of attention. */
     uint64_t max_places;     /* pairs of a row and a span */
     struct query *queries;   /* [max_places, n_heads] their softmaxes */
-    float *acc;              /* [max_places, n_heads, head_dim] theirs */
+    float *acc;              /* [max_places, n_heads, head_dim] sums of the softmaxes */
     struct tile *tiles;      /* [max_places] */
-    struct tile_place *places;    /* [max_places] by rows, then spans */
-    int32_t *tile_rows;      /* [max_places] by tiles */
+    struct tile_place *places;    /* [max_places] ordered by row, then by span */
+    int32_t *tile_rows;      /* [max_places] ordered by tile */
     struct scratch *scratch; /* [threads] */
     int max_rows;
-    struct weight like[LAYOUT_COUNT]; /* a weight of each layout in use; type NULL where there is none */
+    struct weight like[LAYOUT_COUNT]; /* one weight of each layout in use; type NULL if there is none */
     struct race race;        /* see race.c */
-    struct warm *warm;       /* the warm-up while it lasts: see warm.c */
+    struct warm *warm;       /* the warm-up, until it ends: see warm.c */
     bool warmed;
-    _Alignas(MEM_ALIGN) int64_t claimed; /* of the running job's cost: see pool_claim() */
+    _Alignas(MEM_ALIGN) int64_t claimed; /* cost that threads have claimed of the running job: see pool_claim() */
 };
 
-/* Calls fn over the pool when there is enough to share, else only here. */
+/* Runs fn on all threads of the pool if there is enough to share, else on this thread only. */
 static inline void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
 {
     c->claimed = 0;
@@ -71,7 +71,7 @@ static inline void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
     else fn(arg, 0, 1);
 }
 
-/* Where a handle's values lie. Numbers are added, not pointers, so that tests and the warm-up may have handles of other
+/* Address of a handle's values. It adds integers, not pointers, because tests and the warm-up have handles to other
  * memory: cpu_handle(). */
 static inline float *cpu_at(const struct cpu *c, struct handle h) { return (float *)((uintptr_t)c->values + h.at); }
 static inline int32_t *cpu_ints(const struct cpu *c, struct handle h)
@@ -90,7 +90,8 @@ static inline uint8_t *cpu_slot(const struct cpu *c, int slot)
 
 static inline int cpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
 
-/* Work that is shared by cost: the first of n units of that cost, the first at 0, which begins at `at` or behind it. */
+/* For work shared by cost: the first of n units, each of this cost, that begins at `at` or later; the first begins at
+ * 0. */
 static inline int unit_from(int64_t at, int64_t cost, int n)
 {
     int64_t unit = at <= 0 ? 0 : (at + cost - 1) / cost;
@@ -116,8 +117,8 @@ void cpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, u
 
 /* The race (race.c). */
 bool race_over(const struct race *r);
-bool race_on(struct race *r); /* asked before a product: whether it is to be added */
-enum order race_order(const struct race *r); /* to be taken now: the next one to be tried, or the winner */
+bool race_on(struct race *r); /* called before a product; returns whether to race_add() it */
+enum order race_order(const struct race *r); /* the order to use now: the next to try, or the winner */
 void race_add(struct race *r, double bytes, double ms);
 
 /* The warm-up (warm.c). */
@@ -130,12 +131,12 @@ void cpu_kv_copy(struct backend *b, int to, int from, int n);
 uint64_t cpu_kv_bytes(const struct backend *b);
 void cpu_kv_get(struct backend *b, int page, void *bytes);
 void cpu_kv_set(struct backend *b, int page, const void *bytes);
-void cpu_kv_poison(struct backend *b, int page); /* fills it with NaN; for tests */
-/* x [dim] as the key or value, of `size` bytes each element, of a position in its page: key_place(), value_place(). */
+void cpu_kv_poison(struct backend *b, int page); /* fills a page with NaN; for tests */
+/* Stores x [dim] as the key or value of a position in its page: key_place(), value_place(). */
 void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim);
 /* a = the softmax over a's positions, then b's */
 void cpu_softmax_merge(struct query *a, const struct query *b, int dim);
-/* of all positions: a's sums become the output */
+/* after all positions: a's sums become the output */
 void cpu_softmax_end(struct query *a, int dim);
 uint64_t cpu_heads_size(const struct backend *b, const struct heads *s); /* encode.c */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What this processor's one dot of bytes gives exactly, by trying.
+ * Finds out by trying what this processor's byte dot instruction gives exactly.
  */
 #include "compute/cpu/simd.h"
 
-/* volatile, so that no compiler answers in the processor's place */
+/* volatile, so that compilers cannot compute the answer themselves */
 static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t expected)
 {
     int8_t x[16], y[16];
@@ -16,7 +16,7 @@ static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t e
 
 enum dots dots_probe(void)
 {
-    /* Products that differ when the second factor is signed, and sums of two that leave 16 bits when it is not. */
+    /* Products that differ if the second factor is signed, and sums of two that overflow 16 bits if it is unsigned. */
     static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}},
                                  b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
     if (!VEC_BYTE_DOTS) return DOTS_I16;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention of an encoder of images, whose rows all see each other.
+ * Attention of an image encoder, whose rows all see each other.
  *
- * Attention has the sums of a language model's with an f32 cache: pages of 32 keys, a softmax for each span of 512,
- * merged in order. But rows are many and keys do not grow, so a tile of rows and a head are one piece of work, spans
- * follow each other in it, and nothing is left to merge when the threads meet. What is kept lies by head, so that the
- * tiles of a head, which come one after the other, find it in the cache.
+ * The sums are those of a language model's attention with an f32 cache: pages of 32 keys, a softmax for each span of
+ * 512 keys, merged in order. Here rows are many and the keys are complete, so a tile of rows and a head are one piece
+ * of work that computes and merges its spans one after the other; nothing is left to merge afterwards. Keys and values
+ * are stored by head, so that the tiles of one head, which follow each other, find them in the processor's cache.
  */
 #include "compute/cpu/cpu.h"
 
@@ -16,14 +16,14 @@ enum { SPAN_PAGES = 16, TILE_ROWS = 32 };
 
 /* --- keys and values ---------------------------------------------------------------------------------------- */
 
-/* [n_heads][pages]: keys [KV_PAGE, head_dim], values [KV_PAGE, head_dim] as a page of the cache has them; then each
- * thread's scratch. */
+/* [n_heads][pages]: keys [KV_PAGE, head_dim], values [KV_PAGE, head_dim], laid out as in a page of the KV cache; then
+ * the scratch of each thread. */
 
 static size_t page_count(const struct heads *s) { return ((size_t)s->rows + KV_PAGE - 1) / KV_PAGE; }
 static size_t page_floats(const struct heads *s) { return (size_t)KV_PAGE * (size_t)s->head_dim; }
 static size_t head_floats(const struct heads *s) { return page_count(s) * 2 * page_floats(s); }
 
-/* A thread's: p [TILE_ROWS, KV_PAGE], acc [TILE_ROWS, head_dim]. */
+/* Scratch of one thread: p [TILE_ROWS, KV_PAGE], acc [TILE_ROWS, head_dim]. */
 static size_t scratch_floats(const struct heads *s) { return (size_t)TILE_ROWS * (size_t)(KV_PAGE + s->head_dim); }
 
 uint64_t cpu_heads_size(const struct backend *b, const struct heads *s)
@@ -87,7 +87,7 @@ static size_t row_of(const struct tile_of *t, int i)
     return ((size_t)(t->first + i) * (size_t)s->n_heads + (size_t)t->head) * (size_t)s->head_dim;
 }
 
-/* A span's softmaxes. */
+/* Computes the softmaxes of one span. */
 static void attend_span(const struct tile_of *t, struct query *queries, int page, int end)
 {
     const struct heads *s = t->a->s;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of an encoder's rows: the same sums as kernels_scalar.c.
+ * The kernels for an encoder's rows: the same sums as kernels_scalar.c.
  */
 #include "compute/cpu/simd.h"
 
 #include <math.h>
 
-/* The sum as the reference has it: partial sums over columns i mod 8, then their tree. */
+/* Adds in the order of the reference: partial sums over columns i mod 8, then their tree. */
 static float sum8(const float *x, int n)
 {
     vec low = f32_splat(0), high = low;

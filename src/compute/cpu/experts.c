@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mixture of experts: which experts each row gets, its values brought to their places, and the results brought back.
+ * Mixture of experts: chooses the experts of each row, brings its values to their places, and brings the results back.
  *
- * Choosing is a few hundred operations a row, the same scalar code in every build. A row's experts are ascending, and
- * so are the rows of an expert, so that no sum depends on which rows a batch has beside this one.
+ * Choosing is a few hundred operations per row, the same scalar code in every build. A row's experts are ascending, and
+ * so are the rows of an expert, so that no sum depends on the other rows of a batch.
  */
 #include "compute/cpu/cpu.h"
 
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A place that has been chosen; scores are none or positive by then, or NaN. */
+/* Marks a place that has been chosen; scores are at least zero, or NaN, at that time. */
 static const float TAKEN = -1;
 
 static void softmax(float *x, int n)
@@ -24,8 +24,8 @@ static void softmax(float *x, int n)
     for (int i = 0; i < n; i++) x[i] /= sum;
 }
 
-/* The place of the largest score that is not taken, the first among equals. With NaN among them it is any that is not
- * taken. */
+/* Takes the largest score that is not taken, the first among equals; returns its place. If there are NaNs, any place
+ * that is not taken. */
 static int take_largest(float *x, int n, float *value)
 {
     int best = -1;
@@ -36,7 +36,7 @@ static int take_largest(float *x, int n, float *value)
     return best;
 }
 
-/* One row's experts, ascending, and their shares. */
+/* Chooses one row's experts, ascending, and their shares. */
 static void choose(float *scores, int n_experts, int n_used, bool renormalise, int32_t *expert, float *share)
 {
     float sum = 0;
@@ -52,14 +52,14 @@ static void choose(float *scores, int n_experts, int n_used, bool renormalise, i
     for (int i = 0; renormalise && i < n_used; i++) share[i] /= sum;
 }
 
-/* `place` holds experts: counts their places and numbers them. */
+/* `place` holds experts on entry: counts the places of each expert, and numbers them. */
 static void number_places(int32_t *first, int32_t *place, int n_experts, int n_places)
 {
     memset(first, 0, ((size_t)n_experts + 1) * sizeof *first);
     for (int i = 0; i < n_places; i++) first[place[i] + 1]++;
     for (int e = 0; e < n_experts; e++) first[e + 1] += first[e];
     for (int i = 0; i < n_places; i++) place[i] = first[place[i]]++;
-    /* each has moved to where the next one begins */
+    /* each entry is now the beginning of the next expert */
     memmove(first + 1, first, (size_t)n_experts * sizeof *first);
     first[0] = 0;
 }

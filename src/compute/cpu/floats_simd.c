@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The products with float weights: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors, columns in
- * order.
+ * The products with float weights: the same sums as kernels_scalar.c. 8 rows are the lanes of two vectors; columns are
+ * added in order.
  */
 #include "compute/cpu/products.h"
 
 #include <string.h>
 
-/* 8 rows' weights of a column as floats. */
+/* Loads the weights of 8 rows in one column as floats. */
 INLINE void column_load(vec w[2], const uint8_t *column, const struct half_masks *m, const enum layout layout)
 {
     if (layout == LAYOUT_F32) load_two(w, column);
@@ -15,7 +15,7 @@ INLINE void column_load(vec w[2], const uint8_t *column, const struct half_masks
     else load_bfloats(w, column);
 }
 
-/* Two panels, packed. */
+/* Multiplies two packed panels. */
 INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const float *x, int cols, float *out,
                         const enum layout layout)
 {
@@ -32,7 +32,7 @@ INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const float *
     for (int i = 0; i < 4; i++) vec_store(out + 4 * i, acc[i / 2][i % 2]);
 }
 
-/* An odd one's twin is itself. */
+/* An odd last panel is paired with itself. */
 INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out,
                         const enum layout layout)
 {
@@ -44,7 +44,7 @@ INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, int n, const 
     }
 }
 
-/* F32 panels; smaller floats are expanded to them. */
+/* F32 panels; smaller float types are expanded to F32. */
 INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
 {
     size_t cols = (size_t)a->cols;
@@ -96,7 +96,7 @@ DEFINE_FLOATS(bf16, LAYOUT_BF16)
 static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
 static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
 
-/* FP8 codes as f32_from_e4m3 has them, times their scale. */
+/* Decodes FP8 codes as f32_from_e4m3() does, times their scale. */
 static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
 {
     const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23),

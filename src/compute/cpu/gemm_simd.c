@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The products with codes: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors.
+ * The products with codes: the same sums as kernels_scalar.c. 8 rows are the lanes of two vectors.
  *
- * One body, block_add(), adds a block of 32 columns for a tile of rows; what a layout, a dot instruction or a tile's
- * height changes is a constant of it (struct how), so that each kernel is compiled for its own and its sums stay in
- * registers. gemv reads panels as they are packed: one row's product, and a tile's where rows are few. gemm reads them
- * expanded, codes as bytes and scales as floats, which all tiles of a chunk share; so layouts that differ in packing
- * only have a gemm in common. Kernels are short calls (one panel, one tile): a browser replaces only functions that
- * return by their optimised code.
+ * One body, block_add(), adds a block of 32 columns for a tile of rows. Layout, dot instruction and tile height are
+ * constants of it (struct how), so that each kernel is compiled by itself and its sums stay in registers. gemv and few
+ * read packed panels: gemv for one row, few for a tile of few rows. gemm reads expanded panels, codes as bytes and
+ * scales as floats, which all tiles of a chunk share; so layouts that differ only in packing have a gemm in common.
+ * Kernels are short calls (one panel, one tile), because a browser replaces a function by its optimised code only after
+ * a call returns.
  */
 #include "compute/cpu/codes.h"
 
@@ -25,10 +25,10 @@ INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; 
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
 
-/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops: without them
- * compilers line up all dots of a sum, each waiting for the last, instead of those of the tile's sums in turn. Two
- * steps at once need more registers than there are, where products are added in an instruction of their own. Expanded
- * groups are 32 bytes. */
+/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops: if they are
+ * unrolled, compilers compute all dots of one sum in a row, each waiting for the last, instead of alternating between
+ * the tile's sums. Two steps at once need more registers than there are on processors that add products in a separate
+ * instruction. Expanded groups are 32 bytes. */
 
 INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
@@ -49,11 +49,11 @@ INLINE void clear(vec sum[TILE][2], const int T)
     for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
 }
 
-/* Sums of pairs stay in 16 bits when codes have 4 bits (16 * 15 * 127) or an offset is taken off first (16 * 16 * 127 =
- * 32,512; what leaves 16 bits on the way comes back). So codes of 5 bits without one are given one. */
+/* Sums of pairs stay in 16 bits if codes have 4 bits (16 * 15 * 127) or an offset is subtracted first (16 * 16 * 127 =
+ * 32,512; an overflow on the way cancels). So codes of 5 bits without an offset are given one. */
 INLINE bool is_lent(const struct how h) { return in_pairs(h) && h.shift < 0 && h.bits == 5; }
 
-/* sum += those that began at `begin`, times their whole scales. */
+/* sum += pairs that began at `begin`, times their integer scales. */
 INLINE vec pairs_add(vec sum, vec pairs, vec begin, const vec scale[2], int i, const struct how h)
 {
     sum = i32_add(sum, whole_scales(h) ? dot2_i16(pairs, scale[i]) : i16_pairs(pairs));
@@ -92,18 +92,18 @@ INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     }
 }
 
-/* --- the same of packed codes: two groups at a step ------------------------------------------------------------- */
+/* --- the same for packed codes: two groups at a step ------------------------------------------------------------ */
 
-/* Of more groups at once compilers read all codes first, and keep most of them in memory meanwhile: on V8's stack, see
- * keep_in_memory(). */
+/* With more groups at once compilers read all codes first, and keep most of them in memory meanwhile: on V8's stack,
+ * see keep_in_memory(). */
 #define EACH_GROUP(first, n, at, j) \
     _Pragma("GCC unroll 1") for (size_t at = (first); at < (first) + (n); at += 2) \
         VEC_UNROLL for (size_t j = 0; j < 2; j++)
 
-/* Nothing of the next group is read before: the sums of three rows leave no registers for that. */
+/* Keeps compilers from reading the next group earlier: the sums of three rows leave no registers for it. */
 INLINE void end_group(void) { __asm__ volatile("" ::: "memory"); }
 
-/* One or two rows have two sums for each, so that none waits for the last dot. */
+/* With one or two rows there are two sums for each, so that none waits for the last dot. */
 INLINE void packed_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n,
                          const struct masks *m, const struct how h)
 {
@@ -163,7 +163,7 @@ INLINE void packed_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *
         for (int i = 0; i < 2; i++) sum[t][i] = pairs_add(sum[t][i], part[t][i], begin[t], scale, i, h);
 }
 
-/* One row. Numbers of 8 bits, 128 too large: their high halves are 8 too large. */
+/* One row of 8-bit numbers, stored 128 too large, so their high halves are 8 too large. */
 INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec begin, const vec scale[2],
                       const struct masks *m, const struct how h)
 {
@@ -181,8 +181,8 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
             pairs_add(i32_shl(pairs_add(i32_splat(0), high[i], begin, scale, i, h), 4), low[i], begin, scale, i, h);
 }
 
-/* Codes with a sign stay in the upper half of a word, those of the odd columns where they are. So sums are 256 times
- * too large until the end. */
+/* Signed codes stay in the upper half of a word; those of the odd columns are already there. So sums are 256 times too
+ * large until the end. */
 INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct masks *m,
                          const struct how h)
 {
@@ -203,7 +203,7 @@ INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *
         for (int i = 0; i < 2; i++) sum[t][i] = i32_shr(sum[t][i], 8);
 }
 
-/* What sums of products begin at, to take the offset off. */
+/* The start value of a sum of products, which takes the offset off. */
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
@@ -212,8 +212,8 @@ INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
     return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
 }
 
-/* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. Whole
- * scales: sum += that times scale. */
+/* sum [T][2] = codes times the tile's, of 16 columns from 16 * half on, or of all 32 if half < 0; offsets taken off.
+ * With integer scales: sum += that times scale. */
 INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const vec scale[2],
                        const struct masks *m, const struct how h)
 {
@@ -242,10 +242,10 @@ struct sums {
     vec acc[TILE][2], mins[TILE][2];
 };
 
-/* Whether they are too many for the registers. */
+/* Whether the sums and scales are too many for the registers. */
 INLINE bool is_kept(const struct how h) { return h.rows > 1 && (has_mins(h.kind) || has_halves(h)); }
 
-/* The order of an expanded block's head. */
+/* Reads the head of an expanded block in its order. */
 INLINE void scales_load(struct scales *s, const uint8_t *head, const struct how h)
 {
     load_two(s->d, head), head += 32;
@@ -265,7 +265,7 @@ INLINE void block_mins(struct sums *a, const struct scales *s, const uint8_t *x,
     }
 }
 
-/* acc += (float)isum * (d * xs). Whole numbers below 2^24 multiply and add exactly as floats too. */
+/* acc += (float)isum * (d * xs). Integers below 2^24 multiply and add exactly as floats too. */
 INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x,
                       const struct masks *m, const struct how h)
 {
@@ -316,7 +316,7 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
 
 /* --- packed panels: gemv, a row, and few, a tile --------------------------------------------------------------- */
 
-/* n panels, a block of each in turn; of a tile one. */
+/* Multiplies one row with n panels, a block of each in turn; or a tile with one panel. */
 INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out, const size_t n,
                  const struct how h)
 {
@@ -346,15 +346,15 @@ VEC_UNROLL
     for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
-/* Whether few rows wait for memory: narrower codes keep a core busy with taking them apart, words with multiplying
- * them. Sums without mins are what `out` is to have. */
+/* Whether a product of few rows is limited by memory. Narrower codes keep a core busy with unpacking, words with
+ * multiplying. few() keeps its sums in `out`, which has no room for mins. */
 INLINE bool is_awaited(const struct how h)
 {
     return layouts[h.packed].bits > 4 && h.dots != DOTS_I16 && !has_mins(h.kind);
 }
 
-/* Bytes of a panel, at least, before the next one's turn: so many that a tile's sums, which lie in memory meanwhile,
- * cost little. */
+/* Bytes of a panel, at least, before the next panel's turn: enough that storing and loading the tile's sums costs
+ * little. */
 enum { SPAN = 1024 };
 
 INLINE void sums_load(struct sums *a, const float *out, const struct how h)
@@ -362,7 +362,7 @@ INLINE void sums_load(struct sums *a, const float *out, const struct how h)
     for (int t = 0; t < h.rows; t++) load_two(a->acc[t], (const uint8_t *)(out + 8 * t));
 }
 
-/* out [n, T, 8] = a tile times n panels: of those that are awaited a span of each in turn; of others there is one. */
+/* out [n, T, 8] = a tile times n panels: if is_awaited(), a span of each in turn; otherwise n is 1. */
 INLINE void few(const uint8_t *panels, size_t panel_bytes, size_t n, const struct act *a, int row, float *out,
                 const struct how h)
 {
@@ -402,8 +402,8 @@ INLINE void few(const uint8_t *panels, size_t panel_bytes, size_t n, const struc
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
 
-/* What is the same to a gemm: one min for a block and one for each unit; words, which have their scales and offsets in
- * them; and, but where sums have 16 bits, codes of any width. */
+/* Makes equal what is the same to a gemm: a min for a block or for each unit; words, which include their scales and
+ * offsets; and, except where sums have 16 bits, codes of any width. */
 INLINE struct how expanded(const struct how h)
 {
     const bool words = h.dots == DOTS_I16, no_scale = words && (h.kind == KIND_SCALE || h.kind == KIND_HALVES);
@@ -420,7 +420,7 @@ INLINE void scales_store(uint8_t *head, const struct scales *s, const struct how
     if (has_mins(h.kind)) store_two(head, s->min);
 }
 
-/* One group's codes, as the dot wants them; scale is whole. */
+/* Expands one group's codes into the form of the dot; scale is an integer. */
 INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec scale[2], const struct masks *m,
                          const struct how h)
 {
@@ -462,7 +462,7 @@ for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.s
 
 /* --- the kernels: of tiles ------------------------------------------------------------------------------------- */
 
-/* gemm_NAME from the constants of a kernel */
+/* Defines gemm_NAME from the constants of a kernel. */
 #define HOW(T) \
     if (T <= full_tile(how.dots)) \
     gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
@@ -473,7 +473,7 @@ for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.s
         if (VEC_BYTE_DOTS || dots == DOTS_I16) BY_HEIGHT(HOW)                                           \
     }
 
-/* One for each of what expanded() makes of the layouts. */
+/* One row for each result of expanded(). */
 #define GEMMS(ROW)                                             \
     /*  name        kind            dots      bits shift */    \
     ROW(words_i16,  KIND_PLAIN,     DOTS_I16, 16, -1)          \
@@ -503,7 +503,7 @@ INLINE bool is_same(const struct how a, const struct how b)
     return a.kind == b.kind && a.dots == b.dots && a.bits == b.bits && a.shift == b.shift;
 }
 
-/* NULL, which a test notices: GEMMS lacks a row. */
+/* Falls through to NULL if GEMMS lacks a row, which a test notices. */
 #define IF_SAME(name, ...) if (is_same(h, (struct how){__VA_ARGS__, 1, LAYOUT_NONE})) return gemm_##name;
 INLINE gemm_fn *gemm_of(const struct how h)
 {
@@ -513,7 +513,7 @@ INLINE gemm_fn *gemm_of(const struct how h)
 
 /* --- the kernels: of one row, of few, and what expands ----------------------------------------------------------- */
 
-/* The constants of a layout's kernels: all follow from its row of CODE_LAYOUTS. */
+/* The constants of a layout's kernels; all follow from its row of CODE_LAYOUTS. */
 INLINE struct how how_of(const enum layout layout, const enum dots dots)
 {
     const struct layout_info l = layouts[layout];
@@ -523,14 +523,15 @@ INLINE struct how how_of(const enum layout layout, const enum dots dots)
 
 INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 
-/* What people download most is read from eight panels at once: up to 12 KB of code each. */
+/* The most downloaded layouts are read from eight panels at once: up to 12 KB of code each. */
 #define IS_STREAMED(layout) \
     ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || \
      (layout) == LAYOUT_Q6K)
 
-/* Few rows share what they read of it, unexpanded: then memory does not wait while a panel is expanded. Two tiles of
- * codes of 6 bits cost more than that; two rows of 2-bit codes would be slower together than in turn. The other layouts
- * would gain a little, and are not worth the code, nor are 2-bit codes where a browser has no dots of bytes. */
+/* Few rows share what they read of these layouts, unexpanded, so that memory is not idle while a panel is expanded.
+ * 6-bit codes are shared by 5 rows at most: two full tiles cost more than expanding. Two rows of 2-bit codes are shared
+ * where a browser has byte dots, since expanded they would be slower together than one after the other. The other
+ * layouts would gain a little, which is not worth the code. */
 #define IS_SHARED(layout) (IS_STREAMED(layout) && (layout) != LAYOUT_Q5K)
 #define MOST_SHARED(layout, dots) \
     ((layout) == LAYOUT_Q2K && (dots) != DOTS_I16 ? 2 \
@@ -574,14 +575,14 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
     KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
 CODE_LAYOUTS(KERNELS)
 
-/* --- the table: by constant expressions, so that compilers never come to the kernels that no kind of dots takes --- */
+/* --- the table: in constant expressions, so that compilers drop the kernels that no kind of dots uses --- */
 
-/* The kind that a layout is expanded for. Without a dot of whole bytes, words are faster for these than bytes in two
- * halves; all other codes are the same signed and unsigned. */
+/* The kind of dots that a layout is expanded for. Without an 8-bit dot, words are faster for 8-bit values than bytes in
+ * two halves; all other codes are the same signed and unsigned. */
 #define TILE_DOTS(dots, value_bits) \
     ((value_bits) == 8 ? ((dots) == DOTS_U7 ? DOTS_I16 : (dots)) : (dots) == DOTS_S8 ? DOTS_U8 : (dots))
 
-/* The same for a row, for which bytes in two halves are faster where they are looked up. */
+/* The same for one row, where bytes in two halves are faster if they are looked up. */
 #define ROW_DOTS(dots, bits, value_bits) \
     ((bits) != (value_bits) && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
 
@@ -626,7 +627,7 @@ void gemm_simd(struct kernels *k, enum dots dots)
 {
     k->dots = dots;
     k->tile = full_tile(dots);
-    k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
+    k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* for F16; codes with their scales need less */
     arrange_simd(k);
     if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_i16(k);
     else if (dots == DOTS_U7) set_u7(k);

@@ -3,8 +3,8 @@
  * The kernel table: everything that computes over a row, a panel or a block, once per instruction set.
  *
  * kernels_scalar is complete and is the reference; kernels_simd() starts as a copy of it and overrides what it has.
- * Every entry gives the same bits in both (tests/c/test_kernels.c compares with ==), so which table runs is a matter of
- * speed only. The formulas are normative: see MODEL.md, "Arithmetic".
+ * Every entry gives the same bits in both (tests/c/test_kernels.c compares with ==), so the choice of table changes
+ * only the speed. The formulas are normative: see MODEL.md, "Arithmetic".
  */
 #ifndef QUERN_KERNELS_H
 #define QUERN_KERNELS_H
@@ -14,91 +14,92 @@
 #include "weights/pack.h"
 
 enum {
-    TILE = 6,     /* rows (tokens) a gemm kernel takes at once, at most */
-    FLOAT_TILE = 5, /* the same of floats: V8 keeps one register for itself, and of six rows' sums one lies in memory */
+    TILE = 6,     /* most rows (tokens) of one gemm call */
+    FLOAT_TILE = 5, /* the same for floats: V8 reserves one register, and of six rows' sums one would lie in memory */
     FEW_TILE = 4, /* the same where rows are few */
-    FEW_MOST = 8, /* rows that are few: for more, expanding pays */
-    STREAMS = 8   /* panels a gemv kernel takes at once */
+    FEW_MOST = 8, /* up to this many rows are few; for more, expanding pays */
+    STREAMS = 8   /* panels of one gemv call */
 };
 
 /* How a SIMD build multiplies codes: which products of bytes its one dot instruction gives exactly. The instruction
- * differs from processor to processor (and is absent without relaxed SIMD), so it is asked when the engine starts. */
+ * differs from processor to processor (and is absent without relaxed SIMD), so it is probed when the engine starts. */
 enum dots {
     DOTS_I16, /* no dot of bytes: codes are widened to 16 bits */
-    DOTS_U7,  /* signed by 0..127, sums of two in 16 bits: what every processor can */
+    DOTS_U7,  /* signed by 0..127, sums of two in 16 bits: exact on every processor */
     DOTS_U8,  /* signed by 0..255 (x86 with VNNI) */
     DOTS_S8,  /* signed by signed (ARM, x86 with VNNI-INT8) */
     DOTS_COUNT
 };
 extern const char *const dots_names[DOTS_COUNT];
 
-/* By how many rows there are a product differs: one is read from memory, few share what is read of a packed panel, many
- * share an expanded one. So tables by rows have a place for 1 .. FEW_MOST each, and one for many. */
+/* A product depends on the number of rows: one row is limited by memory, few rows share the reads of a packed panel,
+ * many share an expanded panel. So tables by rows have an entry for each of 1 .. FEW_MOST, and one for many. */
 enum { ONE_ROW = 1, MANY_ROWS = FEW_MOST + 1, ROWS_KINDS };
 static inline int rows_kind(int n) { return min_int(n, MANY_ROWS); }
 
-/* How a product wants activation codes: as bytes, widened to 16 bits, or (packed panels) with even and odd columns
- * apart, or ready for words of two codes or of four. */
+/* The form of activation codes that a product needs: bytes; widened to 16 bits; or (packed panels) even and odd columns
+ * apart, or prepared for words of two or of four codes. */
 enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORM_TWOS, FORM_FOURS, FORMS };
 
-/* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are
+/* Activations of n rows in the forms of the products, in blocks of 32 columns; cols is a multiple of 32 if codes are
  * used. */
 struct act {
     const float *x;       /* [n, cols] for float weights */
     const int8_t *code;   /* [n, cols] -127..127, for quantised weights */
     const float *scale;   /* [n, cols / 32] */
     const int16_t *sum;   /* [n, cols / 16] sums of 16 codes */
-    const uint8_t *tiles[FORMS]; /* the same arranged, tile after tile; NULL where the table has no arrange */
+    const uint8_t *tiles[FORMS]; /* the same in each form, tile after tile; NULL if the table has no arrange */
     int cols;
 };
 
-/* out [n_rows, 8] = rows row .. row + n_rows - 1, a tile as tile_rows() gives it, times one panel [8, cols], expanded
- * where the table says so. */
+/* out [n_rows, 8] = rows row .. row + n_rows - 1 (a tile of tile_rows()) times one panel [8, cols], expanded if the
+ * table has an expand for its layout. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
-/* out [n, n_rows, 8] = a row, or a tile where rows are few, times n neighbouring panels as they are packed, panel_bytes
- * apart: a row's 1 .. STREAMS, TOGETHER always STREAMS, few rows' 1 .. few_at_once. */
+/* out [n, n_rows, 8] = one row, or a tile of few rows, times n neighbouring packed panels that are panel_bytes apart. n
+ * is 1 .. STREAMS for one row, always STREAMS with TOGETHER, and 1 .. few_at_once for few rows. */
 typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows,
                      float *out);
 
-/* For one row, and for few of wide codes, memory is the limit, and how it is read best depends on the processor: one
- * that looks ahead of its work by some hundred instructions and fetches ahead within a page only waits least with eight
- * streams (Intel's of 2023 reach twice the speed), one that follows a single stream far ahead loses a third by them
- * (AMD's of 2022). cpu/race.c finds out. */
+/* One row, and few rows of wide codes, are limited by memory, and the best order of reading depends on the processor.
+ * One that looks some hundred instructions ahead and prefetches only within a page waits least with eight streams
+ * (Intel's of 2023 are twice as fast). One that follows a single stream far ahead loses a third with eight (AMD's of
+ * 2022). cpu/race.c finds out. */
 enum order { TOGETHER, IN_TURN, ORDERS };
 
-/* A half whose bits are moved into place as a float lacks this factor, the difference of the exponents' biases. */
+/* The factor that a half lacks when its bits are moved into the place of a float's: the difference of the exponents'
+ * biases. */
 #define F16_SCALE 0x1p112f
 
-/* One query head of one row, and its running softmax over the positions that it has seen. */
+/* One query head of one row, and its running softmax over the positions seen so far. */
 struct query {
-    /* [head_dim] that floats of keys are multiplied by: itself, or scaled where they are divided by F16_SCALE */
+    /* [head_dim] the factor for float keys: itself, or `scaled` if the keys are divided by F16_SCALE */
     const float *q;
     const float *scaled; /* [head_dim] itself * F16_SCALE */
-    const float *itself; /* [head_dim]; attention.c's */
+    const float *itself; /* [head_dim] used by attention.c */
     const int8_t *code;  /* [head_dim] and */
-    const float *scale;  /* [head_dim / 32]: q quantised, where the keys are */
+    const float *scale;  /* [head_dim / 32]: q quantised, if the keys are */
     float *acc;          /* [head_dim], 0 at the start */
     float max, sum;      /* -INFINITY and 0 at the start */
-    int seen;            /* positions of the page at hand: its first ones, 0..KV_PAGE */
+    int seen;            /* number of visible positions of the current page, from its first: 0..KV_PAGE */
 };
 
 struct kernels {
     const char *name;
     enum dots dots;
-    int tile;                    /* rows of a full tile of many, where codes are multiplied: 4 or TILE */
+    int tile;                    /* rows of a full tile where rows are many and codes are multiplied: 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
-    gemv_fn *few[ROWS_KINDS][LAYOUT_COUNT]; /* so many rows; NULL where gemm is as good */
-    int few_at_once[LAYOUT_COUNT]; /* panels that they take, at most: STREAMS or 1 */
-    gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
-    enum form form[ROWS_KINDS][LAYOUT_COUNT]; /* that a product of a quantised layout takes */
+    gemv_fn *few[ROWS_KINDS][LAYOUT_COUNT]; /* by number of rows; NULL if gemm is as good */
+    int few_at_once[LAYOUT_COUNT]; /* most panels of one call of few: STREAMS or 1 */
+    gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL if gemm is as good */
+    enum form form[ROWS_KINDS][LAYOUT_COUNT]; /* form of activations that a product needs */
     /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk.
-     * NULL: gemm takes the panel as it is. */
+     * NULL: gemm takes the packed panel. */
     void (*expand[LAYOUT_COUNT])(const uint8_t *panel, int cols, uint8_t *out);
     /* Rows row .. row + n_rows - 1 of code, scale and sum -> their tile of [n_rows, cols / 32 * arranged] bytes. NULL:
      * not needed. */
     void (*arrange[FORMS])(const struct act *a, int row, int n_rows, uint8_t *tile);
-    /* bytes of a block of 8 rows, at most; of a block of one row, 0 where there is no arrange */
+    /* most bytes of an expanded block of 8 rows; bytes of an arranged block of one row, 0 without an arrange */
     size_t expanded, arranged[FORMS];
     /* x [cols] -> code [cols], scale [cols / 32], sum [cols / 16]; cols a multiple of 32 */
     void (*quantize)(const float *x, int cols, int8_t *code, float *scale, int16_t *sum);
@@ -107,7 +108,7 @@ struct kernels {
     /* y = (x - mean) / sqrt(variance + eps) * w + bias, all [n]; y may be x */
     void (*layernorm)(float *y, const float *x, const float *w, const float *bias, int n, float eps);
     void (*gelu)(float *x, int n), (*gelu_erf)(float *x, int n);
-    /* one head x [2 * half]: pairs (i, i + half) turned by the angle whose cosine and sine are given, [half] each */
+    /* turns one head x [2 * half]: pairs (i, i + half) by the angle with this cosine and sine, [half] each */
     void (*rope)(float *x, const float *cosine, const float *sine, int half);
     void (*swiglu)(float *gate, const float *up, int n); /* gate = silu(gate) * up */
     void (*add)(float *x, const float *y, int n);        /* x += y */
@@ -119,32 +120,32 @@ struct kernels {
     /* values = code * scale: n positions of codes [n, dim] and scales [n, dim / 32]; dim a multiple of 32 */
     void (*dequantize)(float *v, const int8_t *code, const float *scale, int n, int dim);
 
-    /* Attention of n queries over one page of one kv head, in three steps. Keys and values lie as key_place() and
-     * value_place() say, codes [KV_PAGE, dim]. p [n, KV_PAGE] has a row for each query, which holds something in its
-     * first `seen` places only. */
+    /* Attention of n queries over one page of one kv head, in three steps. The places of keys and values are
+     * key_place() and value_place(), those of codes [KV_PAGE, dim]. p [n, KV_PAGE] has a row for each query; only its
+     * first `seen` values are used. */
     void (*scores)(float *p, const struct query *q, int n, const float *k, int dim, float scale); /* p = q.k * scale */
     void (*scores_q8)(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale);
-    /* p = exp(p - max), with max, sum and acc brought up to date */
+    /* p = exp(p - max); updates max, sum and acc */
     void (*soften)(float *p, struct query *q, int n, int dim);
     /* acc += p * v, positions in order */
     void (*values)(float *p, const struct query *q, int n, const float *v, int dim);
-    /* The same for finite f16 and dims that 16 divides, for few queries: the halves are widened in registers, and the
-     * other factor is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of
-     * use in p. */
+    /* The same for finite f16, dims that are multiples of 16, and few queries: halves are widened in registers, and the
+     * other factor is scaled beforehand, exactly. NULL if widening first is as good. values_f16 leaves nothing useful
+     * in p. */
     void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale);
     void (*values_f16)(float *p, const struct query *q, int n, const uint16_t *v, int dim);
 };
 
 extern const struct kernels kernels_scalar;
-/* The table for a kind of dot that this build has (native builds have all). */
+/* The table for one kind of dots of this build (native builds have all). */
 struct kernels kernels_simd(enum dots dots);
-/* What this processor's dot gives exactly, by trying. */
+/* Finds out by trying what this processor's dot gives exactly. */
 enum dots dots_probe(void);
 /* The fastest kind for this build on this processor. */
 enum dots dots_choose(void);
 
-/* Rows of the next tile when `left` of n are left: as few tiles as can be, as even as can be. Those of all layouts of
- * codes are alike. */
+/* Rows of the next tile when `left` of n rows are left: as few and as even tiles as possible. All layouts of codes have
+ * the same tiles. */
 static inline int tile_rows(const struct kernels *k, enum layout layout, int n, int left)
 {
     int codes = n > FEW_MOST ? k->tile : FEW_TILE, most = layouts[layout].kind == KIND_FLOAT ? FLOAT_TILE : codes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference kernels: the arithmetic rules, written as plainly as they can be. Slow is fine; wrong is not.
+ * The reference kernels: the arithmetic rules, written as plainly as possible. Slow is fine; wrong is not.
  */
 #include "compute/cpu/kernels.h"
 
@@ -69,8 +69,7 @@ static void gemm_f8(const uint8_t *panel, const struct act *a, int row, int n_ro
 
 /* --- products of codes --------------------------------------------------------------------------------- */
 
-/* The block of row r and the same columns of row t of the activations: what it adds to the sums of products and of
- * mins. */
+/* Adds the products and the mins of one block, of row r of the panel and row t of the activations. */
 static void block_sums(const struct block *w, const int8_t *q, const int16_t *sum, float xs, float *products,
                        float *mins)
 {
@@ -81,7 +80,7 @@ static void block_sums(const struct block *w, const int8_t *q, const int16_t *su
     *mins += (float)msum * (w->dmin * xs);
 }
 
-/* Without mins, products - 0. */
+/* Without mins this is products - 0. */
 static void gemm_codes(enum layout layout, const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)
 {
     int blocks = a->cols / BLOCK;
@@ -108,7 +107,7 @@ CODE_LAYOUTS(DEFINE)
 
 /* --- rows -------------------------------------------------------------------------------------------- */
 
-/* NaN scale and zero codes for a block that holds NaN or infinity. */
+/* The scale of a block; NaN (with zero codes) if the block holds NaN or infinity. */
 static float block_scale(const float *x)
 {
     uint32_t top = 0;
@@ -156,7 +155,7 @@ static void rmsnorm(float *y, const float *x, const float *w, int n, float eps)
     for (int i = 0; i < n; i++) y[i] = x[i] * scale * w[i];
 }
 
-/* The sum as reduce8() has it. */
+/* Adds in the order of reduce8(). */
 static float sum8(const float *x, int n)
 {
     float p[8] = {0};
@@ -237,7 +236,7 @@ static void scores(float *p, const struct query *q, int n, const float *k, int d
         for (int i = 0; i < q[t].seen; i++) p[t * KV_PAGE + i] = dot_key(q[t].q, k, i, dim) * scale;
 }
 
-/* The integer rule: sums of 32 products are exact, their floats are added in block order. */
+/* The integer rule: sums of 32 products are exact; their floats are added in block order. */
 static float dot_q8(const struct query *q, const int8_t *code, const float *d, int dim)
 {
     float y = 0;

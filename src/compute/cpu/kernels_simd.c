@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The SIMD kernels over rows, and the table of all of them: the same sums as kernels_scalar.c.
+ * The SIMD kernels for rows, and the table of all SIMD kernels: the same sums as kernels_scalar.c.
  */
 #include "compute/cpu/simd.h"
 
@@ -23,7 +23,7 @@ struct clamp {
 INLINE vec to_codes(const struct clamp *k, const float *x, vec s)
 {
     vec v = f32_pmax(f32_pmin(f32_div(vec_load(x), s), k->high), k->low);
-    return i32_sub(f32_add(v, k->magic), k->magic); /* the integer stands in the low bits */
+    return i32_sub(f32_add(v, k->magic), k->magic); /* the integer is in the low bits */
 }
 
 INLINE int16_t lane_sum(vec v)
@@ -124,8 +124,8 @@ struct f16_constants {
     vec sign, odd, normal, half, small, least, most, infinity, nan;
 };
 
-/* f16_from_f32 in 4 lanes: all three ranges computed, the right one chosen. Comparisons of floats, since none is a NaN
- * but x. */
+/* f16_from_f32() in 4 lanes: computes all three ranges and selects the right one. Float comparisons suffice, since only
+ * x can be NaN. */
 INLINE vec f16_lanes(const struct f16_constants *k, vec x)
 {
     vec abs = f32_abs_bits(x), sign = vec_and(u32_shr(x, 16), k->sign);

@@ -2,9 +2,9 @@
  *
  * Products of rows with weights.
  *
- * Panels are claimed by whichever thread is free; one output element is always computed by one thread, so the number of
- * threads changes nothing but time. One row is read from memory and races for the fastest order; few share what is read
- * of a packed panel; many share an expanded one.
+ * Free threads claim panels; one output element is always computed by one thread, so the number of threads changes
+ * nothing but the time. One row is limited by memory and races for the fastest order of reading; few rows share the
+ * reads of a packed panel; many rows share an expanded panel.
  */
 #include "compute/cpu/cpu.h"
 
@@ -15,13 +15,13 @@ struct matmul {
     struct product p[OP_PRODUCTS];
     int n_products, n;
     const float *x;
-    int n_experts;        /* 0: one, who has all rows */
-    const int32_t *first; /* [n_experts + 1] of the rows of each */
-    enum order order;     /* in which panels are read as they are */
-    bool form[ROWS_KINDS][FORMS]; /* of the activations, that some product takes */
+    int n_experts;        /* 0: one group of all rows */
+    const int32_t *first; /* [n_experts + 1] first row of each expert */
+    enum order order;     /* order of reading packed panels */
+    bool form[ROWS_KINDS][FORMS]; /* forms of the activations that some product needs */
 };
 
-/* Calls body for tiles t .. t + height - 1 of n rows. */
+/* Runs the body for tiles t .. t + height - 1 of n rows. */
 #define EACH_TILE(k, layout, n, t, height) \
     for (int t = 0, height; t < (n) && (height = tile_rows((k), (layout), (n), (n) - t)) > 0; t += height)
 
@@ -39,7 +39,7 @@ static struct group group_of(const struct matmul *m, int expert)
     return (struct group){first[0], first[1] - first[0]};
 }
 
-/* Codes of one tile of rows, arranged as products of so many take them. */
+/* Quantises one tile of rows, and arranges its codes for products of this kind. */
 static void quantize_tile(const struct matmul *m, int first, int height, int kind)
 {
     struct cpu *c = m->c;
@@ -51,7 +51,7 @@ static void quantize_tile(const struct matmul *m, int first, int height, int kin
             c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
 }
 
-/* Threads take whole tiles. */
+/* Each thread takes whole tiles. */
 static void quantize_rows(void *arg, int thread, int n_threads)
 {
     const struct matmul *m = arg;
@@ -64,17 +64,17 @@ static void quantize_rows(void *arg, int thread, int n_threads)
     }
 }
 
-/* One expert's part of a product, or of its columns. */
+/* The part of a product, or of some of its columns, that belongs to one expert. */
 struct part {
     const struct weight *w;
-    const uint8_t *panels; /* [ceil(rows / 8)] the expert's */
-    int rows;              /* of its matrix */
+    const uint8_t *panels; /* [ceil(rows / 8)] of the expert */
+    int rows;              /* columns of y to compute */
     struct group g;
     float *y;              /* [g.n, stride] */
     size_t stride;
 };
 
-/* Columns of y that one expert makes. */
+/* Number of columns of y that one expert computes. */
 static int part_rows(const struct matmul *m, const struct product *p)
 {
     return p->rows ? p->rows : p->w->rows / expert_count(m);
@@ -97,7 +97,7 @@ static void put_tile(const struct part *p, int i, int t, int height, const float
         memcpy(p->y + (size_t)(t + j) * p->stride + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
 }
 
-/* All rows against panel i, expanded where that pays. */
+/* Multiplies all rows with panel i, expanded if that pays. */
 static void panel_product(const struct matmul *m, const struct part *p, int i, int thread)
 {
     const struct weight *w = p->w;
@@ -116,7 +116,7 @@ static void panel_product(const struct matmul *m, const struct part *p, int i, i
     }
 }
 
-/* One row or few against n panels from i on, as they are. */
+/* Multiplies one row or few with n packed panels from i on. */
 static void packed_product(const struct matmul *m, const struct part *p, gemv_fn *gemv, int i, int n)
 {
     const struct weight *w = p->w;
@@ -127,7 +127,7 @@ static void packed_product(const struct matmul *m, const struct part *p, gemv_fn
     }
 }
 
-/* Panels i .. end - 1. A row's kernels take STREAMS, and what is left in turn. */
+/* Multiplies panels i .. end - 1. Kernels for one row take STREAMS at once, and the rest one after the other. */
 static void panel_range(const struct matmul *m, const struct part *p, int i, int end, int thread)
 {
     const struct kernels *k = &m->c->k;
@@ -142,11 +142,11 @@ static void panel_range(const struct matmul *m, const struct part *p, int i, int
     for (; i < end; i++) panel_product(m, p, i, thread);
 }
 
-/* Work is counted in units of STREAMS panels, which a row's kernels take at once; the last unit of a matrix may be
+/* Work is counted in units of STREAMS panels, the size of one call for one row; the last unit of a matrix may be
  * smaller. */
 static int unit_count(int rows) { return (cpu_panels(rows) + STREAMS - 1) / STREAMS; }
 
-/* What a unit costs an expert: its rows, and as much as some more for reading the panels, or for expanding them. */
+/* Cost of one unit for an expert: its number of rows, plus a constant for reading the panels or for expanding them. */
 static int64_t unit_cost(struct group g)
 {
     enum { READING = 1, EXPANDING = 3 };
@@ -161,7 +161,7 @@ static int64_t total_cost(const struct matmul *m)
     return sum;
 }
 
-/* An interval of the cost, in which units of all experts and products count through. */
+/* Computes an interval of the total cost, which runs through the units of all experts and products. */
 static void multiply_between(const struct matmul *m, int64_t begin, int64_t end, int thread)
 {
     int64_t at = 0;
@@ -184,7 +184,7 @@ static void multiply(void *arg, int thread, int n_threads)
     while (pool_claim(&m->c->claimed, total, n_threads, &begin, &end)) multiply_between(m, begin, end, thread);
 }
 
-/* Codes of x, where a product takes them. */
+/* Quantises x if a product needs codes. */
 static void prepare_rows(struct matmul *m)
 {
     bool quantised = false;

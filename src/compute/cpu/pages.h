@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the keys and values of a page lie.
+ * The places of keys and values within a page.
  */
 #ifndef QUERN_PAGES_H
 #define QUERN_PAGES_H
 
 #include "compute/shapes.h"
 
-/* Keys and values of a page lie in the order in which they are read, so that memory sees one stream: 16 lanes at a
- * time, positions of keys [KV_PAGE / 16][dim, by remainders of 8][16], columns of values [dim / 16][KV_PAGE][16]; what
- * is left of the columns makes narrower rows. */
+/* Keys and values of a page are stored in the order of reading, so that memory sees one stream, 16 lanes at a time:
+ * keys [KV_PAGE / 16][dim, ordered by column mod 8][16 positions], values [dim / 16][KV_PAGE][16 columns]. If dim is no
+ * multiple of 16, the last columns of values make narrower rows. */
 enum { KV_LANES = 16 };
 
 static inline size_t key_place(int position, int column, int dim)

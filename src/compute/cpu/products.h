@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the SIMD products share: activations as they are arranged for them, halves as they come in panels, and the
- * heights of tiles.
+ * What the SIMD products share: the layout of arranged activations, loads of halves, and the heights of tiles.
  *
- * gemm_simd.c has the products with codes, floats_simd.c those with floats, arrange_simd.c arranges activations.
+ * gemm_simd.c has the products with codes, floats_simd.c those with floats, and arrange_simd.c arranges activations.
  */
 #ifndef QUERN_PRODUCTS_H
 #define QUERN_PRODUCTS_H
@@ -12,16 +11,16 @@
 
 /* --- activations --------------------------------------------------------------------------------------- */
 
-/* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], what sums of products with codes 8 too large
- * begin at [T], int16 sums of its halves [T][2], what sums of the halves' products with codes 4 too large begin at
- * [2][T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16 [T][2]. A beginning is int32; where sums are
- * of pairs (DOTS_U7, FORM_TWOS, FORM_FOURS) int16 [2], of the even and of the odd pairs of columns.
+/* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], start values [T] for products with codes 8 too
+ * large, int16 sums of its halves [T][2], start values [2][T] for the halves' products with codes 4 too large; then
+ * codes: 8 groups of int8 [T][4], with DOTS_I16 16 groups of int16 [T][2]. A start value is int32; for sums of pairs
+ * (DOTS_U7, FORM_TWOS, FORM_FOURS) it is int16 [2], for the even and the odd pairs of columns.
  *
- * FORM_APART has 8 groups of int16 [T][2][2]: the even columns, the odd ones. FORM_TWOS has 8 groups of int16 [T][2][2]
- * too, FORM_FOURS 4 pairs of groups of int16 [T][4][2], for words of n = 2 or 4 codes, two words a row. With B = 2^(16
- * / n) a word is the sum of c[k] * B^k, and shifted right by k codes it lacks the first k. So the sum of c[k] * x[k] is
- * that of (word >> k codes) * y[k], y[k] = x[k] - B * x[k - 1], and no code is cut out: modulo 2^16, which a sum that
- * fits in 16 bits does not notice. */
+ * FORM_APART has 8 groups of int16 [T][2][2]: the even columns, then the odd ones. FORM_TWOS has 8 groups of int16
+ * [T][2][2] too, FORM_FOURS 4 pairs of groups of int16 [T][4][2]: for words of n = 2 or 4 codes, two words a row. With
+ * B = 2^(16 / n) a word is the sum of c[k] * B^k; shifted right by k codes it lacks the first k. So the sum of c[k] *
+ * x[k] is the sum of (word >> k codes) * y[k] with y[k] = x[k] - B * x[k - 1], and no code needs to be cut out. This
+ * holds modulo 2^16, which suffices for a sum that fits in 16 bits. */
 enum { ACT_HEAD = 24 };
 INLINE size_t act_bytes(enum form form) { return ACT_HEAD + (form == FORM_BYTES ? 32 : 64); }
 
@@ -39,8 +38,8 @@ INLINE void store_two(uint8_t *out, const vec v[2])
     vec_store(out + 16, v[1]);
 }
 
-/* Compilers cannot compute where this is, and count no steps beside the pointer that a loop moves: one instruction
- * of 26. */
+/* Hides the value of a pointer from compilers, so that a loop counts no steps beside the pointer that it moves: saves
+ * one instruction of 26. */
 INLINE const uint8_t *loop_end(const uint8_t *end)
 {
     __asm__("" : "+r"(end));
@@ -57,8 +56,8 @@ INLINE struct half_masks half_masks_new(void)
                                i32_kept(112 << 23)};
 }
 
-/* 8 halves, as a rule scales. None is zero, subnormal, infinite or NaN, as a rule, and then moving the exponent is
- * enough. */
+/* Loads 8 halves, mostly scales. Usually none is zero, subnormal, infinite or NaN, and then moving the exponent
+ * suffices. */
 INLINE void load_halves(vec out[2], const uint8_t *halves, const struct half_masks *m)
 {
     vec exponent = vec_and(vec_load(halves), m->exponent);
@@ -79,10 +78,10 @@ INLINE void load_bfloats(vec out[2], const uint8_t *bfloats)
 
 /* --- tiles --------------------------------------------------------------------------------------------- */
 
-/* What the registers hold: 12 sums, or 8 and products on their way. */
+/* What fits the registers: 12 sums, or 8 sums and the products in flight. */
 INLINE int full_tile(enum dots dots) { return dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; }
 
-/* One body for each height of a tile. */
+/* Runs one body for each height of a tile. */
 #define BY_HEIGHT(BODY)      \
     switch (n_rows) {        \
     case 2: BODY(2); break;  \
@@ -92,6 +91,6 @@ INLINE int full_tile(enum dots dots) { return dots == DOTS_U8 || dots == DOTS_S8
     default: BODY(TILE); break; \
     }
 
-void arrange_simd(struct kernels *k); /* sets the arrangers; after its dots */
+void arrange_simd(struct kernels *k); /* sets k->arrange; k->dots is set before */
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The race: which order of reading weights is fastest here, found out by the first steps of decoding.
+ * The race finds out, during the first steps of decoding, which order of reading weights is fastest on this machine.
  *
- * No processor says how its memory likes to be read, and the difference is half the speed. So products of one row take
- * the orders in turn, some milliseconds each, until each has had its chances; the bits are the same, and with a model
- * of real size it is over within the first token. The best heat counts, since other programs only slow a heat down. It
- * is run again now and then: a browser may have had one order's kernel compiled well and the other's not yet.
+ * No processor says which order suits its memory, and the difference is half the speed. So products of one row try the
+ * orders in turn, some milliseconds each, several times; the bits are the same, and with a model of real size the race
+ * ends within the first token. The best heat counts, since other programs only slow a heat down. The race is repeated
+ * now and then: a browser may have compiled one order's kernel well and the other's not yet.
  */
 #include "compute/cpu/cpu.h"
 
 enum { HEATS = 4 * ORDERS };
 static const double HEAT_BYTES = 12e6; /* a millisecond or two: far above a browser's coarsest clock, 0.1 ms */
 
-/* Products until the next race, after the second: two tokens, in the end 40, of which it takes less than a hundredth.
- */
+/* Products until the next race: none after the first race, then REST_FIRST (about two tokens), in the end REST (40
+ * tokens), of which a race takes less than a hundredth. */
 enum { REST_FIRST = 256, REST = 4096 };
 
 bool race_over(const struct race *r) { return r->heat == HEATS; }

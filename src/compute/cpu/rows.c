@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations that take each row by itself: threads get equal ranges of rows.
+ * Operations that compute each row by itself: threads get equal ranges of rows.
  *
- * Small ones stay on the calling thread, since a barrier costs more than they do.
+ * Small operations stay on the calling thread, since a barrier costs more than they do.
  */
 #include "compute/cpu/cpu.h"
 
 #include <string.h>
 
-/* An operation with its values' addresses. */
+/* An operation with the addresses of its values. */
 struct rows {
     struct cpu *c;
     const struct op *op;
@@ -16,14 +16,14 @@ struct rows {
     const float *x;
 };
 
-/* Calls fn with the row range of each thread; parallel from about 16 K elements on. */
+/* Runs fn with the row range of each thread; in parallel from about 16 K elements on. */
 static void run_rows(struct cpu *c, const struct op *op, pool_fn *fn)
 {
     struct rows r = {c, op, cpu_at(c, op->y), cpu_at(c, op->x)};
     cpu_run(c, op->n > 1 && (int64_t)op->n * op->dim > 16384, fn, &r);
 }
 
-/* The body sees each row's y and x of a thread's range. */
+/* Runs the body for each row t of a thread's range. */
 #define EACH_ROW(r, t)                                             \
     const struct rows *r = arg;                                    \
     const struct kernels *k = &r->c->k;                            \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the SIMD kernel files share: the float reductions, halves as floats, and the exponential in vectors.
+ * What the SIMD kernel files share: float reductions, conversion of halves, and the exponential in vectors.
  *
- * kernels_simd.c has the rows (norms, activations, conversions), attend_simd.c attention; of the products see
+ * kernels_simd.c has the row kernels (norms, activations, conversions), attend_simd.c attention; for products see
  * products.h.
  */
 #ifndef QUERN_SIMD_H
@@ -16,7 +16,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Finishes 8 partial sums: the rest of the columns, then the tree. */
+/* Finishes 8 partial sums: adds the remaining columns, then the tree. */
 INLINE float reduce8(vec low, vec high, const float *x, const float *y, int from, int n)
 {
     float p[8];
@@ -39,8 +39,9 @@ INLINE float dot(const float *x, const float *y, int n)
 
 INLINE vec f32_abs_bits(vec x) { return vec_and(x, i32_splat(0x7FFFFFFF)); }
 
-/* 8 finite f16 -> f32, divided by F16_SCALE: the bits in place, the exponent's as they are. A subnormal half is a
- * subnormal float, on which processors lose a hundred cycles: attention.c sees to it that there are few. */
+/* 8 finite f16 -> f32, divided by F16_SCALE: moves the bits into place and leaves the exponent as it is. A subnormal
+ * half becomes a subnormal float, which costs processors a hundred cycles: attention.c makes sure that there are few.
+ */
 #define F16_MASK ((int32_t)0x8FFF8FFF)
 INLINE void f16_scaled(const void *halves, vec mask, vec out[2])
 {
@@ -49,8 +50,8 @@ INLINE void f16_scaled(const void *halves, vec mask, vec out[2])
     out[1] = u16_interleave_high(low, high);
 }
 
-/* For what there is no register for anyway. Where V8 puts it on its own stack, which is not aligned, a vector may lie
- * across two cache lines, and waiting for it each time costs a third of the speed. */
+/* Keeps a value in memory that no register is free for anyway. V8 would put it on its own stack, which is not aligned,
+ * so a vector may cross two cache lines, and waiting for it each time costs a third of the speed. */
 INLINE void keep_in_memory(void *p) { __asm__ volatile("" ::"r"(p) : "memory"); }
 
 struct f32_constants {
@@ -70,7 +71,7 @@ INLINE struct f32_constants f32_constants(void)
     };
 }
 
-/* Brings a scaled half to its value as num.h does, with no subnormal operand; infinity and NaN too. */
+/* Gives a scaled half its value, as num.h does, without a subnormal operand; handles infinity and NaN too. */
 INLINE vec f16_unscaled(const struct f32_constants *k, vec scaled)
 {
     vec rest = vec_and(scaled, k->rest), small = i32_gt(k->one, rest);
@@ -100,7 +101,7 @@ INLINE struct exp4 exp4_constants(void)
     };
 }
 
-/* num_exp in 4 lanes, step for step. */
+/* num_exp() in 4 lanes, step by step. */
 INLINE vec exp4(const struct exp4 *k, vec x)
 {
     vec shifted = f32_add(f32_mul(x, k->log2e), k->magic);
@@ -117,8 +118,8 @@ INLINE vec exp4(const struct exp4 *k, vec x)
 }
 
 void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes */
-void floats_simd(struct kernels *k);               /* sets those with floats */
+void floats_simd(struct kernels *k);               /* sets the products with floats */
 void attend_simd(struct kernels *k);               /* sets attention */
-void encode_simd(struct kernels *k);               /* sets what only an encoder of images has */
+void encode_simd(struct kernels *k);               /* sets the kernels that only an image encoder uses */
 
 #endif

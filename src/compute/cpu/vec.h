@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * 128-bit vectors: the few operations the SIMD kernels use, for WebAssembly and for native compilers.
+ * 128-bit vectors: the few operations that the SIMD kernels use, for WebAssembly and for native compilers.
  *
  * This is the only file that knows about relaxed SIMD. vec_native.h has the same operations in GCC's and clang's vector
  * extensions, so that the same kernels run under sanitizers and are compared with the scalar reference on any machine.
- * Every operation has one exact result but the dots of bytes, which are relaxed and used where their result is exact.
+ * Every operation has one exact result, except the byte dots, which are relaxed and used only where their result is
+ * exact.
  */
 #ifndef QUERN_VEC_H
 #define QUERN_VEC_H
@@ -19,14 +20,14 @@ typedef v128_t vec;
 
 #ifdef __wasm_relaxed_simd__
 #define VEC_NAME "relaxed"
-/* whether there is an instruction for dots of bytes; whether it is only a model of one */
+/* whether an instruction for byte dots exists; whether it is only a model of one */
 enum { VEC_BYTE_DOTS = 1, VEC_MODEL = 0 };
 #else
 #define VEC_NAME "simd"
 enum { VEC_BYTE_DOTS = 0, VEC_MODEL = 0 };
 #endif
 
-/* Before a loop whose body is to stand in a row. */
+/* Before a loop whose body is to be unrolled. */
 #define VEC_UNROLL _Pragma("GCC unroll 8")
 #define VEC static inline __attribute__((always_inline)) vec
 
@@ -106,12 +107,12 @@ VEC dot2_i16(vec a, vec b) { return wasm_i32x4_dot_i16x8(a, b); }
 VEC i16_narrow(vec a, vec b) { return wasm_i16x8_narrow_i32x4(a, b); } /* 4 int32 of a, then of b, saturated */
 
 #ifdef __wasm_relaxed_simd__
-/* One instruction, named for what it is asked: exact where dots_probe() says so. a is signed.
- * acc + for each of 4 lanes the sum of 4 products, b unsigned or signed. */
+/* One instruction under two names: exact if dots_probe() says so. a is signed; b is unsigned (u8) or signed (s8). Adds
+ * to acc, in each of 4 lanes, the sum of 4 products. */
 VEC dot4_u8(vec acc, vec a, vec b) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
 VEC dot4_s8(vec acc, vec a, vec b) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
 VEC dot4_probe(vec acc, vec a, vec b) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
-/* For each of 8 lanes the sum of 2 products, int16; b in 0..127, exact everywhere. */
+/* In each of 8 lanes the sum of 2 products, int16; b in 0..127, exact everywhere. */
 VEC dot2_u7(vec a, vec b) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b); }
 #endif
 

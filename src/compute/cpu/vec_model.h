@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The dots of bytes for builds without such an instruction: what it gives on each kind of processor, so that kernels
- * for all of them are tested on any. Where b is out of an operation's range the result is wrong on purpose. Included by
- * vec.h only.
+ * A model of the byte dots for builds without such an instruction: the results of each kind of processor, so that the
+ * kernels for all of them can be tested on any. If b is out of an operation's range, the result is wrong on purpose.
+ * Included by vec.h only.
  */
 #ifndef QUERN_VEC_MODEL_H
 #define QUERN_VEC_MODEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native half of vec.h: the same operations, lane by lane where the vector extensions have no better word. Made to
- * be right under sanitizers, not to be fast; included by vec.h only, which says what each operation does.
+ * The native half of vec.h: the same operations, lane by lane where the vector extensions have nothing better. Made to
+ * be correct under sanitizers, not fast. Included by vec.h only, which says what each operation does.
  */
 #ifndef QUERN_VEC_NATIVE_H
 #define QUERN_VEC_NATIVE_H
@@ -20,7 +20,7 @@ typedef uint16_t vec_u16 __attribute__((vector_size(16)));
 typedef int8_t vec_i8 __attribute__((vector_size(16)));
 typedef uint8_t vec_u8 __attribute__((vector_size(16)));
 
-#define VEC_UNROLL /* speed is not the point here, and sanitizers take minutes to compile what is unrolled */
+#define VEC_UNROLL /* speed does not matter here, and sanitizers take minutes to compile unrolled code */
 #define VEC static inline __attribute__((always_inline)) vec
 
 VEC vec_load(const void *p) { vec v; __builtin_memcpy(&v, p, 16); return v; }

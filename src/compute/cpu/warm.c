@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * The warm-up: every operation the loaded model needs, on made-up data, until a just-in-time compiler has seen enough
- * of it.
+ * The warm-up runs every operation that the loaded model needs on made-up data, until a just-in-time compiler has seen
+ * enough of it.
  *
- * Browsers compile each function quickly first, and well only after it has run for a while (V8: some 13 MB of quick
- * code executed), and never while it runs. Loading has time to spare for that: the first prompt has not. So small
- * matrices of zeros in the layouts of the weights to come are multiplied by one row, by few and by many, and page 0 is
- * attended to, pass after pass, through the backend's own operations.
+ * Browsers first compile each function quickly, and compile it well only after it has run for a while (V8: some 13 MB
+ * of quick code executed), and never while it runs. Loading has time for that; the first prompt has not. So small
+ * matrices of zeros, in the layouts of the weights to come, are multiplied by one row, by few and by many, and
+ * attention runs over page 0, pass after pass, through the backend's own operations.
  */
 #include "compute/cpu/cpu.h"
 
 enum {
     PASSES = 360,          /* V8 14.6 has compiled most products well after 120 passes, all kernels after 360 */
     ROWS = 8 * PANEL_ROWS, /* of a matrix: a panel for each of 8 threads */
-    COLS = 256,            /* at most: a block of any type */
-    LENGTH = 4096,         /* elements of what goes row by row */
+    COLS = 256,            /* most columns: a block of any type fits */
+    LENGTH = 4096,         /* elements of operations on single rows */
 };
 
 struct warm {
     int pass;
-    float *x, *y;     /* input and output of everything, [length] */
+    float *x, *y;     /* input and output of every operation, [length] */
     uint8_t *panels;  /* zeros */
 };
 
-/* A matrix of zeros like w. */
+/* A matrix of zeros with w's type. */
 static struct weight small_like(const struct weight *w, uint8_t *zeros)
 {
     int cols = min_int(w->cols, COLS);
@@ -31,7 +31,7 @@ static struct weight small_like(const struct weight *w, uint8_t *zeros)
         .type = w->type, .rows = ROWS, .cols = cols, .panel = panel_bytes(w->type->layout, cols), .panels = zeros};
 }
 
-/* NULL when memory is short, which is no reason to fail. */
+/* Returns NULL when memory is short; the warm-up is then skipped. */
 static struct warm *warm_new(const struct cpu *c)
 {
     size_t length = (size_t)max_int(LENGTH, TILE * c->kv.n_heads * c->kv.head_dim),
@@ -45,7 +45,7 @@ static struct warm *warm_new(const struct cpu *c)
     return w;
 }
 
-/* The n rows that end page 0. */
+/* The last n rows of page 0. */
 static void page_rows(struct kv_row rows[KV_PAGE], int n)
 {
     static const int32_t pages[] = {0};
@@ -90,7 +90,7 @@ static void warm_products(struct cpu *c, const struct warm *w, int n)
     }
 }
 
-/* Page 0 holds anything so far. */
+/* Page 0 is not initialised yet. */
 static void fill_page(struct cpu *c, const struct warm *w)
 {
     struct kv_row rows[KV_PAGE];
@@ -123,7 +123,7 @@ bool cpu_warm(struct backend *b)
     while (!c->warmed && now_ms() - start < slice_ms) {
         warm_rows(c, c->warm);
         warm_attention(c, c->warm, 1 + c->warm->pass % min_int(TILE, c->max_rows));
-        /* decoding has kernels of its own */
+        /* decoding has its own kernels */
         for (c->race.heat = 0; c->race.heat < ORDERS; c->race.heat++) warm_products(c, c->warm, 1);
         warm_products(c, c->warm, min_int(heights[c->warm->pass % 4], c->max_rows));
         if (++c->warm->pass == PASSES) warm_end(c);

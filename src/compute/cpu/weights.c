@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights as panels: how they come, row group by row group, and what they are.
+ * Weights as panels: they arrive row group by row group and are packed on arrival.
  */
 #include "compute/cpu/cpu.h"
 
@@ -17,7 +17,7 @@ struct weight *cpu_weight_new(struct backend *b, const struct dtype *type, int r
     if (!w) return NULL;
     *w = (struct weight){
         .type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
-    /* Scales of rows past the end are never set. */
+    /* Zeroed for scaled layouts: the scales of rows past the end are never set. */
     w->panels =
         layouts[type->layout].scaled ? mem_alloc(c->mem, weight_bytes(w)) : mem_alloc_raw(c->mem, weight_bytes(w));
     c->like[type->layout] = *w;
