@@ -78,7 +78,7 @@ VISION = $(filter image/% engine/sight engine/look models/qwen3_vision models/qw
 	base/sha256,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/blind
 
-# $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit
+# $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit
 # memories in an old form, which browsers no longer know; sed replaces it.
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
