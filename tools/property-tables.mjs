@@ -227,7 +227,7 @@ ${bytes('extension_runs', more.runs)}
 /* number of scripts, then their indices */
 ${bytes('extension_sets', more.sets)}
 /* Properties: each is close to the symmetric difference of a union of general categories and of the property with the
- * number `base` (from 1 on; 0: none); `size` bytes of property_toggles say where it differs from that. */
+ * number base (from 1 on; 0: none); size bytes of property_toggles say where it differs from that. */
 static const struct {
     uint32_t categories;
     uint16_t size;
