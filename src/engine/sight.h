@@ -20,8 +20,8 @@ int sight_open(struct quern_engine *e, struct error *err);
 /* Binds the vision weights in a folder's file, which are then loaded with the model's own. */
 int sight_bind(struct quern_engine *e, struct error *err);
 
-/* The projector's file: its beginning; its bytes until sight->complete, of which the first *used of n belonged to the
- * header, and the encoder is open and bound then; its end. */
+/* Reads the projector's file. sight_begin() starts it. sight_header() takes bytes until sight->complete; then the
+ * encoder is open and bound, and the first *used of n bytes belonged to the header. sight_ended() ends the file. */
 int sight_begin(struct quern_engine *e, uint64_t size, struct error *err);
 int sight_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
 int sight_ended(struct quern_engine *e, struct error *err);
