@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Builds the engine natively and as WebAssembly. `make` alone says what there is to make: the lines that begin with two hashes,
-# here and in the files below, which are included.
-# Each config has its own folder, so switching never needs a clean: make config=sanitize native
+# Builds the engine natively and as WebAssembly. `make` alone lists the targets: the lines with two hashes, here and in
+# the included files. Each config has a build folder of its own: make config=sanitize native
 
 config ?= release
 ifeq ($(origin CC),default)
@@ -11,16 +10,16 @@ BUILD = build/$(config)
 PARTS = tests/c/tests.mk tests/faults.mk tests/fuzz/fuzz.mk tests/bench/bench.mk
 NODE ?= node
 
-# The arithmetic allows no fused multiply-add and no reordering, in any build.
+# No build may fuse multiply-add or reorder arithmetic, so that all builds give the same results.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wshadow
-# In the engine nothing narrows silently either; tests may.
+# The engine must not narrow values silently; tests may.
 STRICT = -Wconversion -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
 FLAGS_debug    = -O0 -g
 FLAGS_sanitize = -O2 -g1 -fno-var-tracking-assignments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_thread   = -O2 -g1 -fsanitize=thread -fno-sanitize-recover=all
-# wasm32's address space on a 64-bit machine: what would wrap there is refused here.
+# The address limit of wasm32 on a 64-bit machine: sizes that would wrap in wasm32 are refused here.
 FLAGS_narrow   = $(FLAGS_sanitize) -DADDR_MAX=0xFFFFFFFFull
 FLAGS_fuzz     = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
@@ -33,13 +32,13 @@ help:
 
 native: $(BUILD)/quern
 
-# All but the faces: those of the wasm modules, and the command line.
+# All sources but the interfaces of the wasm modules and the command line.
 SOURCES = $(filter-out src/wasm.c src/engine/blind.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
-# What only command lines have: the conversion of models. No page loads it.
+# Only command lines have these files, which convert models. No page loads them.
 TOOL = $(addprefix cli/,gguf_writer convert convert_keys cli_claim cli_described cli_files cli_output cli_quantize)
 TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli/cli_process.o
-# Two files know how far addresses go; the others are those of sanitize.
+# Only two files depend on ADDR_MAX; all others are the objects of sanitize.
 ifeq ($(config),narrow)
 NARROW = $(BUILD)/obj/base/reader.o $(BUILD)/obj/engine/plan.o
 OBJECTS := $(NARROW) $(filter-out $(NARROW:build/narrow/%=build/sanitize/%),$(SOURCES:src/%.c=build/sanitize/obj/%.o))
@@ -55,7 +54,7 @@ $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(STRICT) $(FLAGS) -c $< -o $@
 
-# xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
+# xxHash is one system header. It is copied, because the WebAssembly build must see no other system header.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
 	@mkdir -p $(@D)
@@ -65,28 +64,28 @@ $(BUILD)/obj/base/hash.o: build/include/xxhash.h
 
 ## make wasm           the four WebAssembly variants, build/wasm/
 
-# One source, four variants, each with vision and (-text) without, two pieces of glue (page, Node) over the same .wasm.
+# Four variants of one source, each with vision and without (-text). Page and Node have their own glue for one .wasm.
 VARIANTS = simd relaxed simd64 relaxed64
 BUILDS = $(VARIANTS) $(VARIANTS:%=%-text)
 MODULES = $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wasm/grammar.wasm
 wasm: $(MODULES)
 include tools/wasm.mk
 
-# Grammars are a module of their own. What only an engine with vision calls stands in VISION, and src/engine/blind.c in its place.
-# One glue serves all builds, since its names are not shortened by use (-lexports.js).
+# Grammars are a module of their own. VISION lists the files that only an engine with vision needs; src/engine/blind.c
+# replaces them. One glue serves all builds, because exported names are not shortened by frequency (-lexports.js).
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
 VISION = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision \
 	base/sha256,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/blind
 
-# $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers
-# no longer know.
+# $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit
+# memories in an old form, which browsers no longer know; sed replaces it.
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WARM))): WASM_OPT = -Os -fno-vectorize -fno-slp-vectorize
 build/wasm/$(1)/image/resize.o: WASM_OPT = -O2
 build/wasm/$(1)/%.o: WASM_OPT = -Oz
-# xxHash knows SSE2, which Emscripten translates to SIMD128: 16 GB/s instead of 8; 11 where loops stay as they are (-Os).
+# Emscripten makes SIMD128 of xxHash's SSE2: 16 GB/s instead of 8; 11 with -Os, which leaves loops as they are.
 build/wasm/$(1)/base/hash.o: WASM_OPT = -O2 -fno-vectorize -fno-slp-vectorize -msse2
 build/wasm/$(1)/base/hash.o: build/include/xxhash.h
 build/wasm/$(1)/%.o: src/%.c

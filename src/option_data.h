@@ -5,39 +5,39 @@
 #ifndef QUERN_OPTION_DATA_H
 #define QUERN_OPTION_DATA_H
 
-/* Fields of struct quern_options that JavaScript says, in the order of its table. */
+/* Fields of struct quern_options that JavaScript sets, in the order of its table. */
 #define ENGINE_OPTIONS(FIELD) \
     FIELD(profile) FIELD(context_size) FIELD(memory_limit) FIELD(threads) FIELD(scalar) FIELD(kv) FIELD(quantize) FIELD(embeddings) \
     FIELD(chunk) FIELD(parallel) FIELD(kv_positions) FIELD(max_pixels) FIELD(max_video_pixels) FIELD(media_cache) FIELD(inspect) FIELD(file_size) \
     FIELD(files) FIELD(rest_size) FIELD(blind) FIELD(vision_size) FIELD(backend) FIELD(waiting)
 
-/* Texts of --stop, and letters of one. */
+/* Most texts of --stop, and most letters of each. */
 enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };
 
 /* Options of the command line: OPTION(id, name, value, kind, least, most, text, names...). */
 #define CLI_OPTIONS(OPTION) \
     OPTION(MAX_TOKENS, "max-tokens", "N", WHOLE, 0, 9007199254740991, \
-           "longest reply; 0 only reads the prompt", NULL) \
+           "most tokens of the reply; 0 only reads the prompt", NULL) \
     OPTION(TEMPERATURE, "temperature", "T", BETWEEN, 0, 100, \
            "randomness; 0 always takes the likeliest token (0.7, thinking 0.6)", NULL) \
     OPTION(TOP_P, "top-p", "P", ABOVE, 0, 1, \
-           "of the likeliest tokens those that have this probability together; 1: all (0.8, thinking 0.95)", NULL) \
+           "samples among the likeliest tokens that together have probability P; 1: all (0.8, thinking 0.95)", NULL) \
     OPTION(TOP_K, "top-k", "N", WHOLE, 0, 9007199254740991, \
-           "so many of the likeliest tokens; 0: all (20)", NULL) \
+           "samples among the N likeliest tokens; 0: all (20)", NULL) \
     OPTION(MIN_P, "min-p", "P", BETWEEN, 0, 1, \
-           "no token less likely than this share of the likeliest (0)", NULL) \
+           "excludes tokens less likely than P times the likeliest (0)", NULL) \
     OPTION(REPEAT_PENALTY, "repeat-penalty", "R", ABOVE, 0, 10, \
-           "divides the scores of tokens that were there lately (1)", NULL) \
+           "divides the scores of recent tokens by R (1)", NULL) \
     OPTION(SEED, "seed", "S", WHOLE, 0, 9007199254740991, \
            "the same seed gives the same reply", NULL) \
     OPTION(STOP, "stop", "TEXT", STOPS, 0, 64, \
-           "ends the reply where this text would come; may be given several times", NULL) \
+           "ends the reply before this text; may be given several times", NULL) \
     OPTION(SCHEMA, "schema", "FILE", TEXT, 0, 0, \
-           "the reply is JSON that is valid by this JSON Schema", NULL) \
+           "the reply is JSON that is valid for this JSON Schema", NULL) \
     OPTION(GRAMMAR, "grammar", "FILE", TEXT, 0, 0, \
-           "the reply is what this GBNF grammar describes", NULL) \
+           "the reply follows this GBNF grammar", NULL) \
     OPTION(REGEX, "regex", "PATTERN", TEXT, 0, 0, \
-           "the reply is what this regular expression matches, as a whole", NULL) \
+           "the whole reply matches this regular expression", NULL) \
     OPTION(JSON_REPLY, "json-reply", "", FLAG, 0, 0, \
            "the reply is JSON", NULL) \
     OPTION(JSON, "json", "", FLAG, 0, 0, \
@@ -57,28 +57,28 @@ enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };
     OPTION(TYPE, "type", "TYPE", TEXT, 0, 0, \
            "q8_0, q4_0, q4_k or q6_k", NULL) \
     OPTION(PROFILE, "profile", "", FLAG, 0, 0, \
-           "shows what each operation costs", NULL) \
+           "shows the cost of each operation", NULL) \
     OPTION(CONTEXT, "context", "N", WHOLE, 1, 16777216, \
-           "positions (tokens) there is room for, replies included", NULL) \
+           "size of the context in tokens, replies included", NULL) \
     OPTION(MEMORY, "memory", "BYTES", BYTES, 1, 9007199254740991, \
-           "memory that may be used: 4GB, 4GiB, 512MB or plain bytes", NULL) \
+           "memory limit: 4GB, 4GiB, 512MB or plain bytes", NULL) \
     OPTION(THREADS, "threads", "N", WHOLE, 1, 64, \
-           "threads that compute", NULL) \
+           "number of threads", NULL) \
     OPTION(VARIANT, "variant", "NAME", NAME, 0, 0, \
            "kernels: scalar or simd", "scalar", "simd") \
     OPTION(KV, "kv", "TYPE", NAME, 0, 0, \
-           "of the numbers kept per position: f16, q8 or f32", "f16", "q8", "f32") \
+           "type of the KV cache: f16, q8 or f32", "f16", "q8", "f32") \
     OPTION(QUANTIZE, "quantize", "TYPE", QUANTIZE, 0, 0, \
-           "what weights become while they are loaded: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each", "none", "q8", "q4", "auto") \
+           "quantizes weights while loading: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each", "none", "q8", "q4", "auto") \
     OPTION(CHUNK, "chunk", "N", WHOLE, 1, 1024, \
            "tokens computed at once while a prompt is read", NULL) \
     OPTION(FEED, "feed", "BYTES", WHOLE, 1, 1073741824, \
            "of the file that the engine is given at once", NULL) \
     OPTION(VISION, "vision", "MMPROJ", TEXT, 0, 0, \
-           "the projector of a GGUF model, with which it reads images; a folder has its own", NULL) \
+           "projector that lets a GGUF model read images; a folder has its own", NULL) \
     OPTION(IMAGE, "image", "FILE", TEXT, 0, 0, \
            "an image: binary PPM with 8 bits", NULL) \
     OPTION(MAX_PIXELS, "max-pixels", "N", WHOLE, 1024, 67108864, \
-           "of an image, which is reduced to so many (262144)", NULL)
+           "larger images are reduced to N pixels (262144)", NULL)
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * quern: run a Qwen3 language model from the file people publish.
+ * quern: runs a Qwen3 language model from the files in which it is published.
  *
- * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks, then finish. A model of several files
- * comes file after file, with quern_next_file() between them: the parts of a split GGUF model in their order; or first,
- * in any order, the JSON files of a Hugging Face folder (or a .tokenizer file), then its safetensors files (or the ajc1
- * checkpoint, or GGUF). What a file is, its bytes say. A sequence is one conversation: set its tokens, then step the
- * engine. Its owner samples and pushes what follows (it is driven), or the engine does (it replies) and tells by
- * events. Sequences compute side by side; what comes out of one never depends on the others. Nothing about tensors,
- * kernels or threads shows here. Keep it so: what a page, a command line or a test needs is tokens in, text out.
+ * An engine is a loaded model. Feed it the bytes of the model's files in chunks of any size, then call quern_finish().
+ * Call quern_next_file() between two files. The parts of a split GGUF model come in their order. Of a Hugging Face
+ * folder the JSON files (or a .tokenizer file) come first, in any order, then the safetensors files (or the ajc1
+ * checkpoint, or GGUF). The engine recognises each file by its content.
  *
- * One thread calls an engine at a time. Everything that can fail, fails before quern_finish() returns OK,
- * except what a caller asks for later (a prompt too long, a bad option).
+ * A sequence is one conversation: set its tokens, then step the engine. Either the caller samples and pushes the next
+ * tokens (the sequence is driven), or the engine does (the sequence replies) and reports by events. Sequences are
+ * computed side by side; none changes the result of another. Tensors, kernels and threads do not show here. One thread
+ * calls an engine at a time. Whatever can fail, fails before quern_finish() returns OK, except what a caller asks for
+ * later (a prompt too long, a bad option).
  */
 #ifndef QUERN_H
 #define QUERN_H
@@ -28,43 +28,45 @@ struct sched_facts;
 
 /* --- engine --- */
 
-/* Never fails but for memory (NULL). Errors of later calls are kept in quern_error(). */
+/* Returns NULL when memory is short. Later errors are reported by quern_error(). */
 struct quern_engine *quern_new(const struct quern_options *options);
-void quern_free(struct quern_engine *e); /* its sequences too; accepts NULL */
+void quern_free(struct quern_engine *e); /* frees its sequences too; accepts NULL */
 
-/* Takes the next n bytes of the file. OK or the error's code; after an error every call repeats it. */
+/* Takes the next n bytes of the file. Returns OK or the error's code; after an error every call repeats it. */
 int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
-/* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that
- * makes the first token as fast as the hundredth. Returns whether another call has something to do. */
+/* For engines whose code is compiled while it runs, between two feeds: does about a millisecond of work that makes the
+ * first token as fast as the hundredth. Returns whether another call has something to do. */
 bool quern_warm(struct quern_engine *e);
-/* Hashes each chunk of bytes (hash.h) into `out` while the caller reads others; both are borrowed until
- * quern_hash_end(), which does the rest. */
+/* Hashes each chunk of bytes (hash.h) into `out` while the caller reads other bytes. quern_hash_end() does the rest;
+ * until then `bytes` and `out` are borrowed. */
 void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, size_t chunk, uint8_t *out);
 void quern_hash_end(struct quern_engine *e);
-/* The file has ended, and the model's next one begins with the next feed. Its size: 0 when not known. */
+/* The file has ended, and the next feed begins the model's next file. file_size: 0 when not known. */
 int quern_next_file(struct quern_engine *e, uint64_t file_size);
 /* The (last) file has ended. Checks that every weight has arrived and makes the engine ready. */
 int quern_finish(struct quern_engine *e);
-/* the last one; code OK when there was none; borrowed until the next call */
+/* The last error; its code is OK when there was none. Borrowed until the next call. */
 const struct error *quern_error(const struct quern_engine *e);
-/* What was loaded, or inspected, as one JSON object (keys: info.c, index.d.ts); "" before quern_finish() is OK;
- * borrowed until quern_free(). */
+/* Describes the loaded or inspected model as one JSON object (keys: info.c, index.d.ts). Returns "" before
+ * quern_finish() has returned OK. Borrowed until quern_free(). */
 const char *quern_info(struct quern_engine *e);
-/* without thinking: as the files advise, else the model's card; then too */
+/* Sampling defaults for replies without thinking: the values in the model's files, else those of the model's card. Call
+ * it after quern_finish(). */
 struct sampler_params quern_defaults(const struct quern_engine *e);
-/* All zero until the header has arrived; also after ERR_MEM_PLAN. Borrowed until the engine is freed. */
+/* The memory plan: all zero until the header has arrived; filled also after ERR_MEM_PLAN. Borrowed until quern_free().
+ */
 const struct quern_plan *quern_plan(const struct quern_engine *e);
-/* Bytes of the file at hand, by its header; 0 until that has arrived. To inspect a model takes no more, but files
- * without weights it needs whole. */
+/* Bytes of the current file, from its header; 0 until the header has arrived. To inspect a model, feed this many bytes;
+ * files without weights are needed whole. */
 uint64_t quern_file_size(const struct quern_engine *e);
 int quern_vocab_size(const struct quern_engine *e); /* width of a row of logits; 0 until the header has arrived */
-/* empty when the file has none; borrowed until the engine is freed */
+/* Empty when the file has none. Borrowed until quern_free(). */
 struct bytes quern_chat_template(const struct quern_engine *e);
-/* others, if it has them */
+/* The templates for conversations with tools and for ranking; empty when there are none. */
 struct bytes quern_tool_template(const struct quern_engine *e), quern_rerank_template(const struct quern_engine *e);
 
-/* Two words that another thread may use while a call runs: while attention is not zero, quern_step() returns after each
- * layer; heartbeat changes with every layer, every feed and every page of a kept conversation. */
+/* Two words that another thread may use while a call runs. While `attention` is not zero, quern_step() returns after
+ * each layer. `heartbeat` changes with every layer, every feed and every page of a saved conversation. */
 struct quern_control {
     int32_t attention;
     int32_t heartbeat;
@@ -73,33 +75,34 @@ struct quern_control *quern_control(struct quern_engine *e);
 
 /* --- text --- */
 
-enum quern_text { QUERN_PLAIN = 0, QUERN_TEXT = 1, QUERN_CHAT = 2 }; /* which special tokens: enum tok_mode */
+enum quern_text { QUERN_PLAIN = 0, QUERN_TEXT = 1, QUERN_CHAT = 2 }; /* recognised special tokens: tok_mode */
 
-/* Returns how many ids the text has and writes at most cap of them; a negative status on failure. */
+/* Returns the number of ids of the text and writes at most cap of them. Returns a negative status on failure. */
 int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids,
                        int64_t cap);
-/* how many the files want before a plain text, or behind it */
+/* Returns the number of tokens that the model's files add before a plain text, or after it (behind). */
 int quern_added(const struct quern_engine *e, bool behind, const int32_t **ids);
-/* what it stands for; empty for padding and ids out of range */
+/* The text of a token; empty for padding and for ids out of range. */
 struct bytes quern_token(const struct quern_engine *e, int32_t id);
-/* 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; 0 out of range */
+/* 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; 0 out of range. */
 int quern_token_type(const struct quern_engine *e, int32_t id);
-/* whether it ends a reply (the file's end-of-text and end-of-turn tokens) */
+/* Whether the token ends a reply (the file's end-of-text and end-of-turn tokens). */
 bool quern_is_end(const struct quern_engine *e, int32_t id);
 
 /* --- sequences --- */
 
-/* NULL when memory is short, or the engine can do nothing any more: quern_error() says which. Nothing is known of
- * another scope's tokens: 0, or one for each who may not learn what others have asked. priority: 0 normal, 1
- * background: after all others, until it has had no row for 10 s, and its pages are taken first. */
+/* Returns NULL when memory is short or the engine cannot be used any more; quern_error() says which. Sequences reuse
+ * pages only of their own scope: use 0, or one scope for each guest who must not learn the prompts of others. priority:
+ * 0 normal, 1 background: runs after all others until it has had no row for 10 s, and its pages are taken first. */
 struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t scope, int priority);
-void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages stay known for reuse */
-int quern_sequence_number(const struct quern_sequence *s); /* from 1 on; no other of this engine ever has it */
+void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages remain reusable */
+int quern_sequence_number(const struct quern_sequence *s); /* from 1; unique in this engine */
 
-/* Makes these n >= 1 tokens the content of the sequence, which leaves a step that is not finished; others in it do not
- * notice. A reply ends here. Returns how many of them are known: they need no computing while their pages are not taken
- * for others. ERR_EMPTY, ERR_PARAM (an id out of range), ERR_CONTEXT, ERR_BUSY (`waiting` wait already),
- * ERR_UNSUPPORTED "head" (a model without an output head has hidden states only). */
+/* Sets the content of the sequence to n >= 1 tokens and ends its reply. The sequence leaves an unfinished step; other
+ * sequences in the step are not affected. Returns the number of leading tokens that are in the cache: they need no
+ * computing unless their pages are taken meanwhile. ERR_EMPTY, ERR_PARAM (an id out of range), ERR_CONTEXT, ERR_BUSY
+ * (`waiting` sequences wait already), ERR_UNSUPPORTED "head" (a model without an output head only has hidden states).
+ */
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs);
 /* Of a model that has states: where those of a sequence that has been set, and not been computed yet, shall be
  * remembered, so that what begins alike goes on from there: after marks[i] tokens, ascending, 8 at most. Otherwise the
@@ -110,84 +113,88 @@ int quern_sequence_push(struct quern_sequence *s, int32_t id);
 int quern_sequence_length(const struct quern_sequence *s);  /* tokens computed */
 int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pushed, not yet computed */
 
-/* Computes pending tokens of sequences together: of each that writes one, of others at most a chunk in all. Stops early
- * after a layer or a part of the output head when budget_ms > 0 has passed or attention is asked for; the next call
- * goes on from there. A sequence may find that nothing of it was computed, as it waits, or was let go and starts anew.
- * OK (it is done, or nothing is pending), 1 (stopped early), ERR_BUSY (awaited). */
+/* Computes pending tokens of all sequences together: one token of each sequence that writes, and at most a chunk of the
+ * others in all. Stops early, after a layer or a part of the output head, when budget_ms > 0 has passed or attention is
+ * asked for; the next call goes on from there. A sequence may find that none of its tokens were computed, because it
+ * waits or because its pages were taken and it starts again. Returns OK (the step is done, or nothing is pending), 1
+ * (stopped early), ERR_BUSY (a device's answer is awaited). */
 int quern_step(struct quern_engine *e, int budget_ms);
-/* Where a device computes (never on the CPU): whether an answer of it is on its way to what was called last, a step, an
- * image, or a page or the fingerprint of a kept conversation. Until it has arrived, computing is ERR_BUSY.
- * quern_arrive() says that it is there, after `ms` of work; then quern_events() has what follows from it, and a call
- * that returned NEED_MORE is made again. A negative `ms` says that the device is lost: every reply ends with ERR_LOST,
- * and so does every later call but quern_free(). */
+/* For backends on a device (never the CPU). quern_awaits(): whether the last call (a step, an image, a page or the
+ * fingerprint for a saved conversation) awaits an answer of the device. Until the answer has arrived, computing returns
+ * ERR_BUSY. quern_arrive() tells the engine that it has arrived, after `ms` of work; then quern_events() has the
+ * results, and a call that returned NEED_MORE is made again. A negative `ms` means that the device is lost: every reply
+ * ends with ERR_LOST, and every later call but quern_free() returns it. */
 bool quern_awaits(const struct quern_engine *e);
 void quern_arrive(struct quern_engine *e, double ms);
 
-/* Rows of logits that the last finished step made for s, [n_rows, vocab_size], for tokens from *first on. QUERN_LAST
- * gives one, of what was the last token. Borrowed until the next step. */
+/* Rows of logits [n_rows, vocab_size] that the last finished step made for s, for its tokens from *first on. QUERN_LAST
+ * makes one row, that of the last token. Borrowed until the next step. */
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows);
-/* The same of hidden states, after the model's last norm: one row of QUERN_HIDDEN, all of QUERN_STATES; NULL when there
- * are none. */
+/* The same for hidden states, after the model's last norm: one row for QUERN_HIDDEN, all rows for QUERN_STATES; NULL
+ * when there are none. */
 const float *quern_hidden(const struct quern_sequence *s, int *first, int *n_rows);
 
-/* The weights [dim] by which a hidden state becomes the logit of token id, or for id -1 - i the output of class i,
- * where the file has classes (yes and no). Once a model is ready. false: there is none, or a device has them. */
+/* The weights [dim] that turn a hidden state into the logit of token id, or for id -1 - i into the output of class i,
+ * where the file has classes (yes and no). Call it once the model is ready. Returns false when there are none, or a
+ * device has them. */
 bool quern_output_row(struct quern_engine *e, int32_t id, float *out);
 
-/* Driven. Starts a reply: sampling parameters; the sequence's tokens so far count as prompt. OK, ERR_PARAM. */
+/* For driven sequences. Starts a reply with these sampling parameters; the tokens so far are its prompt. OK, ERR_PARAM.
+ */
 int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params);
-/* The next token by the last logits, not pushed: an id, ERR_NONFINITE, ERR_EMPTY (no logits; every token forbidden),
- * ERR_BUSY (awaited). */
+/* Samples the next token from the last logits and does not push it. Returns an id, ERR_NONFINITE, ERR_EMPTY (no logits,
+ * or every token is forbidden) or ERR_BUSY (a device's answer is awaited). */
 int quern_sample(struct quern_sequence *s);
-/* of those with their bit, as sampler_pick() has it; NULL: any */
+/* The same, among the tokens whose bit is set, as in sampler_pick(); NULL: all tokens. */
 int quern_sample_among(struct quern_sequence *s, const uint32_t *allowed);
-/* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
- * gives the rest, also of a reply that the engine samples. Borrowed until the next call. */
+/* Appends the bytes of token id to the reply's text and returns the characters that are complete now. id -1 ends the
+ * text and returns the rest, also of a reply that the engine samples. Borrowed until the next call. */
 struct bytes quern_stream(struct quern_sequence *s, int32_t id);
 
 enum { QUERN_SILENT_MOST = 32 };
-/* The engine samples and pushes. After quern_sequence_set(QUERN_HELD). OK, ERR_PARAM, ERR_MEM_LOAD, ERR_BUSY (`waiting`
- * wait already). */
+/* A reply that the engine samples and pushes, of a sequence that was set with QUERN_HELD. OK, ERR_PARAM, ERR_MEM_LOAD,
+ * ERR_BUSY (`waiting` sequences wait already). */
 struct quern_reply {
     struct sampler_params sampling;
-    int max_tokens; /* <= 0: what the context has room for */
-    /* [n_silent], copied: tokens that are none of its text, such as marks, beside those that only steer */
+    int max_tokens; /* <= 0: as many as fit into the context */
+    /* [n_silent], copied: tokens that are not part of the reply's text, such as marks, in addition to control tokens */
     const int32_t *silent;
     int n_silent;          /* <= QUERN_SILENT_MOST */
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
-/* Between two steps: of which ids its next tokens are, by a bit each, [ceil(tokens / 32)], as sampler_pick() has it;
- * copied. NULL: of all, as at first. Where none is left it ends with ERR_EMPTY. QUERN_LENIENT: and without penalties.
- * QUERN_WAITS: it is not known yet which; until the next call it samples none, and the others go on. OK, also without a
- * reply; ERR_MEM_LOAD. */
+/* Sets, between two steps, which ids the next tokens may have: one bit for each id, [ceil(tokens / 32)], as in
+ * sampler_pick(); copied. NULL allows all ids, as at the beginning. When no allowed id is left, the reply ends with
+ * ERR_EMPTY. QUERN_LENIENT: sample without penalties. QUERN_WAITS: the bits are not known yet; the reply pauses until
+ * the next call, and other replies go on. OK, also without a reply; ERR_MEM_LOAD. */
 enum { QUERN_LENIENT = 1, QUERN_WAITS = 2 };
 int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags);
-/* where it is; its pages stay known; no event follows. Without a reply nothing happens */
+/* Ends the reply at once. Its pages remain reusable, and no event follows. Does nothing without a reply. */
 void quern_reply_end(struct quern_sequence *s);
 
-/* READ: the first step with its rows begins, or one has ended: done of total, cached of which were known. TOKEN:
- * sampled, and pushed unless END follows. END: why, and nothing follows. LET_GO: its pages were taken for others; it
- * goes on by itself, and no bit changes. LOOK: done of total visual tokens that it needs are encoded. */
+/* READ: the first step with rows of the prompt begins, or such a step has ended: `done` of `total` tokens are computed,
+ * `cached` of them came from the cache. TOKEN: a token was sampled, and pushed unless END follows. END: the reply has
+ * ended for the reason in `end`; no event follows. LET_GO: its pages were taken for other sequences; it continues by
+ * itself with the same result. LOOK: `done` of `total` visual tokens that it needs are encoded. */
 enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QUERN_LOOK };
-/* an end token; max_tokens; `status`; the context is full */
+/* An end token came; max_tokens was reached; an error, see `status`; the context is full. */
 enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR, QUERN_CONTEXT };
 struct quern_event {
-    /* number: of the sequence; 0 where they do not apply */
+    /* number: the sequence's; fields that do not apply are 0 */
     int32_t type, number, token, status, done, total, cached, end;
     int32_t kind;       /* of TOKEN: quern_token_type() */
-    /* bytes of quern_event_text(): the whole characters that a TOKEN completes; what is left at an END, but of an error
-     */
+    /* range of bytes in quern_event_text(): the characters that a TOKEN completes, or the rest at an END without an
+     * error */
     int32_t text, size;
 };
-/* of the last quern_step(); borrowed until the next */
+/* Events of the last quern_step(), and the bytes of their texts. Borrowed until the next step. */
 const struct quern_event *quern_events(const struct quern_engine *e, int *n);
-const uint8_t *quern_event_text(const struct quern_engine *e);               /* the same */
+const uint8_t *quern_event_text(const struct quern_engine *e);
 void quern_facts(const struct quern_engine *e, struct sched_facts *out);      /* engine/scheduler.h */
 
-/* what steps have cost so far (profile.h); NULL unless options.profile */
+/* The cost of the steps so far (profile.h); NULL unless options.profile is set. */
 struct profile *quern_profile(struct quern_engine *e);
 
-/* bytes of everything this engine allocated */
+/* Bytes that the engine has allocated, now and at most. */
 void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exported symbols of the wasm build: quern.h in flat integers and doubles, because a JavaScript caller has
- * neither structs nor 64-bit integers. No logic here: whatever needs a decision belongs to the engine (below) or
- * to js/engine/engine.js (above), the one caller.
+ * The exported symbols of the wasm build: quern.h with flat integers and doubles, because JavaScript has neither
+ * structs nor 64-bit integers. This file has no logic: decisions belong to the engine or to js/engine/engine.js, the
+ * only caller.
  *
- * Addresses, sizes and offsets are doubles (exact up to 2^53) in both directions, so that wasm32 and wasm64 have one
- * interface, and no address is ever negative. A function with two results writes the second one to `out`.
+ * Addresses, sizes and offsets are doubles (exact up to 2^53) in both directions, so that wasm32 and wasm64 have the
+ * same interface and no address is negative. A function with two results writes the second one to `out`.
  */
 #include "base/hash.h"
 #include "engine/kept.h"
@@ -20,41 +20,41 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The version of this interface, raised with every change of a name, an argument or a meaning below.
- * js/engine/instance.js expects this very text. It is a custom section, so that it can be read before anything of
- * another version runs. */
+/* The version of this interface. Raise it with every change of a name, an argument or a meaning below;
+ * js/engine/instance.js expects this text. It is a custom section, so that it can be read before any code of another
+ * version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
         ".ascii \"18\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
 
-/* An address as JavaScript has it, and back. */
+/* Converts addresses to and from JavaScript. */
 typedef double address;
 #define FROM(p) ((address)(uintptr_t)(p))
 #define TO(type, a) ((type *)(uintptr_t)(a))
 #define ENGINE(a) TO(struct quern_engine, a)
 #define SEQUENCE(a) TO(struct quern_sequence, a)
 
-/* Gives the address and writes the size. */
+/* Returns the address and writes the size. */
 static address view(struct bytes text, address out)
 {
     *TO(uint32_t, out) = (uint32_t)text.size;
     return FROM(text.data);
 }
 
-/* --- memory of the caller's: the staging buffer for file bytes and arguments --- */
+/* --- memory for the caller: the staging buffer for file bytes and arguments --- */
 
 EXPORT address wasm_alloc(double size) { return size < (double)SIZE_MAX ? FROM(malloc((size_t)size)) : 0; }
 EXPORT void wasm_release(address p) { free(TO(void, p)); }
 
-/* out [16]: the hash of a chunk of a stored file. */
+/* out [16]: the hash of a stored file's chunk. */
 EXPORT void wasm_hash(address bytes, double n, address out)
 {
     hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out));
 }
 
-/* --- images, before they are any model's --- */
+/* --- images, without a model --- */
 
 /* out [4]: kind, width, height, orientation. */
 EXPORT int wasm_image_header(address bytes, double n, address out)
@@ -87,8 +87,8 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 
 /* --- engine --- */
 
-/* table: a double for each of ENGINE_OPTIONS. The memory's limit is what it can grow to; what lies below the break is
- * in use already, and a little is left for the caller's arguments. */
+/* table: one double for each of ENGINE_OPTIONS. memory_limit is the size to which the memory can grow. Bytes below the
+ * break are in use already, and 2 MiB are left for the caller's arguments. */
 EXPORT address wasm_new(address table)
 {
     const double *next = TO(const double, table), taken = FROM(sbrk(0)) + (2 << 20);
@@ -123,7 +123,7 @@ EXPORT void wasm_plan(address e, address out)
 }
 
 EXPORT double wasm_file_size(address e) { return (double)quern_file_size(ENGINE(e)); }
-/* 0: of conversations, 1: of what ranks, 2: of conversations with tools, where that is another one. */
+/* which: 0 conversations, 1 ranking, 2 conversations with tools (when that template is another one). */
 EXPORT address wasm_chat_template(address e, int which, address out)
 {
     struct bytes (*const templates[])(const struct quern_engine *) = {quern_chat_template, quern_rerank_template,
@@ -145,7 +145,7 @@ EXPORT double wasm_memory_peak(address e)
     return (double)peak;
 }
 
-/* 0 when none is kept; reading it begins a new one. */
+/* Returns 0 without a profile. Reading it begins a new one. */
 EXPORT address wasm_profile(address e)
 {
     struct profile *p = quern_profile(ENGINE(e));
@@ -170,7 +170,7 @@ EXPORT address wasm_text_new(address e, int mode, uint32_t sentinel)
 }
 EXPORT void wasm_text_free(address run) { tok_run_free(TO(struct tok_run, run)); }
 
-/* flags: 1 nothing follows, 2 a piece may be long. out [2]: ids, bytes that have become tokens. */
+/* flags: 1 the text ends here, 2 a piece may be long. out [2]: number of ids, bytes that have become tokens. */
 EXPORT int wasm_text_go_on(address e, address run, address text, int size, int flags, int budget, address ids, int cap,
                            address out)
 {
@@ -185,7 +185,7 @@ EXPORT int wasm_text_go_on(address e, address run, address text, int size, int f
 
 EXPORT address wasm_token(address e, int id, address out) { return view(quern_token(ENGINE(e), id), out); }
 EXPORT int wasm_token_type(address e, int id) { return quern_token_type(ENGINE(e), id); }
-/* All tokens at once, of a model that is loaded. out [3]: the addresses of starts, text and types (text/vocab.h). */
+/* All tokens of a loaded model. out [3]: the addresses of starts, text and types (text/vocab.h). */
 EXPORT void wasm_tokens(address e, address out)
 {
     const struct vocab *v = tok_vocab(ENGINE(e)->tok);
@@ -213,7 +213,7 @@ EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), bu
 EXPORT int wasm_awaits(address e) { return quern_awaits(ENGINE(e)); }
 EXPORT void wasm_arrive(address e, double ms) { quern_arrive(ENGINE(e), ms); }
 
-/* out [2]: the first position and the number of rows; a hidden state has none. */
+/* Logits, or else hidden states. out [2]: the first position, the number of rows. */
 EXPORT address wasm_logits(address s, address out)
 {
     const float *logits = quern_logits(SEQUENCE(s), TO(int, out), TO(int, out) + 1);
@@ -222,7 +222,7 @@ EXPORT address wasm_logits(address s, address out)
 
 EXPORT int wasm_output_row(address e, int id, address out) { return quern_output_row(ENGINE(e), id, TO(float, out)); }
 
-/* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs; silent [n_silent]: int32. */
+/* bias [n_bias]: struct logit_bias, which is (int32 id, float32 bias); silent [n_silent]: int32. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
                             float presence_penalty, float frequency_penalty, double seed, address bias, int n_bias,
                             address silent, int n_silent, int max_tokens)
@@ -245,7 +245,7 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
     return quern_reply_begin(SEQUENCE(s), &reply);
 }
 
-/* bits: 0 for all ids. */
+/* bits: 0 allows all ids. */
 EXPORT int wasm_reply_allow(address s, address bits, int flags)
 {
     return quern_reply_allow(SEQUENCE(s), TO(const uint32_t, bits), flags);
@@ -253,8 +253,8 @@ EXPORT int wasm_reply_allow(address s, address bits, int flags)
 
 EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 
-/* struct quern_event [n], of eleven int32 each; out [2]: n, an int32; behind it, a double, the address of their texts.
- */
+/* Returns struct quern_event [n], each of eleven int32. out: n as an int32; at byte 8 the address of the texts, a
+ * double. */
 EXPORT address wasm_events(address e, address out)
 {
     TO(double, out)[1] = FROM(quern_event_text(ENGINE(e)));
@@ -273,10 +273,10 @@ EXPORT void wasm_facts(address e, address out)
     for (int i = 0; i < SCHED_SIZES; i++) TO(double, out)[9 + i] = (double)f.sizes[i];
 }
 
-/* What is left of the text of a reply that its owner ends. */
+/* The rest of the text of a reply that the caller ends. */
 EXPORT address wasm_rest(address s, address out) { return view(quern_stream(SEQUENCE(s), -1), out); }
 
-/* --- kept conversations --- */
+/* --- saved conversations --- */
 
 EXPORT double wasm_kept_record(address e) { return (double)kept_record(ENGINE(e)); }
 EXPORT int wasm_kept_print(address e, int budget_ms) { return kept_print(ENGINE(e), budget_ms); }

@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// Makes dist/, the package as it is published: js/ bundled by esbuild, the engine's glue and wasm files beside it under
-// their own names, the types, and the service worker for headers. Run by `make dist` after `make wasm`. Our own code
-// has source maps where it is minified; the types need none, since they are written by hand: what an editor opens is
-// the source.
+// Builds dist/, the package as it is published: js/ bundled by esbuild, the engine's glue and wasm files under their
+// own names, the types, and the service worker for headers. `make dist` runs it after `make wasm`. Minified code has
+// source maps; the types need none, because they are written by hand.
 //
-// The builds of one address size share one glue: theirs differ in the name of the wasm file only, which
-// js/engine/instance.js fetches itself. That is checked here, as are the promises about what a bundler meets: no bare
-// specifier, no node: import.
+// All builds of one address size share one glue, because their glues differ only in the name of the wasm file, which
+// js/engine/instance.js fetches itself. This script checks that, and that no file imports a bare specifier or node:,
+// which bundlers could not resolve.
 
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -20,9 +19,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
-/** What the page loads (and who goes on with a server, what is the same everywhere), and what Node does. */
+/** The package's main entry, for pages. */
 const PAGE = { index: 'index.js' };
-/** Beside a loaded model, each loaded by who imports it: with types of their own. */
+/** Further entries of the package, each imported separately and with types of its own. */
 const FACES = Object.fromEntries(
   ['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]),
 );
@@ -34,7 +33,7 @@ const SMALL_WORKERS = {
   sha256: 'store/sha256.js',
   foreign: 'shared/foreign.js',
 };
-/** What comes later, and shares with who loads it what that lends. */
+/** Files that are loaded later and borrow modules from the file that loads them. */
 const LATER = {
   page: ['images', 'videos', 'vectors'],
   worker: ['vision', 'extras', 'pooling', 'template'],
@@ -44,14 +43,15 @@ const NODE = { node: 'node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js'
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
 /**
- * The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own.
+ * The glue that the worker and its threads load. Node starts its threads itself, so its glue is another file, in a
+ * folder of its own.
  */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
 const BUILDS = ['simd', 'relaxed', 'simd64', 'relaxed64'].flatMap((name) => [name, `${name}-text`]);
 const ENGINE = [...BUILDS.map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
-/** What replies must look like: one for all engines, without glue. */
+/** The grammar module: one for all engines, without glue. */
 const GRAMMAR = 'grammar.wasm';
-/** What of it only the command line loads. */
+/** Files that only the command line loads. */
 const TOOL = ['node/quern-tool.mjs', 'node/quern-tool.wasm'];
 
 function fail(message) {
@@ -64,8 +64,8 @@ async function readEngine(name) {
 }
 
 /**
- * The glue of the SIMD build must do for all. That one wasm file serves both kinds of glue is checked where they are
- * linked.
+ * Checks that the glue of the SIMD build fits all builds. The Makefile checks that one wasm file serves both kinds of
+ * glue.
  */
 async function checkEngine() {
   const pairs = BUILDS.map((name) => [name, name.includes('64') ? 'simd64' : 'simd']);
@@ -79,19 +79,19 @@ async function checkEngine() {
   }
 }
 
-/** Browsers' bundles need not ask whether they run in Node. */
+/** Constants for browsers' bundles, which never run in Node. */
 const IN_BROWSERS = { 'globalThis.process': 'undefined' };
 
-/** A worker has no use for the sentences of js/shared/hints.js: its errors get their hints where they arrive. */
+/** Leaves the sentences of js/shared/hints.js out of workers: errors get their hints where they arrive. */
 const withoutHints = {
   name: 'hints',
   setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const hintOf = () => "";' })),
 };
 
-/** Columns of the list of options that only the command lines and tools/options.mjs read. */
+/** Columns of the list of options that only the command lines and tools/options.mjs use. */
 const OF_FLAGS = ['flag', 'value', 'text', 'many', 'native', 'engine'];
 
-/** Browsers' bundles have the list of options without these, as data. */
+/** Puts the list of options into browsers' bundles as data, without these columns. */
 const withoutFlags = {
   name: 'options',
   setup: ({ onLoad }) =>
@@ -105,8 +105,8 @@ const withoutFlags = {
 };
 
 /**
- * In place of the modules that `lent` is made of: each name that is imported of them is the parameter's. A module for
- * each, so that only what is imported is asked for.
+ * Replaces the modules that `lent` consists of: each name that is imported from them is taken from the parameter
+ * `lent`. Each name is a module of its own, so that only imported names are used.
  */
 const borrowing = ({ names, lenders }) => ({
   name: 'borrowing',
@@ -167,8 +167,8 @@ async function lentBy(home) {
 }
 
 /**
- * A function of what is lent, which gives what the file's source exports: the same each time, since it may have a
- * state.
+ * Bundles a module as a function that takes `lent` and returns the module's exports: the same object each time, because
+ * the module may have state.
  */
 async function bundleLater(name, home) {
   const file = join(root, `js/${home}/${name}.js`);
@@ -189,7 +189,7 @@ async function bundleLater(name, home) {
   return metafile;
 }
 
-/** As it is to be read by those who put it on their site: not minified, and a plain script. */
+/** Not minified, so that site owners can read it, and a plain script. */
 async function writeServiceWorker() {
   const banner = {
     js: '/* quern/sw, MIT licence: adds the headers for threads to what the pages of its scope ask of their own origin. */',
@@ -211,7 +211,7 @@ async function writeGlue(name) {
   await writeFile(join(dist, name), code);
 }
 
-/** What a file imports at run time. */
+/** Checks what the files import at run time. */
 function checkImports(metafile, allowed) {
   for (const [file, { imports }] of Object.entries(metafile.outputs)) {
     const foreign = imports.map(({ path }) => path).filter((path) => !allowed.test(path));
@@ -226,7 +226,7 @@ const BESIDE =
   /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|images\.js|videos\.js|vision\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
-checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // which Node loads too
+checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // Node loads these too
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 for (const [home, names] of Object.entries(LATER))
   for (const name of names) checkImports(await bundleLater(name, home), BESIDE);

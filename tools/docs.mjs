@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// Builds the documentation into docs/site (not committed): docs/start.md, docs/recipes/ in the order of its README, the
-// reference from js/*.d.ts, the errors from js/shared/errors.js and docs/errors.md, and the chat page from build/site
-// as playground. All of it is static and every address relative. The search index is made here; docs/theme/ has the
-// looks and the script.
+// Builds the documentation into docs/site (not committed): docs/start.md; docs/recipes/ in the order of its README; the
+// reference from js/*.d.ts; the errors from js/shared/errors.js and docs/errors.md; and the chat page from build/site
+// as playground. All files are static, and all addresses are relative. The search index is made here; docs/theme/ has
+// the styles and the script.
 import { build } from 'esbuild';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -23,17 +23,17 @@ const read = (path) => readFile(join(project, 'docs', path), 'utf8');
 /** A heading of docs/errors.md that is a code or a group of codes. */
 const CODE_HEADING = /^#+ `([a-z]+\/(?:[a-z]+|\*))`.*$/gm;
 
-/** Where the Markdown files of docs/ are on the site. */
+/** The path on the site of a Markdown file of docs/. */
 const pathOf = (file) =>
   ({ 'start.md': 'index.html', 'errors.md': 'reference/errors.html' })[file] ??
   file.replace(/README\.md$/, 'index.html').replace(/\.md$/, '.html');
 
 const titleOf = (markdown) => /^# (.*)$/m.exec(markdown)[1];
 
-/** The first paragraph, as the page's description. */
+/** The page's description: its first paragraph. */
 const descriptionOf = (html) => plain(/<p>([\s\S]*?)<\/p>/.exec(html)?.[1] ?? '').slice(0, 200);
 
-/** js/shared/errors.js as a page has it: in Node some of its advice is other. */
+/** js/shared/errors.js as it is in a page; some of its hints differ in Node. */
 export async function pageErrors() {
   const define = { 'globalThis.process': 'undefined' };
   const {
@@ -48,7 +48,7 @@ export async function pageErrors() {
   return import(`data:text/javascript,${encodeURIComponent(text)}`);
 }
 
-/** docs/errors.md with what the code itself says of each error. */
+/** Adds the hint and `retryable` of each error to docs/errors.md. */
 function withHints(markdown, { QuernError }) {
   return markdown.replace(/^(### `([a-z]+\/[a-z]+)`\n\n)([\s\S]*?)(?=\n#|$(?![\s\S]))/gm, (_, head, code, text) => {
     const { hint, retryable } = new QuernError(code, '');
@@ -76,7 +76,7 @@ async function readRecipes() {
   return { overview, groups };
 }
 
-/** A page for each other entry of the package that has types. */
+/** Makes a page for each other entry of the package that has types. */
 async function readEntries() {
   const { exports } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8'));
   const names = Object.entries(exports)
@@ -100,7 +100,7 @@ async function readEntries() {
     });
 }
 
-/** Every page there is, with what it is made of, in the groups in which they are listed. */
+/** All pages with their sources, in the groups of the page list. */
 async function readPages() {
   const start = { ...await readPage('start.md', 'start'), title: 'Start here' };
   const { overview, groups } = await readRecipes();
@@ -130,14 +130,14 @@ function collectNames(pages) {
   return names;
 }
 
-/** A link of the sources: to another Markdown file, or to anywhere else. */
+/** Turns a link in the sources, to a Markdown file or elsewhere, into a link on the site. */
 const pageLink = ({ file, path }) => (href) => {
   if (/^[a-z]+:|^#/.test(href)) return href;
   const [target, fragment] = href.split('#');
   return addressFrom(path, pathOf(posix.join(posix.dirname(file), target))) + (fragment ? `#${fragment}` : '');
 };
 
-/** Fills in what a page shows. */
+/** Makes a page's HTML, headings and description. */
 function render(page, names) {
   const { path, markdown, declarations } = page;
   const text = markdown && renderMarkdown(markdown, { code: names.linker(path), page: pageLink(page) });

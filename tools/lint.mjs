@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the design promises about the sources, checked: rooms, sizes, and words that must not occur.
-// `--stats` prints the sizes of every file; without it only what is broken is said.
+// Checks the rules of the sources: rooms, calls, sizes and forbidden words.
+// Prints what breaks a rule; with `--stats` also the sizes of all files.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -20,9 +20,9 @@ function files(folder, endings) {
 
 const read = (file) => readFileSync(join(root, file), 'utf8');
 
-// --- rooms: a folder says what it owns, and looks only into those below it ---
+// --- rooms: a folder includes files only of the rooms below it ---
 
-/** Into which others a room may look; '' are the faces, which lie in no room and see all of them. */
+/** The rooms that each room may include. '' are the public interfaces, which lie in no room and may include all. */
 const C_ROOMS = {
   base: [],
   grammar: ['base'],
@@ -52,24 +52,24 @@ const JS_ROOMS = {
 
 const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'] };
 
-/** The room of a file below a folder; '' for a face. */
+/** The room of a file; '' for a public interface. */
 const roomOf = (file) => (file.split('/').length > 2 ? file.split('/')[1] : '');
 
 const graph = new Map();    // file -> the files that it names
 
-/** One file names another one. @param {object} rooms the edges */
+/** Checks that a file may include or import another. @param {object} rooms the allowed edges */
 function checkEdge(rooms, file, target) {
   const [room, other] = [roomOf(file), roomOf(target)];
-  if (room && !rooms[room]) problem(file, `${room} is no room; add it to tools/lint.mjs`);
+  if (room && !rooms[room]) problem(file, `${room} is not a known room; add it to tools/lint.mjs`);
   if (room && other !== room && !rooms[room]?.includes(other))
-    problem(file, `may not look into ${target}; ${room} sees ${rooms[room]?.join(', ') || 'itself'}`);
+    problem(file, `must not include ${target}; ${room} may include ${rooms[room]?.join(', ') || 'itself'}`);
   graph.set(file, [...(graph.get(file) ?? []), target]);
 }
 
-/** A header and the source of its name count as one. */
+/** A header and the source file of the same name count as one node. */
 const nodeOf = (file) => file.replace(/\.[ch]$/, '');
 
-/** Files that name each other in a circle. */
+/** Finds files that include each other in a circle. */
 function checkCircles() {
   const edges = new Map();
   for (const [file, targets] of graph)
@@ -91,17 +91,17 @@ function reportCircles(edges, what) {
   for (const node of edges.keys()) visit(node, []);
 }
 
-// --- calls: who includes a header may call what it declares, and nobody up or around ---
+// --- calls: only into rooms below, and not in circles ---
 
 /**
- * Definitions of names that others have too: each stands in for the others in a build of its own, so a call does not
- * mean it.
+ * Files that define the same functions as other files and replace them in another build. Calls of these functions count
+ * for the other files.
  */
 const STAND_INS = ['src/engine/blind.c', 'src/grammar/face_format.c'];
 
 /**
- * Calls that may go up: those of the grammar, whose terms and schemas lie in each other. Who calls, what, and why. A
- * name that is not called any more is a problem too.
+ * Calls that may be recursive, because grammars and schemas contain each other: the calling files, the called
+ * functions, the reason. A function that is not called any more is a problem too.
  */
 const RECURSION = [
   [
@@ -134,7 +134,7 @@ const RECURSION = [
   [/grammar\/schema.emit_(arrays|objects)\.c$/, 'emit_term', 'arrays and objects have terms in them'],
 ];
 
-/** C without comments and texts. */
+/** C code without comments and strings. */
 const codeOf = (file) =>
   read(file)
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
@@ -142,7 +142,7 @@ const codeOf = (file) =>
 
 const DEFINITION = /^(?!typedef\b)((?:(?:static|inline|EXPORT)\s+)*)[A-Za-z_][\w \t*]*?[ *](\w+)\([^;{}]*\)\s*\{/gm;
 
-/** The functions of a file: all of them, and those that others can call. */
+/** A file's functions: all, and those that other files can call. */
 function definitionsOf(code) {
   const found = [...code.matchAll(DEFINITION)];
   return {
@@ -151,19 +151,19 @@ function definitionsOf(code) {
   };
 }
 
-/** A call from one file into another. @returns {boolean} whether it counts where circles are looked for */
+/** Checks a call from one file into another. @returns {boolean} whether the call counts for circles */
 function checkCall(file, target, name, unused) {
   const [room, other] = [roomOf(file), roomOf(target)];
   if (room && other !== room && !C_ROOMS[room]?.includes(other))
-    problem(file, `calls ${name}() of ${target}; ${room} sees ${C_ROOMS[room]?.join(', ')}`);
+    problem(file, `calls ${name}() of ${target}; ${room} may call ${C_ROOMS[room]?.join(', ')}`);
   const allowed = RECURSION.filter(([who, names]) => who.test(file) && names.split(' ').includes(name));
   if (allowed.length) unused.delete(name);
   return allowed.length === 0;
 }
 
 /**
- * Of all sources: calls into rooms that are not below, and in circles. Functions that a table has are called by nobody
- * here.
+ * Checks all sources for calls into rooms that are not below, and for circles of calls. Calls through tables of
+ * functions are not seen.
  */
 function checkCalls(sources) {
   const code = new Map(sources.map((file) => [file, codeOf(file)]));
@@ -184,14 +184,14 @@ function checkCalls(sources) {
     );
   }
   reportCircles(edges, 'a circle of calls');
-  for (const name of unused) problem('tools/lint.mjs', `${name}() is allowed to be called from below, but is not`);
+  for (const name of unused) problem('tools/lint.mjs', `RECURSION lists ${name}(), but it is not called`);
 }
 
 function checkIncludes(file) {
   for (const [, include] of read(file).matchAll(/^#include "([^"]+)"/gm)) checkEdge(C_ROOMS, file, `src/${include}`);
 }
 
-/** What the page may have from outside. */
+/** The packages that the page may import. */
 const PAGE_IMPORTS = ['quern', 'quern/run', 'marked', 'idb'];
 
 function checkImports(file) {
@@ -210,14 +210,14 @@ function checkImports(file) {
     /^js\//.test(file) &&
     !/^js\/engine\/(engine|heap|instance|grammar|grammar-compiler)\.js$/.test(file)
   )
-    problem(file, 'touches the wasm heap; only engine.js and heap.js may (and what has to do with grammars its own)');
+    problem(file, 'touches the wasm heap; only engine.js and heap.js may (and the grammar files their own)');
 }
 
 // --- sizes ---
 
 /**
- * Functions of a C or JavaScript file with their lengths in lines: from the line that opens a brace at depth 0 (or of a
- * method) to its end.
+ * The length in lines of each function of a C or JavaScript file: from the line that opens a brace at depth 0 (or a
+ * method's) to its end.
  */
 function functionLengths(file) {
   const lines = read(file).split('\n');
@@ -239,7 +239,7 @@ function functionLengths(file) {
   return lengths;
 }
 
-/** A line with a text of 40 letters and more may be longer: sentences and patterns read best in one piece. */
+/** Lines with a string or pattern of 40 characters or more may be longer, because those read best in one piece. */
 const COLUMNS = 120;
 const COLUMNS_OF_TEXT = 150;
 const TEXT = /(['"`/])(?:\\.|(?!\1).){40,}\1/;
@@ -334,6 +334,6 @@ for (const text of problems) console.error(`lint: ${text}`);
 console.log(
   problems.length
     ? `lint: ${problems.length} problems`
-    : `lint: ${c.length} C files and ${js.length} JavaScript files keep the rules`,
+    : `lint: ${c.length} C files and ${js.length} JavaScript files follow the rules`,
 );
 process.exitCode = problems.length ? 1 : 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-//
-// Writes src/option_data.h from the lists of options (js/shared/options.js, js/cli/cli-syntax.js): node
-// tools/options.mjs > src/option_data.h A test compares the two, so whoever changes a list is told.
+// Writes src/option_data.h from the lists of options (js/shared/options.js, js/cli/cli-syntax.js):
+// node tools/options.mjs > src/option_data.h
+// A test compares them, so nobody can change a list and forget the header.
 
 import { fileURLToPath } from 'node:url';
 import { FLAGS } from '../js/cli/cli-syntax.js';
 import { ENGINE, REPLY } from '../js/shared/options.js';
 
-/** enum kind of src/cli/cli_args.c; anything else is a text. */
+/** enum kind of src/cli/cli_args.c; any other kind is a text. */
 const KINDS = {
   whole: 'WHOLE',
   count: 'WHOLE_QUOTED',
@@ -23,7 +23,7 @@ const quoted = (text) => JSON.stringify(text);
 
 const inC = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Fields in lines. */
+/** FIELD(name) for each name, eight to a line. */
 function fields(names) {
   const lines = [[]];
   for (const name of names) {
@@ -41,7 +41,7 @@ function option([flag, { native, ...row }]) {
   return `    OPTION(${id}, ${quoted(flag)}, ${quoted(value)}, ${of}, ${least}, ${most}, \\\n           ${quoted(text)}, ${listed})`;
 }
 
-/** What the header says. */
+/** The text of the header. */
 export const optionData = () => `\
 /* SPDX-License-Identifier: MIT
  *
@@ -50,11 +50,11 @@ export const optionData = () => `\
 #ifndef QUERN_OPTION_DATA_H
 #define QUERN_OPTION_DATA_H
 
-/* Fields of struct quern_options that JavaScript says, in the order of its table. */
+/* Fields of struct quern_options that JavaScript sets, in the order of its table. */
 #define ENGINE_OPTIONS(FIELD) \\
 ${fields(ENGINE)}
 
-/* Texts of --stop, and letters of one. */
+/* Most texts of --stop, and most letters of each. */
 enum { STOPS_MOST = ${REPLY.stop.most}, STOP_LETTERS_MOST = ${REPLY.stop.letters} };
 
 /* Options of the command line: OPTION(id, name, value, kind, least, most, text, names...). */

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
+// Writes src/grammar/property_data.h from the JavaScript engine's own Unicode data:
+// node tools/property-tables.mjs > src/grammar/property_data.h
 //
-// Writes src/grammar/property_data.h from the JavaScript engine's own Unicode data: node tools/property-tables.mjs > src/grammar/property_data.h
-//
-// What \p{...} of patterns knows, and which letters the flag i takes for the same, as V8 has them; src/grammar/properties.c reads it. Numbers are
-// written in groups of seven bits, the lowest first. Sets are said by where they differ from a union of general categories.
+// The tables have the properties that \p{...} in patterns knows, and the letters that the flag i takes for the same, as
+// in V8. src/grammar/properties.c reads them. Numbers are written in groups of seven bits, the lowest first. A set is
+// described by its differences from a union of general categories.
 
 import { CATEGORIES, PROPERTIES, SCRIPTS } from './unicode-names.mjs';
 
 const END = 0x110000;
 const SURROGATES = [0xD800, 0xE000];
 const PER_LINE = 30;
-const BASES = 8;                            // properties, the first ones, from which others may differ
+const BASES = 8;                            // the first properties, on which others may be based
 const ALTERNATING = CATEGORIES.length;      // stands for Lu, Ll, Lu, Ll, ...
-const SHORT = 7;                            // a run of fewer is said in the byte of its category
+const SHORT = 7;                            // shorter runs fit into the byte of their category
 
-/** Every code point but the surrogates, which would pair. */
+/** All code points but the surrogates, which would form pairs. */
 const BELOW = Array.from({ length: SURROGATES[0] }, (_, i) => String.fromCharCode(i)).join('');
 const ABOVE = Array.from({ length: END - SURROGATES[1] }, (_, i) => String.fromCodePoint(i + SURROGATES[1])).join('');
 
-/** Where a set begins and ends, in turn. */
+/** The places where a property's ranges begin and end, in turn. */
 function togglesOf(property) {
   const all = [];
   const add = (first, end) => (all.at(-1) === first ? all.splice(-1, 1, end) : all.push(first, end));
@@ -34,7 +35,7 @@ function togglesOf(property) {
   return all;
 }
 
-/** The index of the set that each code point is in; each is in one. */
+/** For each code point the index of its set; each must be in one. */
 function partition(names) {
   const of = new Uint8Array(END).fill(255);
   names.forEach((name, index) => {
@@ -45,7 +46,7 @@ function partition(names) {
   return of;
 }
 
-/** [index, length] of stretches that are alike. */
+/** [index, length] of each run of equal values. */
 function runsOf(of) {
   const runs = [];
   for (let first = 0, at = 1; at <= END; at++) {
@@ -62,7 +63,7 @@ function number(value) {
   return [...bytes, value];
 }
 
-/** Capital and small letters in turn are one run. */
+/** Joins alternating capital and small letters into one run. */
 function joined(runs) {
   const all = [];
   for (let i = 0; i < runs.length;) {
@@ -74,11 +75,11 @@ function joined(runs) {
   return all;
 }
 
-/** A byte of the category and the length, which follows where it is long. */
+/** For each run one byte of category and length; a long length follows in further bytes. */
 const categoryBytes = (runs) => joined(runs).flatMap(([category, length]) => (length < SHORT ? [category << 3 | length]
   : [category << 3 | SHORT, ...number(length - SHORT)]));
 
-/** What is in one of two ascending lists. */
+/** The numbers that are in exactly one of two ascending lists. */
 function symmetric(a, b) {
   const all = [];
   for (let i = 0, k = 0; i < a.length || k < b.length;) {
@@ -90,7 +91,10 @@ function symmetric(a, b) {
 
 const gaps = (toggles) => toggles.flatMap((at, i) => number(at - (toggles[i - 1] ?? 0)));
 
-/** From what a set differs in the fewest bytes: a union of categories, changed by one and two as long as that helps, and perhaps an earlier set. */
+/**
+ * Finds the description of a set with the fewest bytes: a union of categories, toggled by one or two of them as long as
+ * that helps, and perhaps an earlier set.
+ */
 function describe(toggles, categories, earlier) {
   const sizeOf = (set) => set.reduce((size, at, i) => size + 1 + (at - (set[i - 1] ?? 0) > 127) + (at - (set[i - 1] ?? 0) > 16383), 0);
   const found = [null, ...earlier].map((base, index) => {
@@ -111,14 +115,14 @@ function describe(toggles, categories, earlier) {
   return found.sort((a, b) => a.bytes.length - b.bytes.length)[0];
 }
 
-/** Categories, and two of them, with the bits that stand for them. */
+/** All categories and pairs of categories, with their bits. */
 function unions() {
   const ones = CATEGORIES.map((name, index) => ({ bits: 2 ** index, set: togglesOf(name) }));
   const twos = ones.flatMap((a, i) => ones.slice(i + 1).map((b) => ({ bits: a.bits | b.bits, set: symmetric(a.set, b.set) })));
   return [...ones, ...twos];
 }
 
-/** Of scripts: where code points say several instead of one. */
+/** Script extensions: the code points that belong to other scripts than their own one. */
 function extensions(names, script) {
   const sets = new Map();
   const several = Array.from({ length: END }, () => 0n);
@@ -139,11 +143,12 @@ function extensions(names, script) {
   return { runs: bytes, sets: [...sets.keys()].flatMap((set) => [members(set).length, ...members(set)]) };
 }
 
-// --- letters that the flag i takes for the same ----------------------------------------------------------------------------
+// --- letters that the flag i takes for the same
+// -----------------------------------------------------------------------
 
 const isSameOld = (a, b) => a < 0x10000 && b < 0x10000 && new RegExp(`^\\u${a.toString(16).padStart(4, '0')}$`, 'i').test(String.fromCodePoint(b));
 
-/** [code point, the one that stands for its class, whether it does so with the flag u only] */
+/** [code point, the representative of its class, whether only with the flag u] */
 function folds() {
   const single = (text) => ([...text].length === 1 ? [text.codePointAt(0)] : []);
   const cased = [...(BELOW + ABOVE).matchAll(/[\p{Changes_When_Casemapped}\p{Changes_When_Casefolded}]/gu)].map(([letter]) => letter).join('');
@@ -163,7 +168,10 @@ function folds() {
   }).sort((a, b) => a[0] - b[0]);
 }
 
-/** Runs of letters that are apart as far as those that stand for them: gap << 2 | every second << 1 | only with u, count, difference. */
+/**
+ * Runs of letters with the same distance to their representatives: gap << 2 | every second letter << 1 | only with the
+ * flag u; count; difference.
+ */
 function foldBytes(pairs) {
   const runs = [];
   const left = [...pairs];
@@ -210,16 +218,16 @@ process.stdout.write(`/* SPDX-License-Identifier: MIT
  *
  * Generated by tools/property-tables.mjs from Unicode ${process.versions.unicode} (the data of Node ${process.versions.node}). Do not edit.
  */
-/* category << 3 | length, where that is ${SHORT} and more with the rest behind it; category ${ALTERNATING}: Lu and Ll in turn */
+/* category << 3 | length; length ${SHORT} or more: the rest follows; category ${ALTERNATING}: Lu and Ll in turn */
 ${bytes('category_runs', categoryBytes(runs))}
 /* script, length */
 ${bytes('script_runs', runsOf(script).flatMap(([index, length]) => [index, ...number(length)]))}
-/* distance from the end of the one before, length, which of the sets */
+/* distance from the end of the previous run, length, index of the set */
 ${bytes('extension_runs', more.runs)}
-/* how many, and which */
+/* number of scripts, then their indices */
 ${bytes('extension_sets', more.sets)}
-/* Properties: what is near, a union of general categories and the property of that number (from 1 on, 0: none), of which one has each code point;
- * and how many bytes say where they differ. */
+/* Properties: each is close to the symmetric difference of a union of general categories and of the property with the
+ * number base (from 1 on; 0: none); size bytes of property_toggles say where it differs from that. */
 static const struct {
     uint32_t categories;
     uint16_t size;
@@ -227,9 +235,10 @@ static const struct {
 } property_sets[${masks.length}] = {
 ${masks.map((mask) => `    ${mask},`).join('\n')}
 };
-/* distances between places from which on it differs, and no more, in turn */
+/* distances between the places where a difference begins and where it ends, in turn */
 ${bytes('property_toggles', described.flatMap((one) => one.bytes))}
-/* distance from the first of the run before << 2 | every second letter << 1 | with the flag u only; count; zigzag of the distance to what stands for it */
+/* distance from the previous run's first letter << 2 | every second letter << 1 | only with the flag u; count; zigzag of
+ * the distance to the representative */
 ${bytes('fold_runs', foldBytes(folds()))}
 ${text('property_names', PROPERTIES.map((names) => names.join(' ')))}
 ${text('script_names', SCRIPTS.map((names) => names.join(' ')))}`);

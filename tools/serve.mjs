@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// A static file server for the chat page and the tests: one folder, with `--docs` another one as /docs/; GET and HEAD,
-// nothing else. It exists because threads need a cross-origin isolated page (COOP + COEP), which plain static servers
-// do not send, and because model files want byte ranges. The headers are the ones a real deployment should use, so the
-// tests run under them too. `--no-isolation` leaves COOP/COEP out, to be the host that cannot send headers.
+// A static file server for the chat page and the tests. It serves one folder, and with `--docs` another one as /docs/;
+// GET and HEAD only. Threads need a cross-origin isolated page (COOP + COEP), which plain static servers do not send,
+// and model files need byte ranges. The headers are those that a real deployment should use, so the tests run under
+// them too. `--no-isolation` leaves COOP and COEP out, like a host that cannot send headers.
 import { createServer } from 'node:http';
 import { createReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
@@ -21,8 +21,8 @@ const MIME = {
 };
 
 /**
- * What scripts and workers may do: a worker takes its policy from its own response, not from the page. Of Trusted Types
- * only the package's and the page's own.
+ * The policy of scripts and workers; a worker takes its policy from its own response, not from the page. Only the
+ * Trusted Types policies of the package and of the page are allowed.
  */
 const CSP_SCRIPT = [
   "default-src 'none'",
@@ -39,7 +39,7 @@ const CSP_PAGE = [
   "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join('; ');
 
-/** Headers every answer carries. */
+/** Headers of every response. */
 function commonHeaders(path, { isolate, csp }) {
   const type = MIME[extname(path).toLowerCase()] ?? 'application/octet-stream';
   const headers = {
@@ -55,7 +55,7 @@ function commonHeaders(path, { isolate, csp }) {
   return headers;
 }
 
-/** Request path -> file inside root, or null. Links that lead outside are refused as well. */
+/** Finds the file inside root for a request path; null if there is none, or if a link leads outside. */
 async function locate(root, urlPath) {
   let path;
   try {
@@ -76,7 +76,7 @@ async function locate(root, urlPath) {
   }
 }
 
-/** The folder that a path leads into, and the rest of the path. */
+/** The folder that serves a path, and the rest of the path. */
 function folderOf({ root, docs }, path) {
   return docs && /^\/docs(?:\/|$)/.test(path) ? [docs, path.slice('/docs'.length)] : [root, path];
 }
@@ -93,7 +93,7 @@ function parseRange(header, size) {
   return start >= size || (!match[1] && Number(match[2]) === 0) ? false : { start, end };
 }
 
-/** Status, headers and byte range of the answer for a found file. */
+/** Status, headers and byte range of the response for a file. */
 function plan(request, info, headers) {
   const etag = `"${info.size.toString(16)}-${Math.trunc(info.mtimeMs).toString(16)}"`;
   Object.assign(headers, { ETag: etag, 'Last-Modified': info.mtime.toUTCString(), 'Accept-Ranges': 'bytes' });
@@ -116,7 +116,7 @@ function refuse(response, status, text, headers) {
 }
 
 async function answer(request, response, options) {
-  // Not by the URL class: it would read "//name" as a host.
+  // Without the URL class, which would read "//name" as a host.
   const [, pathname, search] = /^([^?#]*)(.*)$/s.exec(request.url);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return refuse(response, 405, 'Method not allowed', { ...commonHeaders('', options), Allow: 'GET, HEAD' });
@@ -133,7 +133,7 @@ async function answer(request, response, options) {
   if (length !== undefined) headers['Content-Length'] = length;
   response.writeHead(status, headers);
   if (request.method === 'HEAD' || !length) return response.end();
-  // A visitor who leaves in the middle is no error of the server's.
+  // A client that disconnects in the middle is not a server error.
   return pipeline(createReadStream(found.file, { start, end }), response).catch(() => response.destroy());
 }
 
@@ -152,8 +152,8 @@ function listen(server, port, host, strict) {
 }
 
 /**
- * Serve a folder, and perhaps one with the documentation. `port` 0 takes any free one; a taken port moves on to the
- * next.
+ * Serves a folder, and optionally one with the documentation. `port` 0 takes any free port; if a port is taken, the
+ * next one is tried.
  * @returns {Promise<{url: string, port: number, close: () => Promise<void>}>}
  */
 export async function serve({

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// Builds the chat page into build/site: one bundle of web/app.js, the package's worker and engine beside it (the
-// library starts them by URLs relative to its own module), styles, icons and the demo model. Every URL inside is
-// relative, so the folder can be put under any path of any static host.
-// The service worker gets the list of files and one hash over all their contents: a changed byte anywhere is a
-// new version of the whole shell, so page and engine of different builds never meet.
+// Builds the chat page into build/site: one bundle of web/app.js, the package's workers and engine beside it (the
+// library starts them by URLs relative to its own module), styles, icons and the demo model. All URLs are relative, so
+// any static host can serve the folder under any path. The service worker gets the list of files and one hash of all
+// their contents. A change of any byte makes a new version of all files, so page and engine of different builds never
+// meet.
 import { build } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -14,10 +14,10 @@ import { parseArgs } from 'node:util';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 
-/** Everything of `web/` that is copied as it is. */
+/** Files and folders of `web/` that are copied unchanged. */
 const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
 
-/** Where a script of the package says that its source map is, which the page does without. */
+/** The comment that names a script's source map, which the page does not ship. */
 const SOURCE_MAP = /^\/\/# sourceMappingURL=.*\n?/m;
 
 const shared = {
@@ -42,7 +42,7 @@ async function bundle(web, dist, out) {
   await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });
 }
 
-/** The files of the package a page needs at run time: its workers, the engine's glue and the engine itself. */
+/** Copies the files of the package that a page needs at run time: its workers, the engine and its glue. */
 async function copyEngine(dist, out) {
   const needed = (await readdir(dist)).filter(
     (name) =>
@@ -80,7 +80,7 @@ async function listFiles(folder) {
     .sort();
 }
 
-/** @returns {Promise<{version: string, files: string[]}>} what the service worker keeps */
+/** @returns {Promise<{version: string, files: string[]}>} what the service worker caches */
 async function fingerprint(out) {
   const names = (await listFiles(out)).map((name) => name.replaceAll('\\', '/'));
   const hash = createHash('sha256');
@@ -88,14 +88,14 @@ async function fingerprint(out) {
     const bytes = await readFile(join(out, name));
     hash.update(`${name}\0${bytes.length}\0`).update(bytes);
   }
-  // The folder itself is the page's address; index.html would be a second copy of the same text.
+  // The page's address is the folder itself; index.html would be a second copy.
   return {
     version: hash.digest('hex').slice(0, 16),
     files: names.map((name) => (name === 'index.html' ? './' : `./${name}`)),
   };
 }
 
-/** Build the page. @returns {Promise<{out: string, version: string, files: string[], bytes: number}>} */
+/** Builds the page. @returns {Promise<{out: string, version: string, files: string[], bytes: number}>} */
 export async function buildSite({
   web = join(project, 'web'), dist = join(project, 'dist'), out = join(project, 'build/site'),
 } = {}) {
@@ -104,14 +104,14 @@ export async function buildSite({
   await bundle(web, dist, out);
   for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
   await copyEngine(dist, out);
-  // Their licences ask to stand beside every copy; the bundle holds one.
+  // The licences of these packages must accompany every copy; the bundle contains one.
   for (const name of ['marked', 'idb'])
     await cp(join(project, 'node_modules', name, 'LICENSE'), join(out, `${name}.LICENSE`));
   const { version, files } = await fingerprint(out);
   const define = { SHELL_VERSION: JSON.stringify(version), SHELL_FILES: JSON.stringify(files) };
   await build({ ...shared, entryPoints: [join(web, 'sw.js')], outdir: out, format: 'iife', define });
   const sizes = await Promise.all((await listFiles(out)).map(async (name) => (await stat(join(out, name))).size));
-  // GitHub Pages runs Jekyll over a folder unless this file is there.
+  // GitHub Pages runs Jekyll over the folder unless this file exists.
   await writeFile(join(out, '.nojekyll'), '');
   return { out, version, files, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }

@@ -15,11 +15,11 @@ const DIST = fileURLToPath(new URL('../dist', import.meta.url));
 export const PAGE_LIMITS = { gzip: 276_000, brotli: 224_000 };
 
 /**
- * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB
- * brings the engine with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known,
- * foreign.js where a load failed, images.js and vision.js with the first model that sees, videos.js with the first
- * video, extras.js and aside.js with the first reply that is limited, has tools or tells probabilities,
- * template-rare.js with the first template that uses what few do.
+ * What a page downloads: the entry, the workers, and the engine and glue that fit its browser. Further files come when
+ * needed: the engine with 64-bit addresses and its glue with a model over 4 GiB; sha256.js with a file whose hash is
+ * known; foreign.js when a load fails; images.js and vision.js with the first model with vision; videos.js with the
+ * first video; extras.js and aside.js with the first reply that is constrained, uses tools or returns probabilities;
+ * template-rare.js with the first template that uses rare features.
  */
 export const PAGES = Object.fromEntries(
   ['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
@@ -35,8 +35,8 @@ export const PAGES = Object.fromEntries(
 );
 
 /**
- * What a model that sees brings in addition: the engine with vision instead of the one without, and what shows it
- * images and videos.
+ * What a model with vision adds: the engine with vision instead of the one without, and the files for images and
+ * videos.
  */
 export const SEEING = Object.fromEntries(
   Object.keys(PAGES).map((variant) => [
@@ -46,8 +46,8 @@ export const SEEING = Object.fromEntries(
 );
 
 /**
- * Before compression. By Brotli that is 25 to 28 KB, but a difference of two compressed files swings by 2 KB with what
- * Brotli happens to find in either, while nothing of it changes.
+ * Before compression. Brotli makes 25 to 28 KB of that, but a difference of two compressed files varies by 2 KB with
+ * what Brotli happens to find in either file.
  */
 export const SEEING_LIMIT = 73_700;
 
@@ -60,13 +60,13 @@ async function compress(path) {
 
 const measured = new Map();
 
-/** Bytes of a file, plain and compressed, which takes seconds and is done once. */
+/** Bytes of a file, plain and compressed. This takes seconds, so the result is remembered. */
 export function measure(path) {
   if (!measured.has(path)) measured.set(path, compress(path));
   return measured.get(path);
 }
 
-/** Their sum. */
+/** The sum of rows. */
 export function total(rows) {
   return Object.fromEntries(KEYS.map((key) => [key, rows.reduce((sum, row) => sum + row[key], 0)]));
 }
@@ -75,7 +75,7 @@ const shipped = async (dist) =>
   (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name) && !name.endsWith('.map')).sort();
 
 /**
- * @param {string[]} [names] of files; compressing them all takes seconds
+ * @param {string[]} [names] of files; compressing all files takes seconds
  * @returns {Promise<{files: object[], pages: object[]}>} rows of name, raw, gzip and brotli
  */
 export async function sizes(dist = DIST, names = [...new Set(Object.values(PAGES).flat())]) {
@@ -86,7 +86,7 @@ export async function sizes(dist = DIST, names = [...new Set(Object.values(PAGES
   return { files, pages };
 }
 
-/** What vision add, by Brotli and so on; `files` has all of them. */
+/** What vision adds, plain and compressed; `files` must include all its files. */
 export function seeing(files) {
   const sum = (names) => total(files.filter(({ name }) => names.includes(name)));
   return Object.entries(SEEING).map(([variant, { more, less }]) => {

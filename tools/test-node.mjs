@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs test files, three at a time, those that take longest first: node tools/test-node.mjs FILE... A machine that
-// stops for seconds fails whatever waits for something just then. So a file that fails beside others runs once more,
-// alone, and counts as that run ends; which file it was is said. Where many fail, or one fails twice, something is
-// wrong.
+// Runs test files, three at a time and the longest first: node tools/test-node.mjs FILE... When the machine stops for
+// seconds, a test that waits for something just then fails. So a file that fails beside others runs once more, alone,
+// and only that run counts; the output names the file. If many files fail, or one fails twice, the code is at fault.
 
 import { run } from 'node:test';
 import { tap } from 'node:test/reporters';
@@ -11,7 +10,7 @@ import { length } from '../tests/fixtures/lengths.mjs';
 
 const MOST_AGAIN = 6;
 
-/** Ends a file whose failed tests have left something open. */
+/** Ends a test file that failed tests have left hanging. */
 const TIMEOUT_MS = length(600_000, 7_200_000);
 
 /** What begins last must not be what takes longest. */
@@ -54,7 +53,7 @@ const say = (text, files) => console.log(`# ${text}: ${[...files].map((file) => 
 
 let failed = await play(process.argv.slice(2).map((file) => resolve(file)).sort((a, b) => placeOf(a) - placeOf(b)), 3);
 if (failed.size > 0 && failed.size <= MOST_AGAIN) {
-  say('failed beside others, and once more alone', failed);
+  say('failed beside others, runs again alone', failed);
   failed = await play([...failed], 1);
 }
 if (failed.size > 0) say('failed', failed);

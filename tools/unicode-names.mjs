@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What Unicode calls its categories, properties and scripts: those that ECMAScript's \p{...} knows.
+// Unicode's names of categories, properties and scripts, as far as ECMAScript's \p{...} knows them.
 
 /** General categories, in the order of src/grammar/properties.c. */
 export const CATEGORIES = [
@@ -37,7 +37,7 @@ export const CATEGORIES = [
 
 const rows = (text) => text.trim().split(/\s+/).map((row) => row.split('/'));
 
-/** Properties that are so or not; further names behind the first. */
+/** Binary properties; alternative names follow the first. */
 export const PROPERTIES = rows(`
   Uppercase/Upper Lowercase/Lower Cased Alphabetic/Alpha ID_Start/IDS ID_Continue/IDC XID_Start/XIDS XID_Continue/XIDC
   Changes_When_Lowercased/CWL Changes_When_Casefolded/CWCF Changes_When_NFKC_Casefolded/CWKCF Changes_When_Uppercased/CWU Changes_When_Titlecased/CWT
@@ -49,7 +49,7 @@ export const PROPERTIES = rows(`
   Pattern_Syntax/Pat_Syn Pattern_White_Space/Pat_WS White_Space/space Variation_Selector/VS
 `);
 
-/** Scripts, the short name first. */
+/** Scripts; the short name comes first. */
 export const SCRIPTS = rows(`
   Adlm/Adlam Aghb/Caucasian_Albanian Ahom/Ahom Arab/Arabic Armi/Imperial_Aramaic Armn/Armenian Avst/Avestan Bali/Balinese Bamu/Bamum
   Bass/Bassa_Vah Batk/Batak Beng/Bengali Bhks/Bhaiksuki Bopo/Bopomofo Brah/Brahmi Brai/Braille Bugi/Buginese Buhd/Buhid Cakm/Chakma

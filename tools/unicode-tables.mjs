@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Writes src/base/unicode_data.h from the JavaScript engine's own Unicode data:
+// node tools/unicode-tables.mjs > src/base/unicode_data.h
 //
-// Writes src/base/unicode_data.h from the JavaScript engine's own Unicode data: node tools/unicode-tables.mjs > src/base/unicode_data.h
-//
-// The three classes of Qwen2's split: \p{L}, \p{N}, and \s in the meaning of the regular expression libraries that
-// tokenizers use, the property White_Space (JavaScript's own \s also holds U+FEFF, so it is not used).
+// The three classes of Qwen2's split are \p{L}, \p{N}, and \s as the regular expression libraries of tokenizers define
+// it: the property White_Space. JavaScript's own \s also includes U+FEFF, so it is not used.
 
 const CLASSES = ['other', /\p{L}/u, /\p{N}/u, /\p{White_Space}/u];
 const CODE_POINTS = 0x110000;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Takes the names of functions, a custom section, out of a wasm file. They stay in build/wasm/, where a profiler shows
-// them.
+// Removes the names of functions, a custom section, from a wasm file. The files in build/wasm/ still have them, for
+// profilers.
 
 const HEADER = 8;
 const CUSTOM = 0;
 
-/** An unsigned LEB128 number and where it ends. */
+/** Reads an unsigned LEB128 number; returns it and its end. */
 function readNumber(bytes, at) {
   let value = 0;
   for (let scale = 1; ; scale *= 128) {
@@ -22,7 +22,7 @@ function isNames(bytes, at) {
 
 /**
  * @param {Uint8Array} bytes a wasm module
- * @returns {Uint8Array} the same without its section of names
+ * @returns {Uint8Array} the same module without its name section
  */
 export function withoutNames(bytes) {
   const kept = [bytes.subarray(0, HEADER)];

@@ -37,18 +37,18 @@ export const FETCH = {
     kind: 'headers',
     flag: 'header',
     value: "'NAME: VALUE'",
-    text: 'is sent with every request; may be given several times',
+    text: 'header for every request; may be given several times',
     many: true,
   },
   forwardHeaders: { kind: 'boolean' },
-  store: { kind: 'store', flag: 'store', value: 'FOLDER', text: 'where models from servers are kept' },
+  store: { kind: 'store', flag: 'store', value: 'FOLDER', text: 'folder that stores downloaded models' },
   sha256: { kind: 'sha256' },
   workerUrl: { kind: 'url' },
   wasmUrl: { kind: 'url' },
   onProgress: { kind: 'function' },
   vision: {
     kind: 'vision', flag: 'vision', value: 'MMPROJ', native: true,
-    text: 'the projector of a GGUF model, with which it reads images; a folder has its own',
+    text: 'projector that lets a GGUF model read images; a folder has its own',
   },
 };
 
@@ -60,16 +60,16 @@ export const LOAD = {
     engine: true,
     flag: 'profile',
     value: '',
-    text: 'shows what each operation costs',
+    text: 'shows the cost of each operation',
     native: true,
   },
   contextSize: {
     kind: 'whole', least: 1, most: TOKENS, engine: true, flag: 'context', value: 'N', native: true,
-    text: 'positions (tokens) there is room for, replies included',
+    text: 'size of the context in tokens, replies included',
   },
   memoryLimit: {
     kind: 'bytes', least: 1, most: MOST, engine: true, flag: 'memory', value: 'BYTES', native: true,
-    text: 'memory that may be used: 4GB, 4GiB, 512MB or plain bytes',
+    text: 'memory limit: 4GB, 4GiB, 512MB or plain bytes',
   },
   threads: {
     kind: 'whole',
@@ -78,7 +78,7 @@ export const LOAD = {
     engine: true,
     flag: 'threads',
     value: 'N',
-    text: 'threads that compute',
+    text: 'number of threads',
     native: true,
   },
   variant: {
@@ -88,7 +88,7 @@ export const LOAD = {
   },
   kv: {
     kind: 'names', names: ['f16', 'q8', 'f32'], engine: true, flag: 'kv', value: 'TYPE', native: true,
-    text: 'of the numbers kept per position: f16, q8 or f32',
+    text: 'type of the KV cache: f16, q8 or f32',
   },
   quantize: {
     kind: 'quantize',
@@ -97,7 +97,7 @@ export const LOAD = {
     flag: 'quantize',
     value: 'TYPE',
     native: true,
-    text: 'what weights become while they are loaded: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each',
+    text: 'quantizes weights while loading: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each',
   },
   chunk: {
     kind: 'whole', least: 1, most: 1024, engine: true, flag: 'chunk', value: 'N', native: true,
@@ -110,11 +110,11 @@ export const LOAD = {
     engine: true,
     flag: 'parallel',
     value: 'N',
-    text: 'replies that are made side by side, 1 to 16 (8)',
+    text: 'replies computed side by side, 1 to 16 (8)',
   },
   kvPositions: {
     kind: 'whole', least: 1, most: TOKENS, engine: true, flag: 'kv-positions', value: 'N',
-    text: 'positions that all replies together have room for (those of one context)',
+    text: 'KV cache for all replies together, in tokens (one context)',
   },
   keepMaxBytes: { kind: 'bytes', least: 0, most: MOST },
   address: { kind: 'names', names: [32, 64] },
@@ -123,22 +123,22 @@ export const LOAD = {
 
 /** Those of `visionOptions`. Limits of pixels are of an image, and of all frames of a video together. */
 export const VISION = {
-  minPixels: pixels('min-pixels', "of an image, which is enlarged to so many (the model's own, 65536)"),
-  maxPixels: pixels('max-pixels', 'of an image, which is reduced to so many (262144)', { engine: true, native: true }),
-  minVideoPixels: pixels('min-video-pixels', "of all frames of a video together (the model's own, 4096)"),
-  maxVideoPixels: pixels('max-video-pixels', 'of all frames of a video together (524288)', { engine: true }),
+  minPixels: pixels('min-pixels', "smaller images are enlarged to N pixels (the model's own, 65536)"),
+  maxPixels: pixels('max-pixels', 'larger images are reduced to N pixels (262144)', { engine: true, native: true }),
+  minVideoPixels: pixels('min-video-pixels', "fewest pixels of all frames of a video (the model's own, 4096)"),
+  maxVideoPixels: pixels('max-video-pixels', 'most pixels of all frames of a video (524288)', { engine: true }),
   maxFrames: {
     kind: 'whole',
     least: 2,
     most: 768,
     flag: 'max-frames',
     value: 'N',
-    text: 'frames that are taken of a video (16)',
+    text: 'most frames taken from a video (16)',
   },
   mediaCacheBytes: { kind: 'bytes', least: 0, most: MOST, engine: ['mediaCache'] },
   maxImagePixels: {
     kind: 'whole', least: 1, most: 100_000_000, flag: 'max-image-pixels', value: 'N',
-    text: 'of an image as it comes, before it is reduced (16777216)',
+    text: 'most pixels of an image before it is reduced (16777216)',
   },
   maxImages: {
     kind: 'whole',
@@ -146,7 +146,7 @@ export const VISION = {
     most: 65_536,
     flag: 'max-images',
     value: 'N',
-    text: 'images of a request (32)',
+    text: 'most images of a request (32)',
   },
   imageMemoryBytes: {
     kind: 'bytes',
@@ -154,7 +154,7 @@ export const VISION = {
     most: MOST,
     flag: 'image-memory',
     value: 'BYTES',
-    text: 'memory for images that are decoded, together (640MiB)',
+    text: 'memory for all decoded images together (640MiB)',
   },
 };
 
@@ -166,7 +166,7 @@ export const REPLY = {
     most: MOST,
     flag: 'max-tokens',
     value: 'N',
-    text: 'longest reply; 0 only reads the prompt',
+    text: 'most tokens of the reply; 0 only reads the prompt',
     native: true,
   },
   temperature: {
@@ -175,7 +175,7 @@ export const REPLY = {
   },
   topP: {
     kind: 'above', least: 0, most: 1, flag: 'top-p', value: 'P', native: true,
-    text: 'of the likeliest tokens those that have this probability together; 1: all (0.8, thinking 0.95)',
+    text: 'samples among the likeliest tokens that together have probability P; 1: all (0.8, thinking 0.95)',
   },
   topK: {
     kind: 'whole',
@@ -183,7 +183,7 @@ export const REPLY = {
     most: MOST,
     flag: 'top-k',
     value: 'N',
-    text: 'so many of the likeliest tokens; 0: all (20)',
+    text: 'samples among the N likeliest tokens; 0: all (20)',
     native: true,
   },
   minP: {
@@ -192,12 +192,12 @@ export const REPLY = {
     most: 1,
     flag: 'min-p',
     value: 'P',
-    text: 'no token less likely than this share of the likeliest (0)',
+    text: 'excludes tokens less likely than P times the likeliest (0)',
     native: true,
   },
   repeatPenalty: {
     kind: 'above', least: 0, most: 10, flag: 'repeat-penalty', value: 'R', native: true,
-    text: 'divides the scores of tokens that were there lately (1)',
+    text: 'divides the scores of recent tokens by R (1)',
   },
   presencePenalty: { kind: 'between', least: -2, most: 2 },
   frequencyPenalty: { kind: 'between', least: -2, most: 2 },
@@ -212,27 +212,27 @@ export const REPLY = {
   },
   stop: {
     kind: 'stops', most: 64, letters: 1000, flag: 'stop', value: 'TEXT', many: true, native: true,
-    text: 'ends the reply where this text would come; may be given several times',
+    text: 'ends the reply before this text; may be given several times',
   },
   schema: {
     kind: 'schema',
     flag: 'schema',
     value: 'FILE',
-    text: 'the reply is JSON that is valid by this JSON Schema',
+    text: 'the reply is JSON that is valid for this JSON Schema',
     native: true,
   },
   grammar: {
     kind: 'written',
     flag: 'grammar',
     value: 'FILE',
-    text: 'the reply is what this GBNF grammar describes',
+    text: 'the reply follows this GBNF grammar',
     native: true,
   },
   regex: {
     kind: 'written',
     flag: 'regex',
     value: 'PATTERN',
-    text: 'the reply is what this regular expression matches, as a whole',
+    text: 'the whole reply matches this regular expression',
     native: true,
   },
   json: { kind: 'boolean', flag: 'json-reply', value: '', text: 'the reply is JSON', native: true },

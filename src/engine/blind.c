@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine without vision, of which a page of text loads a tenth less. It is linked with this file instead of those
- * that the Makefile names VISION: no model sees, a folder's vision part is passed over, and what else of theirs is
- * named somewhere is never reached. Which build a model needs, js/worker/start.js knows before its files are open. The
- * mark stands behind the number of the interface (wasm.c), as parts of a custom section stand in the order of their
- * files.
+ * An engine without vision, a tenth smaller, for pages with text only. It is linked with this file in place of the
+ * files that the Makefile lists as VISION. No model has vision then, a folder's vision part is skipped, and no code
+ * reaches other names of those files. js/worker/start.js chooses the build before it opens the model's files.
+ *
+ * The build's mark comes after the interface version (wasm.c), because parts of a custom section stand in the order of
+ * their files.
  */
 #include "compute/cpu/simd.h"
 #include "engine/look.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What comes back from a device, and what happens when the device is gone.
+ * Takes results from a device, and handles a lost device.
  *
- * A call that needs an answer of the device ends before that has arrived, and nothing else is computed meanwhile.
- * Whoever drives the engine waits for the device, says so here, and goes on with the call. All that is on the device is
- * lost with it, so a lost device ends every reply and the engine.
+ * A call that needs an answer of the device returns before the answer has arrived, and the engine computes nothing
+ * meanwhile. The caller waits for the device, calls quern_arrive() and repeats the call. A lost device takes all its
+ * data with it, so every reply and the engine end.
  */
 #include "engine/look.h"
 #include "engine/reply.h"
@@ -15,7 +15,7 @@ bool quern_awaits(const struct quern_engine *e) { return e->awaits != AWAITED_NO
 static void lose(struct quern_engine *e)
 {
     fail(&e->error, ERR_LOST, "device", 0,
-         "The graphics device was lost, and what it had computed with it; load the model again.");
+         "The graphics device was lost with all its results; load the model again.");
     e->state = STATE_LOST;
     e->failure = e->error;
     replies_lost(e);

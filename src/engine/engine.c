@@ -2,10 +2,10 @@
  *
  * The engine: owns everything, and loads a model from a stream of bytes.
  *
- * Loading is a small state machine: header, data (again for each further file of a split model), ready; or failed, for
- * good. What memory the engine will need is planned when the first header is complete and then taken (but the weights
- * of further files), so that a model that cannot run is refused before its weights are downloaded. Of a model that is
- * only inspected nothing but headers is looked at, and everything happens at the end.
+ * Loading is a small state machine: header, data (repeated for each file of a split model), then ready, or failed for
+ * good. When the first header is complete, the engine plans all memory and allocates it (except for the weights of
+ * further files). So a model that cannot run is refused before its weights are downloaded. For a model that is only
+ * inspected, the engine reads headers only and does everything at the end.
  */
 #include "base/hash.h"
 #include "base/reader.h"
@@ -44,7 +44,7 @@ struct quern_engine *quern_new(const struct quern_options *options)
     e->be = e->pool ? backends[e->options.backend].open(&e->mem, e->pool, options->scalar) : NULL;
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->pool);
     if (e->profile) profile_watch(e->profile, e->be);
-    /* a file that was cut describes itself as well */
+    /* a truncated file is enough for inspection */
     if (options->inspect) e->options.file_size = e->options.rest_size = 0;
     intake_open(&e->intake, &e->mem, options->files, e->options.file_size);
     e->intake.headers_only = options->inspect;
@@ -96,8 +96,8 @@ static int reserve_context(struct quern_engine *e, int context_size)
     return status ? status : e->be->ops->reserve(e->be, &r);
 }
 
-/* Reserves the planned context. Where the system gives less memory than the plan counts on, it is halved until it fits;
- * that is an error where a context was asked for. */
+/* Reserves the planned context. If the system gives less memory than planned, halves a default context until it fits; a
+ * requested context is an error then. */
 static int reserve_cache(struct quern_engine *e, struct error *err)
 {
     int wanted = e->context_size, context = wanted;
@@ -133,7 +133,7 @@ static int reserve(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
-/* What the first header says beside its weights. */
+/* Reads what the first header says besides its weights. */
 static int read_first(struct quern_engine *e, struct error *err)
 {
     int status = words_open(e, err);
@@ -143,7 +143,7 @@ static int read_first(struct quern_engine *e, struct error *err)
     return status;
 }
 
-/* What the header of a file says: its weights, and in the first one everything else. */
+/* Binds the weights of a file's header; from the first header also reads everything else. */
 static int read_header(struct quern_engine *e, bool first, struct error *err)
 {
     int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
@@ -156,7 +156,8 @@ static int read_header(struct quern_engine *e, bool first, struct error *err)
     return OK;
 }
 
-/* Room for what it promises. Caches and scratch wait for a projector, which says how much that needs. */
+/* Allocates memory for the file. With a separate projector, caches and scratch wait for the projector's header, which
+ * says how much it needs. */
 static int take_file(struct quern_engine *e, bool first, struct error *err)
 {
     int status = first ? plan_make(e, err) : OK;
@@ -167,7 +168,7 @@ static int take_file(struct quern_engine *e, bool first, struct error *err)
     return status ? status : ck_data_begin(e->intake.file, err);
 }
 
-/* The same of a projector's, which is bound. */
+/* The same for a projector, whose weights are bound already. */
 static int take_projector(struct quern_engine *e, struct error *err)
 {
     vision_quantize(e->sight->vision, &e->sight->ck, plan_loaded(e));
@@ -179,17 +180,18 @@ static int take_projector(struct quern_engine *e, struct error *err)
     return status ? status : ck_data_begin(&e->sight->ck, err);
 }
 
-/* The file at hand is one. */
+/* Whether the current file is a projector. */
 static bool is_projector(const struct quern_engine *e) { return e->sight && e->sight->begun; }
 
-/* Of a model that is only inspected, the tensors of all files come together first. */
+/* For inspection: collects the tensors of all files in one checkpoint. */
 static int gather(struct quern_engine *e, struct error *err)
 {
     struct intake *in = &e->intake;
     return in->file == &in->ck ? OK : ck_gather(&in->ck, in->file, in->bytes - in->file->file_size, err);
 }
 
-/* Room for a header depends on how much of the file came with its end, which a report must not. */
+/* Shrinks the header's buffer, whose size depends on how the file was cut into chunks; the report must not depend on
+ * that. */
 static void trim(struct checkpoint *ck)
 {
     uint8_t *header = mem_resize(ck->mem, ck->header, ck->header_size);
@@ -204,11 +206,11 @@ static int inspect(struct quern_engine *e, struct error *err)
     trim(e->intake.file);
     if (is_projector(e)) trim(&e->sight->ck);
     int status = read_header(e, true, err);
-    if (!status) plan_make(e, NULL); /* what does not fit is told, not refused */
+    if (!status) plan_make(e, NULL); /* a model that does not fit is reported, not refused */
     return status;
 }
 
-/* The header of a file with weights has come. */
+/* The header of a file with weights is complete. */
 static int open_file(struct quern_engine *e, struct error *err)
 {
     bool first = !e->model;
@@ -232,7 +234,7 @@ static int failed(struct quern_engine *e, int status)
     return status;
 }
 
-/* Whether files may come; or why not. */
+/* OK if the engine can take files now, else the reason. */
 static int check_loading(struct quern_engine *e)
 {
     if (e->state == STATE_FAILED) e->error = e->failure;
@@ -240,7 +242,7 @@ static int check_loading(struct quern_engine *e)
     return e->state == STATE_LOADING ? OK : fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
 }
 
-/* Takes header bytes of the file at hand; *used of n, where they were its last. */
+/* Takes header bytes of the current file. *used: how many of n belong to the header, once it is complete. */
 static int feed_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used)
 {
     bool projector = is_projector(e);
@@ -265,7 +267,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
     return OK;
 }
 
-/* Only while loading: later the pages belong to conversations. */
+/* Only while loading: later the pages hold conversations. */
 bool quern_warm(struct quern_engine *e)
 {
     if (e->state != STATE_LOADING) return false;
@@ -320,8 +322,8 @@ static int all_ended(struct quern_engine *e)
     return fail(&e->error, ERR_FORMAT, "missing", 0, "The model's projector is missing.");
 }
 
-/* As many as have barriers of a reasonable cost: of a token's 200 such ones take 20 ms, as much as a model worth
- * waiting for needs to compute it. */
+/* Chooses the most threads whose barrier takes at most 100 us. The 200 barriers of a token then take 20 ms, no more
+ * than the computing of a model that is large enough to matter. */
 static void choose_threads(struct quern_engine *e)
 {
     const double most_us = 100;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model is, and what running it takes, as one JSON object: the report of `quern info`, of a loaded model and of
- * one that is only inspected. It is the one definition; index.d.ts documents it, the command lines print it.
+ * Describes a model and the memory it needs as one JSON object: the report of `quern info`, of a loaded and of an
+ * inspected model. This is its definition; index.d.ts documents it, the command lines print it.
  */
 #include "engine/info.h"
 
@@ -17,12 +17,12 @@
 static struct type_count *count_of(struct tally *tally, const struct dtype *type)
 {
     struct type_count *c = tally->types;
-    while (c->type && c->type != type) c++; /* fewer types are supported than there is room for */
+    while (c->type && c->type != type) c++; /* there is room for more types than are supported */
     c->type = type;
     return c;
 }
 
-/* The vision part's canonical names; a folder has both in one file. */
+/* Whether this is a canonical name of the vision part. A folder has both parts in one file. */
 static bool is_visual(struct bytes name)
 {
     return (name.size > 2 && !memcmp(name.data, "v.", 2)) || (name.size > 3 && !memcmp(name.data, "mm.", 3));
@@ -56,7 +56,7 @@ static void write_texts(struct json *j, const struct checkpoint *ck)
                                            {"tokenizer", "tokenizer.ggml.model"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct bytes text;
-        meta_text(ck, texts[i][1], false, &text, NULL); /* empty where there is none */
+        meta_text(ck, texts[i][1], false, &text, NULL); /* empty if there is none */
         json_text(j, texts[i][0], text);
     }
 }
@@ -93,7 +93,7 @@ static void write_dimensions(struct json *j, const struct model_config *c)
     json_number(j, "contextLength", (double)c->context_length);
 }
 
-/* What the files do not say, or say otherwise: metadata keys, and what they were taken to be. */
+/* Metadata keys that the files lack or that say something else, with the values assumed for them. */
 static void write_assumed(struct json *j, const struct quern_engine *e)
 {
     struct bytes said;
@@ -105,7 +105,6 @@ static void write_assumed(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* The tokens that end a reply. */
 static void write_ends(struct json *j, const struct quern_engine *e)
 {
     json_array(j, "endTokens");
@@ -125,7 +124,7 @@ static void write_added(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* What templates know by name. */
+/* The special tokens that templates know by name. */
 static void write_specials(struct json *j, const struct quern_engine *e)
 {
     json_object(j, "specialTokens");
@@ -136,7 +135,7 @@ static void write_specials(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* What the files advise, as far as it is something that can be asked for; rounded, as it was meant: floats have seven
+/* The sampling values that the files recommend, if they are valid; rounded to six decimals, since floats have seven
  * digits. */
 static void write_sampling(struct json *j, struct quern_engine *e)
 {
@@ -158,7 +157,7 @@ static void write_sampling(struct json *j, struct quern_engine *e)
     json_end(j);
 }
 
-/* On every card. */
+/* The same on every model card. */
 enum { CARD_TOP_K = 20, CARD_MIN_P = 0 };
 
 static void write_card(struct json *j, const char *name, const struct card *card)
@@ -172,7 +171,7 @@ static void write_card(struct json *j, const char *name, const struct card *card
     json_end(j);
 }
 
-/* What depends on the architecture's name, so that nobody who reads this has to know the names. */
+/* What depends on the architecture, so that readers need not know architecture names. */
 static void write_row(struct json *j, const struct architecture *a)
 {
     json_object(j, "card");
@@ -221,7 +220,7 @@ static void write_plan(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* What the weights have become. */
+/* The types to which weights were quantized. */
 static void write_quantized(struct json *j, const struct quern_engine *e)
 {
     static const char *const names[] = {[QUERN_AS_STORED] = "none", [QUERN_TO_Q8] = "q8", [QUERN_TO_Q4] = "q4"};
@@ -231,8 +230,8 @@ static void write_quantized(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* How its files make a text's vector beside the pooling: whether they say it at all, and what of it is not built here.
- */
+/* How the files turn a text into a vector, besides the pooling: whether they say it at all, and which part is not
+ * supported. */
 static void write_vectors(struct json *j, const struct quern_engine *e)
 {
     const struct checkpoint *ck = &e->intake.ck;
@@ -247,7 +246,7 @@ static void write_vectors(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
-/* How it runs here. */
+/* How the model runs on this machine. */
 static void write_run(struct json *j, const struct quern_engine *e)
 {
     json_number(j, "threads", pool_threads(e->pool));

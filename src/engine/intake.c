@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model: one, the parts of a split GGUF model, or as many safetensors files as there are; before them
- * files that describe it (JSON, a vocabulary), which only GGUF does without.
+ * The files of a model: one file, the parts of a split GGUF model, or any number of safetensors files. Files that
+ * describe the model (JSON, a vocabulary) come before them; only GGUF needs none.
  */
 #include "engine/intake.h"
 
@@ -22,12 +22,12 @@ void intake_close(struct intake *in)
 
 bool intake_more(const struct intake *in) { return in->split.number + 1 < in->split.files; }
 
-/* Files with weights, by what the caller says. */
+/* The number of files with weights that the caller announced. */
 static int given(const struct intake *in) { return max_int(in->n_files - in->sides, 1); }
 
 /* --- split GGUF ----------------------------------------------------------------------------------------- */
 
-/* The first file of a split model, or a whole one. */
+/* Checks the first file of a split model, or a whole model. */
 static int check_first(const struct intake *in, const struct split *s, struct error *err)
 {
     if (s->number > 0)
@@ -45,7 +45,7 @@ static int check_first(const struct intake *in, const struct split *s, struct er
     return OK;
 }
 
-/* A later one. */
+/* Checks a later file of a split model. */
 static int check_later(const struct intake *in, const struct split *s, struct error *err)
 {
     const struct split *first = &in->split;
@@ -72,7 +72,7 @@ static int check_split(struct intake *in, bool first, struct error *err)
 
 /* --- weights that other files describe ------------------------------------------------------------------- */
 
-/* Each file must hold the tensors that the index has for one of its files, and all together those of all. */
+/* The index lists the tensors of each file. Each file must match one entry, and all files together all entries. */
 static int check_index(const struct intake *in, struct error *err)
 {
     struct bytes sums;
@@ -89,11 +89,11 @@ static int check_index(const struct intake *in, struct error *err)
     }
     if (known && (intake_more(in) || in->name_hash == all)) return OK;
     return fail(err, ERR_INCONSISTENT, "index", 0,
-                "File %lld of those with weights does not hold the tensors that the index says.",
+                "Weights file %lld does not hold the tensors that the index lists.",
                 (long long)in->split.number + 1);
 }
 
-/* These do not say how many they are: whoever gives them does. */
+/* These files do not say how many they are; the caller does. */
 static int count_file(struct intake *in, struct error *err)
 {
     in->split.files = given(in);
@@ -119,7 +119,7 @@ static int check_described(const struct intake *in, struct error *err)
                   : "tokenizer.json is missing: weights in safetensors files need it; give the whole folder.");
 }
 
-/* What the side files said, and the first file with weights. */
+/* Joins the metadata of the side files with the first file with weights. */
 static int join(struct intake *in, struct error *err)
 {
     uint64_t tensors = given(in) == 1 && in->file->n_tensors < TENSORS_MOST ? in->file->n_tensors : TENSORS_MOST;
@@ -128,15 +128,16 @@ static int join(struct intake *in, struct error *err)
     return status ? status : ck_complete(&in->ck, err);
 }
 
-/* Named templates belong together; that of a model that ranks only GGUF files have. */
+/* Templates in side files replace all templates of the GGUF file, except for the ranking template, which only GGUF
+ * files have. */
 static void drop_templates(struct checkpoint *ck, const struct checkpoint *beside)
 {
     static const char prefix[] = "tokenizer.chat_template";
     if (ck_any(beside, prefix)) ck_drop(ck, prefix, "tokenizer.chat_template.rerank");
 }
 
-/* A GGUF file describes itself. What files beside it say of texts counts instead of what it says: the vocabulary, the
- * chat template, which tokens end a reply. What they say of the weights is of other files. */
+/* A GGUF file describes itself. Side files override what it says about texts: the vocabulary, the chat templates, the
+ * end tokens, sampling. What they say about weights belongs to other files and is dropped. */
 static int join_gguf(struct intake *in, struct error *err)
 {
     struct checkpoint beside = in->ck;
@@ -152,7 +153,7 @@ static int join_gguf(struct intake *in, struct error *err)
     return status;
 }
 
-/* What a file with weights means among the files of the model. */
+/* Finds the place of a file with weights among the model's files. */
 static int place(struct intake *in, struct error *err)
 {
     bool first = !in->weights, gguf = in->file->format == &format_gguf;
@@ -182,13 +183,13 @@ int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *use
 
 /* --- ends ---------------------------------------------------------------------------------------------------- */
 
-/* The file at hand had no weights: it describes the model. */
+/* The current file has no weights: it describes the model. */
 static int take_side(struct intake *in, struct error *err)
 {
     if (in->weights)
         return fail(err, ERR_PARAM, "order", 0,
                     "The files that describe a model must come before those with its weights.");
-    if (in->file == &in->ck) { /* it begins the collection */
+    if (in->file == &in->ck) { /* the first side file: from now on ck collects */
         in->part = in->ck;
         in->file = &in->part;
         ck_init(&in->ck, in->mem, 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model as they come: what each of them is, and whether they belong together. Whoever loads, inspects or
- * converts a model feeds headers here, file after file; which weights are wanted, and where their data goes, is the
- * caller's.
+ * Takes the files of a model as they come: recognises each file and checks that the files belong together. Loading,
+ * inspection and conversion feed headers here, file after file; the caller decides which weights are wanted and where
+ * their data goes.
  *
- * `ck` has the metadata: it is the first file with weights itself where that describes itself (GGUF), and otherwise
- * collects what the files before it say (JSON, a vocabulary: "side files"). A GGUF file's own vocabulary gives way to
- * one beside it.
+ * `ck` has the metadata. If the first file with weights describes itself (GGUF), `ck` is that file; otherwise `ck`
+ * collects the contents of the files before it (JSON, a vocabulary: "side files"). A vocabulary in a side file replaces
+ * a GGUF file's own.
  */
 #ifndef QUERN_INTAKE_H
 #define QUERN_INTAKE_H
@@ -16,34 +16,34 @@
 
 struct intake {
     struct mem *mem;
-    int n_files;              /* that will come in all, as the caller says */
-    bool headers_only;        /* no file need go on behind its header */
+    int n_files;              /* number of files in all, given by the caller */
+    bool headers_only;        /* files may end after their headers */
     struct checkpoint ck;
-    struct checkpoint part;   /* a file that is not ck */
-    struct checkpoint *file;  /* the one that is being read */
-    bool complete;            /* its header has come: it has weights */
-    uint64_t file_size;       /* then: what that promises */
-    const struct format *weights; /* of the files with weights; NULL: none has come */
-    struct split split;       /* which of these the one at hand is, and of how many */
-    uint64_t tensors, name_hash; /* in them so far */
-    uint64_t bytes;           /* theirs, as their headers promise */
-    int sides;                /* side files so far */
+    struct checkpoint part;   /* the current file, if it is not ck */
+    struct checkpoint *file;  /* the current file: ck or part */
+    bool complete;            /* the current file's header is complete and has weights */
+    uint64_t file_size;       /* bytes of that file, from its header */
+    const struct format *weights; /* format of the files with weights; NULL: none has come */
+    struct split split;       /* the current file's number, and the number of files with weights */
+    uint64_t tensors, name_hash; /* sums over the files with weights so far */
+    uint64_t bytes;           /* bytes of those files, from their headers */
+    int sides;                /* number of side files so far */
     uint64_t side_bytes;
 };
 
-/* Keeps m. first_size: of the first file; 0 where it is not known. */
+/* Keeps m. first_size: bytes of the first file; 0 when not known. */
 void intake_open(struct intake *in, struct mem *m, int n_files, uint64_t first_size);
 void intake_close(struct intake *in);
 
-/* Takes bytes of the file at hand, until in->complete: then it has been found to belong to the files before, and *used
- * of n were its header. */
+/* Takes bytes of the current file until in->complete. Then the file has been checked against the files before it, and
+ * the first *used of n bytes belonged to the header. */
 int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
-/* The file has ended and another one begins. */
+/* Ends the current file and begins another one. */
 int intake_next(struct intake *in, uint64_t size, struct error *err);
-/* The last one has ended. */
+/* Ends the last file. */
 int intake_finish(struct intake *in, struct error *err);
 
-/* More files with weights follow the one at hand. */
+/* Whether more files with weights follow the current one. */
 bool intake_more(const struct intake *in);
 
 #endif

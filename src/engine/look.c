@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns of the encoder, and quern_media_look(), which waits for nobody.
+ * Turns of the encoder, and quern_media_look(), which takes no turns.
  */
 #include "engine/look.h"
 
@@ -13,7 +13,7 @@ int look_ready(const struct sched_seq *turn)
     return media_ready(s->media, s->n_media, turn->kv.length, turn->n, &awaited);
 }
 
-/* --- who wants what -------------------------------------------------------------------------------------------- */
+/* --- which sequence wants which medium -------------------------------------------------------------------------- */
 
 static bool reads(const struct quern_sequence *s)
 {
@@ -45,7 +45,7 @@ static bool wanted(const struct quern_engine *e, const struct medium *m)
     return false;
 }
 
-/* What a reader awaits within the rows of its next step. */
+/* The medium that a reader needs for its next step; NULL: none. */
 static struct medium *awaits(const struct quern_engine *e, const struct quern_sequence *s)
 {
     struct medium *m;
@@ -63,7 +63,8 @@ bool look_awaited(const struct quern_engine *e)
 
 /* --- begin and end --------------------------------------------------------------------------------------------- */
 
-/* What s and those before it have still to read before it may look at m is not given up, and other readers' last. */
+/* Marks the media that must not be given up for m: those that sequences before s have still to read, and those that s
+ * reads before m. Refreshes all media that any reader wants, so that they are given up last. */
 static void keep(struct quern_engine *e, const struct quern_sequence *s, const struct medium *m)
 {
     struct media_store *store = &e->sight->store;
@@ -107,7 +108,7 @@ void look_drop(struct quern_engine *e)
     end(e);
 }
 
-/* The next reader behind `after` that awaits something; NULL for both: the first, none. */
+/* The next reader after `after` that needs a medium; after NULL: the first. Returns NULL when there is none. */
 static struct quern_sequence *reader_behind(const struct quern_engine *e, const struct quern_sequence *after)
 {
     struct quern_sequence *found = NULL;
@@ -126,7 +127,7 @@ static bool begin_next(struct quern_engine *e)
 
 /* --- parts ----------------------------------------------------------------------------------------------------- */
 
-/* Whoever wants it has so much more. */
+/* Counts the medium's tokens for every sequence that wants it. */
 static void finish(struct quern_engine *e)
 {
     struct medium *m = e->sight->look.medium;
@@ -153,7 +154,7 @@ static void run_part(struct quern_engine *e)
 void look_arrived(struct quern_engine *e)
 {
     const struct look *l = &e->sight->look;
-    if (!l->medium) return; /* it was given up meanwhile */
+    if (!l->medium) return; /* the medium was given up meanwhile */
     vision_arrive(e->sight->vision);
     if (l->part == vision_parts(e->sight->vision)) finish(e);
 }
@@ -162,7 +163,7 @@ bool look_part(struct quern_engine *e)
 {
     if (!quern_sees(e)) return false;
     const struct medium *m = e->sight->look.medium;
-    if (m && m->held == 1) look_drop(e); /* by nobody else */
+    if (m && m->held == 1) look_drop(e); /* only the encoder holds it */
     if ((!e->sight->look.medium || !wanted(e, m)) && !begin_next(e)) return false;
     run_part(e);
     return true;
@@ -188,7 +189,7 @@ void look_progress(const struct quern_sequence *s, int *done, int *total)
     }
 }
 
-/* --- for who asks --------------------------------------------------------------------------------------------- */
+/* --- on the caller's request ------------------------------------------------------------------------------------ */
 
 static bool stopped(const struct quern_engine *e, double start, int budget_ms)
 {
@@ -199,14 +200,14 @@ static bool stopped(const struct quern_engine *e, double start, int budget_ms)
 int quern_media_look(struct quern_engine *e, uint64_t id, int budget_ms, const float **out, int *tokens, int *width)
 {
     struct medium *m = quern_sees(e) ? store_find(&e->sight->store, id) : NULL;
-    if (!m) return fail(&e->error, ERR_PARAM, "media", 0, "No image of this identity is held.");
+    if (!m) return fail(&e->error, ERR_PARAM, "media", 0, "No image with this id is held.");
     if (e->step.running && !m->whole)
-        return fail(&e->error, ERR_BUSY, "step", 0, "Images are looked at between steps.");
+        return fail(&e->error, ERR_BUSY, "step", 0, "Images are encoded between steps.");
     int status = engine_check(e);
     if (status) return status;
     double start = e->options.now();
     if (!m->whole && e->sight->look.medium != m) look_drop(e);
-    if (!m->whole && !e->sight->look.medium) begin(e, NULL, m); /* there is room for any one */
+    if (!m->whole && !e->sight->look.medium) begin(e, NULL, m); /* the store has room for any single medium */
     while (!m->whole) {
         run_part(e);
         if (!m->whole && (e->awaits || stopped(e, start, budget_ms))) return NEED_MORE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The store of media, and the rows of a conversation that has some.
+ * The store of media, and the rows of conversations with media.
  */
 #include "engine/media.h"
 
@@ -11,7 +11,7 @@
 int store_open(struct media_store *s, struct mem *mem, uint64_t floats, int width)
 {
     *s = (struct media_store){.mem = mem, .room = floats, .width = width};
-    s->pool = mem_alloc_raw(mem, floats * sizeof *s->pool); /* untouched until images come */
+    s->pool = mem_alloc_raw(mem, floats * sizeof *s->pool); /* not touched before images come */
     return s->pool ? OK : ERR_MEM_LOAD;
 }
 
@@ -125,7 +125,7 @@ static void give_up(struct media_store *s, struct medium *m)
     if (m->held == 0) remove_medium(s, m);
 }
 
-/* Floats that a scope's media hold, those left out that may not go. */
+/* Floats of a scope's results, without those that must be kept. */
 static uint64_t held_by(const struct media_store *s, uint32_t scope)
 {
     uint64_t sum = 0;
@@ -134,8 +134,8 @@ static uint64_t held_by(const struct media_store *s, uint32_t scope)
     return sum;
 }
 
-/* Of those that may go, where `wants` is to have a place, the one that the scope with the most wanted longest ago:
- * whoever shows much does not push out what others have shown. */
+/* Chooses the result to give up for `wants`: of the scope with the most floats (counting `wants`), the one that was
+ * wanted longest ago. So a scope with many media does not push out those of others. */
 static struct medium *oldest(const struct media_store *s, const struct medium *wants)
 {
     struct medium *found = NULL;
@@ -150,7 +150,7 @@ static struct medium *oldest(const struct media_store *s, const struct medium *w
     return found;
 }
 
-/* Moves all results together. */
+/* Moves all results together at the beginning of the pool. */
 static void compact(struct media_store *s)
 {
     const float *done = s->pool;
@@ -188,7 +188,7 @@ void store_abandon(struct media_store *s, struct medium *m)
 
 uint64_t media_row(uint64_t content, int i) { return (uint64_t)1 << 63 | splitmix64(content + (uint64_t)i) >> 1; }
 
-/* Behind it: its last row, and the position of the next one. */
+/* After a medium: the row that follows it, and the position of that row. */
 static int end_of(const struct placed *p) { return p->first + medium_tokens(p->medium); }
 static int32_t position_behind(const struct placed *p)
 {

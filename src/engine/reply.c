@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies: the rows of a step are sampled side by side, what was sampled is pushed, and the owner is told by events.
+ * Replies: samples the rows of a step side by side, pushes the tokens, and reports by events.
  *
- * An array of events, not a ring: who writes and who reads are one thread, between two steps. Threads change nothing
- * but time, since the draw belongs to the sampler, and each row is one thread's.
+ * Events are an array, not a ring, because one thread writes and reads them, between two steps. The number of threads
+ * changes only the time: each reply's sampler has its own random draws, and one thread samples a row.
  */
 #include "engine/reply.h"
 
@@ -12,15 +12,16 @@
 
 #include <string.h>
 
-enum { CONTROL = 3 }; /* type of a token that only steers */
+enum { CONTROL = 3 }; /* token type of control tokens */
 
-static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
+static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
-/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step.
- * One more of each that an image is encoded for, during which a plan may be made more than once. */
+/* Most events of a step: four for each sequence in the step, and a LET_GO for each sequence that was admitted before
+ * the plan and for each that was admitted in it. With vision two more for each: a LOOK, and room for further plans that
+ * are made while a medium is encoded. */
 static int events_most(const struct quern_engine *e) { return (e->sight ? 8 : 6) * e->options.parallel; }
 
-/* In a step each reply tells no more than its longest token and what it held before, its end included. */
+/* Most bytes of text in a step: for each reply its longest token and the bytes held before, also at its end. */
 static uint64_t told_most(const struct quern_engine *e)
 {
     return (uint64_t)e->options.parallel * (e->longest_token + sizeof ((struct tok_stream *)0)->held);
@@ -28,7 +29,7 @@ static uint64_t told_most(const struct quern_engine *e)
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
 
-/* Measures where out is NULL. */
+/* Only measures when out is NULL. */
 static uint64_t take_scratch(const struct quern_engine *e, struct arena a, struct sampler_scratch *out)
 {
     struct sampler_scratch measured;
@@ -68,7 +69,7 @@ void replies_free(struct quern_engine *e)
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
-/* A token and an end of each in the step have their places, whatever else there is to tell. */
+/* Room for a TOKEN and an END of each reply in the step is reserved; other events are dropped when the rest is full. */
 static void tell(struct quern_sequence *s, struct quern_event event)
 {
     struct quern_engine *e = s->e;
@@ -99,7 +100,7 @@ int replies_ready(const struct sched_seq *turn)
     return s->waits ? min_int(ready, turn->n - 1) : ready;
 }
 
-/* Whoever waits by itself does not wait for the others. */
+/* A background sequence that had no row for too long; one that waits for quern_reply_allow() does not count. */
 static bool is_late(const struct quern_sequence *s)
 {
     return s->listed && !s->turn.held && !s->waits && s->turn.priority > 0 &&
@@ -207,7 +208,7 @@ static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, 
 
 /* --- sampling ---------------------------------------------------------------------------------------------------- */
 
-/* Each thread that has scratch takes one row after the other. */
+/* Each thread with scratch takes one row after the other. */
 static void pick_rows(void *arg, int thread, int n_threads)
 {
     struct picking *k = arg;

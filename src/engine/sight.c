@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening an encoder, and images from outside: their sizes, and how they come and go.
+ * Opens the vision encoder, and takes images from the caller: their sizes, adding and releasing.
  */
 #include "engine/sight.h"
 
@@ -10,14 +10,14 @@
 #include <string.h>
 
 enum {
-    IMAGE_DEFAULT = 262144, VIDEO_DEFAULT = 524288, /* pixels that are asked for where nothing is */
-    IMAGE_MOST = 1048576,                          /* and that may be */
+    IMAGE_DEFAULT = 262144, VIDEO_DEFAULT = 524288, /* pixels when the caller gives no limit */
+    IMAGE_MOST = 1048576,                          /* most pixels of an image by default */
     PIXELS_MOST = 100000000,
-    ASPECT_MOST = 200,                               /* image_size()'s */
+    ASPECT_MOST = 200,                               /* as in image_size() */
     STORE_DEFAULT = 64 << 20,                        /* bytes */
 };
 
-/* What an encoder takes whose header has not come: as the largest that is published. */
+/* Assumed sizes of an encoder whose header has not come: those of the largest published one. */
 enum { DIM_AWAITED = 1152, FFN_AWAITED = 4304, ADDED_AWAITED = 3, ROWS_AWAITED = 256 };
 
 /* --- opening ------------------------------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static int new_sight(struct quern_engine *e, bool apart, struct error *err)
     return OK;
 }
 
-/* Where images stand in a text. */
+/* Checks that the vocabulary has the tokens that mark images in a text. */
 static int check_tokens(const struct quern_engine *e, struct error *err)
 {
     const char *const *texts = e->model->architecture->marks->vision;
@@ -46,8 +46,8 @@ static int check_tokens(const struct quern_engine *e, struct error *err)
     return OK;
 }
 
-/* Most pixels, and the patches of the largest image, which may have more: the sides of one that is enlarged are rounded
- * up, and a strip is at least a token high. */
+/* Sets the most pixels, and the most patches of an image. These may exceed the pixels: the sides of an enlarged image
+ * are rounded up, and a strip is at least one token high. */
 static void set_limits(struct quern_engine *e)
 {
     struct sight *s = e->sight;
@@ -104,7 +104,7 @@ int sight_begin(struct quern_engine *e, uint64_t size, struct error *err)
     int status = e->sight || !e->options.inspect ? OK : new_sight(e, true, err);
     if (status) return status;
     if (!e->sight || !e->sight->apart || e->sight->begun)
-        return fail(err, ERR_PARAM, "vision", 0, "No projector was to come; say so before the model is loaded.");
+        return fail(err, ERR_PARAM, "vision", 0, "No projector was expected; announce it before loading.");
     ck_init(&e->sight->ck, &e->mem, size);
     e->sight->begun = true;
     return OK;
@@ -130,7 +130,7 @@ int sight_ended(struct quern_engine *e, struct error *err)
     if (s->complete) return e->options.inspect ? OK : ck_data_ended(&s->ck, err);
     int status = ck_header_ended(&s->ck, err);
     return status ? status
-                  : fail(err, ERR_UNSUPPORTED, "projector", 0, "The file that was given as `vision` is no projector.");
+                  : fail(err, ERR_UNSUPPORTED, "projector", 0, "The file given as `vision` is not a projector.");
 }
 
 /* --- memory -------------------------------------------------------------------------------------------------- */
@@ -150,7 +150,8 @@ static uint64_t store_floats(const struct quern_engine *e, int patches, int widt
 
 static int width_of(const struct vision_config *c) { return (1 + c->n_added) * c->out_dim; }
 
-/* The store, what a step has of it, and the pixels of one image; more come and go as texts do. */
+/* The store, its part of a step, and the pixels of one image. Further images are allocated as they come, as texts are.
+ */
 static uint64_t media_cost(const struct quern_engine *e, int patches, int width, int patch)
 {
     uint64_t pixels = (uint64_t)patches * (uint64_t)patch * (uint64_t)patch;
@@ -158,7 +159,7 @@ static uint64_t media_cost(const struct quern_engine *e, int patches, int width,
            mem_cost((uint64_t)e->step.max_rows * sizeof *e->sight->features) + mem_cost(3 * pixels);
 }
 
-enum { PATCH_AWAITED = 16 }; /* pixels of a side */
+enum { PATCH_AWAITED = 16 }; /* pixels per side */
 
 static int patches_awaited(const struct quern_engine *e)
 {
@@ -219,7 +220,7 @@ void sight_free(struct quern_engine *e)
     mem_free(&e->mem, s);
 }
 
-/* --- images from outside ------------------------------------------------------------------------------------- */
+/* --- images from the caller ---------------------------------------------------------------------------------- */
 
 int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind)
 {
@@ -232,7 +233,7 @@ static int check_sees(struct quern_engine *e)
     return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no vision: load it with its projector (`vision`).");
 }
 
-/* What scratch was taken for. */
+/* Checks that the scratch is large enough. */
 static int check_patches(struct quern_engine *e, const struct image_grid *g)
 {
     int64_t patches = (int64_t)g->rows * g->cols * IMAGE_MERGE * IMAGE_MERGE;
@@ -263,14 +264,14 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
                 ASPECT_MOST);
 }
 
-/* A grid as quern_media_plan() gives it. */
+/* Checks that the grid could come from quern_media_plan(). */
 static int check_grid(struct quern_engine *e, const struct image_grid *g, const uint8_t *frame0)
 {
     int side = vision_config(e->sight->vision)->patch * IMAGE_MERGE;
     bool whole = g->rows > 0 && g->cols > 0 && g->height % side == 0 && g->width % side == 0;
     if (whole && g->height / side == g->rows && g->width / side == g->cols && g->frames >= 1 && frame0)
         return check_patches(e, g);
-    return fail(&e->error, ERR_PARAM, "media", 0, "An image of %d x %d pixels and %d x %d tokens is none.", g->width,
+    return fail(&e->error, ERR_PARAM, "media", 0, "%d x %d pixels are not an image of %d x %d tokens.", g->width,
                 g->height, g->cols, g->rows);
 }
 

@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an engine needs to see: the encoder of images, which a folder has beside its language model and a pair of GGUF
- * files in a second one, the projector; and what it costs.
+ * The vision part of an engine: opens the encoder, counts its memory and loads its weights. A Hugging Face folder has
+ * the encoder beside its language model; a GGUF model has it in a second file, the projector.
  *
- * A projector comes after all files of the model, but the plan counts it at the model's header, by its size, so that
- * what cannot run is refused before anything is downloaded. Its own header then corrects the plan, and only then caches
- * and scratch are taken: that is why who gives one says so before (options.vision_size).
+ * A projector comes after all files of the model. The plan counts it already at the model's header, by its file size,
+ * so that a model that cannot run is refused before any download. The projector's own header then corrects the plan,
+ * and only then caches and scratch are allocated. Therefore the caller must announce a projector beforehand
+ * (options.vision_size).
  */
 #ifndef QUERN_SIGHT_H
 #define QUERN_SIGHT_H
 
 #include "engine/state.h"
 
-/* At the model's header: the vision part of a folder, unless the options leave it out, or that a projector is to come.
- * ERR_UNSUPPORTED "no-vision" where the model cannot have one, ERR_PARAM "vision" where it has one already,
- * ERR_INCONSISTENT "vision-token". */
+/* At the model's header: opens the vision part of a folder, unless the options leave it out, or prepares for a
+ * projector. ERR_UNSUPPORTED "no-vision" if the model cannot have vision, ERR_PARAM "vision" if it has a vision part
+ * already, ERR_INCONSISTENT "vision-token". */
 int sight_open(struct quern_engine *e, struct error *err);
-/* Binds the weights in a folder's file, which the model then takes with its own. */
+/* Binds the vision weights in a folder's file, which are then loaded with the model's own. */
 int sight_bind(struct quern_engine *e, struct error *err);
 
-/* The projector's file begins; its bytes, until sight->complete: *used of n were its header, whose encoder is open and
- * bound then; its end. */
+/* Reads the projector's file. sight_begin() starts it. sight_header() takes bytes until sight->complete; then the
+ * encoder is open and bound, and the first *used of n bytes belonged to the header. sight_ended() ends the file. */
 int sight_begin(struct quern_engine *e, uint64_t size, struct error *err);
 int sight_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
 int sight_ended(struct quern_engine *e, struct error *err);
-/* Whether one is still to come. */
+/* Whether a projector is still to come. */
 bool sight_awaited(const struct quern_engine *e);
 
-/* The file that has the encoder's weights. */
+/* The checkpoint with the encoder's weights. */
 struct checkpoint *sight_file(const struct quern_engine *e);
 
-/* For the plan. Bytes of a projector's weights, those of its file while that is awaited; of its values in the backend's
- * scratch, behind the model's; of everything else; and what the backend must allow for. */
+/* Costs for the plan, in bytes: the projector's weights, or its file size while it is awaited; its values in the
+ * backend's scratch, after the model's; everything else. Then the rows and columns that the backend must allow for. */
 uint64_t sight_weights(const struct quern_engine *e);
 uint64_t sight_values(const struct quern_engine *e);
 uint64_t sight_scratch(const struct quern_engine *e);
 int sight_rows(const struct quern_engine *e);
 int sight_cols(const struct quern_engine *e);
 
-/* Scratch, whose values lie from `first` on, and the store of media. ERR_MEM_LOAD. */
+/* Allocates scratch, with values from `first` on, and the store of media. ERR_MEM_LOAD. */
 int sight_reserve(struct quern_engine *e, struct handle first);
 void sight_free(struct quern_engine *e);
 

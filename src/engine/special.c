@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens that the files want around plain texts, whose places no template says, and the texts of those that templates
- * know by name.
+ * Tokens that the model's files add around plain texts, which no template writes, and the texts of the tokens that
+ * templates know by name.
  *
- * A folder has lists for both ends of a text, by its tokenizer.json; GGUF has two switches. Rendered chats get neither:
- * a template writes its own. Ids that mean no token (all ones, where a program had none) are refused only where one of
- * them is wanted.
+ * A folder lists the tokens for both ends of a text in tokenizer.json; GGUF has two switches. Rendered chats get
+ * neither, because templates write their own. An id outside the vocabulary (all ones, from programs without such a
+ * token) is an error only when that token is needed.
  */
 #include "engine/special.h"
 
@@ -20,7 +20,7 @@ const struct special specials[] = {
     {NULL, NULL, NULL},
 };
 
-/* An id of the vocabulary; -1: there is none. */
+/* Reads an id of the vocabulary; -1: none. */
 static int read_id(const struct quern_engine *e, const char *key, int64_t *id, struct error *err)
 {
     const int64_t none = -1;
@@ -52,13 +52,13 @@ static int read_list(const struct quern_engine *e, const char *key, struct added
     if (!status && n > MOST)
         status =
             fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
-                 "Texts are to get %llu tokens at one end; at most %d are supported.", (unsigned long long)n, MOST);
+                 "The model adds %llu tokens at one end of texts; at most %d are supported.", (unsigned long long)n, MOST);
     for (uint64_t i = 0; !status && i < n; i++) {
         uint32_t id = load_u32(ids.data + 4 * i);
         if (id < (uint32_t)tok_count(e->tok)) out->ids[out->n++] = (int32_t)id;
         else
             status = fail(err, ERR_INCONSISTENT, "value", 0,
-                          "The token %u, which texts are to get, is not in the vocabulary.", (unsigned)id);
+                          "The token %u, which is added to texts, is not in the vocabulary.", (unsigned)id);
     }
     return status;
 }
@@ -77,7 +77,7 @@ static int read_switch(const struct quern_engine *e, const char *key, const char
     return OK;
 }
 
-/* They are of the right types. */
+/* Checks that all metadata have the right types. */
 static int check_specials(const struct quern_engine *e, struct error *err)
 {
     struct bytes text;

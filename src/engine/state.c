@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether an engine can be asked for anything.
+ * Checks whether an engine can be used.
  */
 #include "engine/state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine's state and a conversation's, which the files of this room share. The public face is quern.h.
+ * The state of an engine and of a sequence, shared by the files of this folder. The public interface is quern.h.
  */
 #ifndef QUERN_STATE_H
 #define QUERN_STATE_H
@@ -15,38 +15,38 @@
 #include "text/tokenizer.h"
 
 enum { PADS = 2 };
-/* what files advise for sampling */
+/* sampling values that a model's files may recommend */
 enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED };
 
-enum state { STATE_LOADING, STATE_READY, STATE_FAILED, STATE_LOST /* with its device */ };
+enum state { STATE_LOADING, STATE_READY, STATE_FAILED, STATE_LOST /* the device was lost */ };
 
-/* What is on its way from a device: see quern_awaits(). */
+/* What a device has still to deliver: see quern_awaits(). */
 enum awaited { AWAITED_NOTHING, AWAITED_OUTPUTS, AWAITED_TOKENS, AWAITED_PAGE, AWAITED_HASHES };
 
-/* A step that may be stopped after a layer, or a part of the output head, and go on later. */
+/* A step, which may stop after a layer or a part of the output head and go on later. */
 struct step {
     bool running;
-    int part, parts;       /* the next one, of layers and then of the head */
-    const struct sched_take *takes; /* n_takes of them while it runs */
+    int part, parts;       /* next part, number of parts: the layers, then those of the head */
+    const struct sched_take *takes; /* [n_takes] while the step runs */
     int n_takes;
-    struct batch batch;    /* arrays of max_rows, max_runs and max_out */
+    struct batch batch;    /* arrays of max_rows, max_runs, max_out */
     int max_rows, max_runs, max_out;
-    /* read in a step at most; and at most now: follows the machine's speed unless the caller chose a chunk */
+    /* Most rows to read in a step; and now, which follows the machine's speed unless the caller chose a chunk */
     int chunk, rows;
-    double ms, layers_ms;  /* spent in this step so far; in its layers */
-    struct outputs made;   /* of the last finished step */
+    double ms, layers_ms;  /* ms of this step so far; of its layers */
+    struct outputs made;   /* outputs of the last finished step */
 };
 
-/* Sampling of all replies of a step: threads take one after the other. */
+/* Samples all replies of a step: threads take one reply after the other. */
 struct picking {
-    struct sampler_scratch *scratch; /* [n_scratch]: so many threads pick */
+    struct sampler_scratch *scratch; /* [n_scratch]: one for each thread that samples */
     int n_scratch;
-    void *arena;                     /* what they point to */
-    struct quern_sequence **who;     /* [parallel]; n of them in this step */
-    int n, next;                     /* next: that no thread has taken */
+    void *arena;                     /* the memory of all scratch */
+    struct quern_sequence **who;     /* [parallel]; the first n are used in this step */
+    int n, next;                     /* next: the first that no thread has taken */
 };
 
-/* A type of cache: bytes for each position, and the largest context that fits; 0 where the model cannot have it. */
+/* A type of KV cache: bytes for each position, and the largest context that fits; 0 if the model cannot use it. */
 struct cache_choice {
     double bytes;
     int largest;
@@ -56,10 +56,10 @@ struct hashing {
     const uint8_t *bytes;
     size_t n, chunk;
     uint8_t *out;
-    size_t next;              /* chunk that no thread has taken */
+    size_t next;              /* the first chunk that no thread has taken */
 };
 
-/* Tokens that a plain text gets at one of its ends. */
+/* Tokens that are added at one end of a plain text. */
 struct added {
     int32_t ids[8];
     int n;
@@ -69,53 +69,53 @@ struct quern_engine {
     struct quern_options options;
     enum state state;
     struct error error;
-    struct error failure;       /* of loading, or of a device that is lost: every later call repeats it */
+    struct error failure;       /* of loading, or of a lost device; every later call repeats it */
     struct mem mem;
     struct pool *pool;
-    struct crew crew;         /* how many of its threads work */
-    struct hashing hashing;   /* the last ones begun */
+    struct crew crew;         /* chooses how many threads work */
+    struct hashing hashing;   /* the last hashing that was begun */
     struct backend *be;
-    struct profile *profile;  /* NULL: none wanted */
-    struct intake intake;     /* the files so far */
+    struct profile *profile;  /* NULL: not wanted */
+    struct intake intake;     /* the files read so far */
     struct model *model;
     struct tokenizer *tok;
-    bool split_assumed;       /* of the tokenizer: the files do not name it */
+    bool split_assumed;       /* the files do not name the tokenizer's split */
     struct kv_cache *kv;
     struct sched *sched;
-    struct tally tally;       /* of the model's weights; a projector's are the sight's */
-    uint64_t taken;           /* bytes of the model's weights in memory so far */
+    struct tally tally;       /* of the language model; vision weights are in struct sight */
+    uint64_t taken;           /* bytes of weights in memory so far */
     struct quern_plan plan;
     struct cache_choice caches[QUERN_KV_Q8 + 1];
-    enum quern_quantize quantized[2]; /* what weights become: those of layers; the embedding and the output head */
+    enum quern_quantize quantized[2]; /* chosen types: of layers; of the embedding and the output head */
     int context_size;
     int snapshots;            /* of states that are to be remembered, as the plan has chosen */
-    int n_sampled;            /* ids from here on are padding */
+    int n_sampled;            /* ids from this one on are padding */
     size_t longest_token;     /* bytes */
     int32_t ends[16];         /* tokens that end a reply */
     int n_ends;
-    struct added added[2];    /* what stands before a plain text, and behind it */
-    /* tokens that stand for a part of an image and of a video, and are never sampled; -1: none */
+    struct added added[2];    /* before a plain text, and after it */
+    /* pad tokens of images and of videos, which are never sampled; -1: none */
     int32_t pads[PADS];
-    struct bytes template;    /* a copy; data NULL when the file has none */
-    struct bytes tool_template; /* the one for conversations with tools */
-    struct bytes rerank;      /* the same of one that ranks documents */
+    struct bytes template;    /* copied; data NULL when the file has none */
+    struct bytes tool_template; /* for conversations with tools */
+    struct bytes rerank;      /* for ranking documents */
     char *info;
-    double advice[ADVISED];   /* -1: none; as of info */
+    double advice[ADVISED];   /* -1: none; set with info */
     struct step step;
-    struct sight *sight;      /* NULL: it sees nothing */
+    struct sight *sight;      /* NULL: no vision */
     enum awaited awaits;
-    const float *hidden, *logits; /* of the last finished step: struct outputs */
+    const float *hidden, *logits; /* outputs of the last finished step */
     struct picking picking;
-    struct quern_event *events; /* [events_most()]; n_events of them since the last call */
+    struct quern_event *events; /* [events_most()]; n_events since the last call */
     int n_events;
-    uint8_t *told;            /* texts of events; n_told bytes of them */
+    uint8_t *told;            /* texts of events, n_told bytes */
     int n_told;
     struct quern_sequence *sequences; /* linked */
-    int32_t numbers;          /* given to sequences so far */
+    int32_t numbers;          /* numbers given to sequences so far */
     struct quern_control control;
     struct printing printing;
     struct giving giving;
-    uint8_t fingerprint[HASH_BYTES]; /* of the model; once it is known: */
+    uint8_t fingerprint[HASH_BYTES]; /* of the model, valid with has_fingerprint */
     bool has_fingerprint;
 };
 
@@ -124,40 +124,41 @@ struct quern_sequence {
     struct quern_engine *e;
     struct quern_sequence *next;
     int32_t number;
-    int priority;             /* turn's, until it has waited too long */
-    uint64_t *ids;            /* [room]; turn.n of them set, turn.kv.length computed */
+    int priority;             /* the priority of `turn` until the sequence has waited too long */
+    uint64_t *ids;            /* [room]; turn.n are set, turn.kv.length are computed */
     int room;
-    struct placed *media;     /* [n_media] in the order of their rows, each held */
+    struct placed *media;     /* [n_media] in the order of their rows; each is held */
     int n_media;
-    int looked;               /* visual tokens that were encoded for it */
-    bool looks;               /* in this step: to be told of */
-    bool listed;              /* with the scheduler */
+    int looked;               /* visual tokens encoded for this sequence */
+    bool looks;               /* a medium of it was encoded in this step: to be reported */
+    bool listed;              /* the scheduler has it in its list */
     enum quern_outputs outputs;
-    bool begun;               /* its reply has, since it was set */
-    bool replies;             /* the engine samples and pushes: */
-    bool reads, writes;       /* a step with rows of it has begun; it has sampled */
-    int left;                 /* tokens that it may sample still */
-    bool fits;                /* into the context, whatever it says: `left` is what the caller wanted */
-    int let_go;               /* times that its owner knows of */
+    bool begun;               /* its reply has begun since quern_sequence_set() */
+    bool replies;             /* the engine samples and pushes */
+    bool reads, writes;       /* its first step has begun; its first token was sampled */
+    int left;                 /* tokens that may still be sampled */
+    bool fits;                /* max_tokens fits into the context; else `left` is the context's room */
+    int let_go;               /* value of turn.let_go that was reported last */
     struct kept kept;
-    double since;             /* ms of the clock: its last row, or when it began to wait */
-    int picked;               /* in this step: an id, or an error */
-    int made_first, made_rows, made_at; /* rows of outputs that the last finished step made, for positions from
-                                           made_first on; the first of them among all logits or hidden states */
+    double since;             /* time in ms of its last row, or when it began to wait */
+    int picked;               /* the token sampled in this step, or an error */
+    /* Outputs of the last finished step: made_rows rows, for positions from made_first on; made_at: the index of the
+     * first row among all logits or hidden states */
+    int made_first, made_rows, made_at;
     struct sampler *sampler;
-    uint32_t *allowed;        /* [mask_words()] once it was limited for the first time */
-    bool limited;             /* to the ids in it */
-    bool waits;               /* its owner does not know yet to which */
-    int32_t silent[QUERN_SILENT_MOST]; /* n_silent of them: tokens that are none of the reply's text */
+    uint32_t *allowed;        /* a bit for each id; NULL until the reply is limited */
+    bool limited;             /* only ids in `allowed` may be sampled */
+    bool waits;               /* the caller does not know yet which ids are allowed */
+    int32_t silent[QUERN_SILENT_MOST]; /* [n_silent] tokens that are not part of the reply's text */
     int n_silent;
     struct tok_stream stream;
-    uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
+    uint8_t *text;            /* returned by quern_stream(): room for the longest token and the held bytes */
 };
 
-/* OK, ERR_BUSY "loading" or "awaited", or why it can do nothing any more. */
+/* Whether the engine can be used now: OK, ERR_BUSY "loading" or "awaited", or the error that has ended it. */
 int engine_check(struct quern_engine *e);
 
-/* A sign of life, by which who waits for the engine knows that it gets on. */
+/* Shows callers that wait for the engine that it makes progress. */
 static inline void engine_beat(struct quern_engine *e)
 {
     __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);

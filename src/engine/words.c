@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A model's texts: which tokenizer it has, as the files and the architecture's row say it, which tokens end a reply or
- * stand for parts of images, the chat templates, and the calls of quern.h that turn texts into tokens and back.
+ * The text side of a model: chooses the tokenizer from the files and the architecture, finds the tokens that end a
+ * reply or stand for parts of images, copies the chat templates, and implements the calls of quern.h that turn text
+ * into tokens and back.
  */
 #include "engine/words.h"
 
@@ -13,13 +14,13 @@
 
 enum {
     TEMPLATE_MAX = 1 << 20, /* bytes */
-    PADDING_MOST = 1024,    /* rows of an embedding that no token of a .tokenizer file belongs to */
+    PADDING_MOST = 1024,    /* embedding rows without a token in a .tokenizer file */
 };
 
 /* --- which tokenizer it is ------------------------------------------------------------------------------------- */
 
-/* A token for each byte, one for each merge, and then the family's special tokens: all vocabularies of Qwen's models
- * are like that, and no other known one. */
+/* Whether the vocabulary has a token for each byte, then one for each merge, then the family's special tokens. All
+ * vocabularies of Qwen's models are like that, and no other known one. */
 static bool is_familys(const struct checkpoint *ck, const struct marks *marks)
 {
     enum { BYTES = 256, FIRST = sizeof marks->first / sizeof *marks->first };
@@ -63,7 +64,7 @@ static int read_split(struct quern_engine *e, struct error *err)
         "The metadata key tokenizer.ggml.pre is missing, and the vocabulary is not like Qwen's; take a newer copy of the model.");
 }
 
-/* Whether tokens are joined by scores, without a split; else by merges. */
+/* Sets *scored: tokens are joined by scores and without a split; otherwise by merges. */
 static int read_kind(struct quern_engine *e, bool *scored, struct error *err)
 {
     struct bytes kind;
@@ -124,7 +125,7 @@ static void add_end(struct quern_engine *e, int64_t id)
     if (id >= 0 && e->n_ends < (int)(sizeof e->ends / sizeof *e->ends)) e->ends[e->n_ends++] = (int32_t)id;
 }
 
-/* Lists that the JSON files have. */
+/* Reads the lists of end tokens in JSON files. */
 static int read_end_lists(struct quern_engine *e, struct error *err)
 {
     static const char *const keys[] = {"generation.eos_token_ids", "config.eos_token_ids"};
@@ -144,7 +145,7 @@ static int read_end_lists(struct quern_engine *e, struct error *err)
     return status;
 }
 
-/* The file's end tokens, and the model's own where they exist. */
+/* Collects the file's end tokens, and the family's own if the vocabulary has them. */
 static int read_ends(struct quern_engine *e, struct error *err)
 {
     const struct marks *marks = e->model->architecture->marks;
@@ -160,7 +161,8 @@ static int read_ends(struct quern_engine *e, struct error *err)
     return status;
 }
 
-/* The tokens that stand for parts of images. config.json says by its ids what the vocabulary says by its texts. */
+/* Finds the tokens that stand for parts of images. config.json gives their ids, which must agree with their texts in
+ * the vocabulary. */
 static int read_pads(struct quern_engine *e, struct error *err)
 {
     static const char *const keys[] = {"config.image_token_id", "config.video_token_id", "config.vision_start_token_id",

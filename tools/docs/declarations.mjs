@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What js/*.d.ts declare, read by TypeScript's own parser: names, signatures as they stand in the file, and their
-// comments. Nothing of it is written down a second time for the documentation.
+// Reads the declarations in js/*.d.ts with TypeScript's own parser: names, signatures as written in the file, and their
+// comments. The documentation repeats none of it by hand.
 
 import { readFileSync } from 'node:fs';
 import { SyntaxKind } from 'typescript/unstable/ast';
@@ -17,13 +17,13 @@ const KINDS = new Map([
 
 const COMMENT = /\/\*\*[\s\S]*?\*\//g;
 
-/** The words of a doc comment. Links become code, which the pages link by themselves. */
+/** The text of a doc comment. Links become code, which the pages link themselves. */
 function wordsOf(comment) {
   return comment.replace(/^\/\*\*|\*\/$/g, '').replace(/^[ \t]*\* ?/gm, '').trim()
     .replace(/\{@link ([^}]+)\}/g, '`$1`').replace(/@returns (.)/g, (_, first) => `Returns ${first}`);
 }
 
-/** What stands before a node: its own comment is the last one. */
+/** The comments before a node; the last one is its own. */
 function docOf(node, file) {
   const comments = file.text.slice(node.pos, node.getStart(file)).match(COMMENT) ?? [];
   return comments.length ? wordsOf(comments.at(-1)) : '';
@@ -37,15 +37,13 @@ const bare = (text) =>
     .replace(/^(?:export |declare )+/, '')
     .trim();
 
-/**
- * The first object type within a node that has comments of its own: its members are told apart, not shown as one line.
- */
+/** The first object type within a node that has comments of its own; its members are described one by one. */
 function documentedLiteral(node, file) {
   if (node.kind === SyntaxKind.TypeLiteral && node.getText(file).includes('/**')) return node;
   return node.forEachChild((child) => documentedLiteral(child, file)) ?? null;
 }
 
-/** Members of an interface, a class or an object type. `path` is the name by which its comments and links know it. */
+/** Members of an interface, a class or an object type. `path`: the name in comments and links. */
 function membersOf(node, file, path) {
   return node.members.map((member) => {
     const text = member.getText(file);
@@ -77,10 +75,10 @@ function declarationOf(node, file) {
   };
 }
 
-/** What a file says of itself: the comment before everything else. */
+/** A file's introduction: the comment before everything else. */
 export const introductionOf = (path) => wordsOf((readFileSync(path, 'utf8').match(COMMENT) ?? [''])[0]);
 
-/** @returns {object[]} everything the file exports, in its order */
+/** @returns {object[]} all exports of the file, in order */
 export function readDeclarations(path) {
   const text = readFileSync(path, 'utf8');
   const config = JSON.stringify({ compilerOptions: { noLib: true, types: [] }, files: ['index.d.ts'] });

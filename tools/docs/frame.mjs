@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What stands around every page: its head with a policy that lets nothing in but the site's own files, the bar, the
-// list of all pages, and the page's own headings. Every address is relative, so the site may lie under any path.
+// The frame of every page: the head with a policy that allows only the site's own files, the bar, the list of all
+// pages, and the page's own headings. All addresses are relative, so the site works under any path.
 
 import { escape } from './html.mjs';
 import { addressFrom } from './names.mjs';

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What text becomes on a page: escaped, coloured as code, and reduced to a name that an address can have.
+// Turns text into HTML: escaped, coloured as code, or as a name for an address.
 
 const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 export const escape = (text) => text.replace(/[&<>"]/g, (letter) => ENTITIES[letter]);
 
-/** The text of a piece of markup of our own. */
+/** The text of markup that this site made. */
 export const plain = (html) =>
   html
     .replace(/<[^>]*>/g, '')
@@ -13,7 +13,7 @@ export const plain = (html) =>
     .replace(/\s+/g, ' ')
     .trim();
 
-/** `use/context` and `Result.usage` stay what they are: slashes and dots may stand in a fragment. */
+/** Keeps `use/context` and `Result.usage`: slashes and dots are allowed in a fragment. */
 export const slug = (text) =>
   text
     .toLowerCase()
@@ -32,7 +32,7 @@ const SCRIPT = {
 const MARKUP = { comment: /<!--[\s\S]*?-->/, string: /"[^"\n]*"/, keyword: /<\/?[a-z][\w-]*|\/?>/i };
 const SHELL = { comment: /(?<=^|\s)#.*/, string: STRING };
 
-/** How the parts of each language look; one that is not here is shown without colours. */
+/** The syntax of each language for colouring; other languages get no colours. */
 const LANGUAGES = {
   js: SCRIPT,
   mjs: SCRIPT,

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Markdown of docs/ as the inside of a page: headings that can be linked to, code in colours with its file's name,
-// tables that scroll on their own. Code that is a name of the package links to where it is described, so the sources
-// need no addresses.
+// Renders Markdown of docs/ as the body of a page: headings with links, coloured code with its file name, tables that
+// scroll. Code that is a name of the package links to its description, so the sources need no addresses.
 
 import { Marked } from 'marked';
 import { escape, highlight, plain, slug } from './html.mjs';
 
-/** ` ```js main.js ` is the file main.js, complete; without a name it is a part of one. */
+/** ` ```js main.js ` is the complete file main.js; without a name the code is a fragment. */
 function codeBlock({ text, lang = '' }) {
   const [language, name] = lang.split(' ');
   const caption = name ? `<figcaption>${escape(name)}</figcaption>` : '';
   return `<figure class="code">${caption}<pre><code>${highlight(text, language)}</code></pre></figure>\n`;
 }
 
-/** Links may not stand within links. */
+/** A link must not contain links. */
 const unlinked = (html) => html.replace(/<\/?a\b[^>]*>/g, '');
 
-/** A heading and the link to itself. */
+/** A heading with a link to itself. */
 export const heading = (level, id, html) =>
   `<h${level} id="${id}">${html}${level > 1 ? ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>` : ''}</h${level}>\n`;
 

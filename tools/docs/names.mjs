@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Where everything that has a name is described: declarations, their members, options, error codes. Inline code that
-// names one becomes a link to it: `LoadOptions.kv`, `kv: 'q8'`, `models.remove()`, `mem/plan`, `net/*`.
+// Knows where every name is described: declarations, their members, options, error codes. Inline code with such a name
+// becomes a link: `LoadOptions.kv`, `kv: 'q8'`, `models.remove()`, `mem/plan`, `net/*`.
 
 import { dirname, relative } from 'node:path/posix';
 
-/** What variables of these names are wherever the documentation speaks of one. */
+/** The types of variables with these names, everywhere in the documentation. */
 const VARIABLES = {
   support: 'Support',
   model: 'Model',
@@ -16,16 +16,16 @@ const VARIABLES = {
   store: 'Store',
 };
 
-/** Whose options may be named alone, where only one of them has such an option. */
+/** Types whose options may be named alone, if only one of them has such an option. */
 const OPTIONS = ['LoadOptions', 'CompleteOptions', 'ChatOptions'];
 
-/** The address of one page as another one writes it. */
+/** The address of one page, relative to another. */
 export const addressFrom = (from, to) => relative(dirname(from), to) || '.';
 
 export class Names {
   #places = new Map();      // name -> 'page#anchor'
 
-  /** The first place of a name stays. */
+  /** Adds a name; the first place of a name wins. */
   add(name, page, anchor) {
     if (!this.#places.has(name)) this.#places.set(name, `${page}#${anchor}`);
   }
@@ -34,7 +34,7 @@ export class Names {
     return [...this.#places.keys()];
   }
 
-  /** @param {string} [owner] the declaration that the code stands in, whose members may be named alone */
+  /** @param {string} [owner] the declaration that contains the code; its members may be named alone */
   #find(code, owner) {
     const name = code.replace(/\([^)]*\)/g, '').replace(/: .*$/, '');
     const [first, ...rest] = name.split('.');
@@ -45,7 +45,7 @@ export class Names {
     return candidates.find((path) => this.#places.has(path));
   }
 
-  /** The address of what a piece of code names, for a page; undefined when it names nothing or the place itself. */
+  /** The address, seen from a page, of what a piece of code names; undefined when it names nothing or its own place. */
   linker(page, owner) {
     return (code) => {
       const name = this.#find(code, owner);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reference: what js/index.d.ts declares, as pages. Which page a name stands on is said here and nowhere else; a
-// name that nobody has put on one stands on the last.
+// The reference: the declarations of js/index.d.ts as pages. Only this file decides on which page a name is described;
+// a name without a page goes on the last one.
 
 import { escape } from './html.mjs';
 import { heading, renderMarkdown } from './markdown.mjs';
@@ -68,7 +68,7 @@ const PAGES = [
 
 const REST = { file: 'more', title: 'More', names: [] };
 
-/** Options that are the same as another type's of the same name, and say no more than that. */
+/** Options that repeat an option of another type with the same name. */
 const SAME_AS = { DownloadOptions: 'LoadOptions' };
 
 /** @returns {{path: string, title: string, declarations: object[]}[]} */
@@ -83,10 +83,10 @@ export function referencePages(declarations) {
   return pages.filter(({ declarations: found }) => found.length);
 }
 
-/** A declaration's members and theirs, one after the other. */
+/** All members of a declaration, nested ones included, as one list. */
 export const allMembers = ({ members }) => members.flatMap((member) => [member, ...allMembers(member)]);
 
-/** A signature in which the package's types are links and the name it is about stands out. */
+/** A signature as HTML: the package's types are links, and its own name is emphasised. */
 function signatureHtml(signature, name, linker) {
   const linked = escape(signature).replace(/(&\w+;)|\b[A-Z]\w+\b/g, (word, entity) => {
     const href = entity ? undefined : linker(word);
@@ -108,7 +108,7 @@ class Writer {
     return renderMarkdown(text, { code: this.#names.linker(this.#page, owner), page: (href) => href }).html;
   }
 
-  /** @param {boolean} again one of several signatures, of which the first has the place */
+  /** @param {boolean} again a further signature; the first one has the anchor */
   #member(member, owner, same, again) {
     const doc = member.doc || (same && `As \`${same}.${member.name}\`.`);
     const signature = signatureHtml(member.signature, escape(member.name), this.#names.linker(this.#page));
@@ -122,7 +122,7 @@ class Writer {
     return `<ul class="members">\n${members.map((member, i) => this.#member(member, owner, same, member.path === members[i - 1]?.path)).join('')}</ul>\n`;
   }
 
-  /** What a declaration is, in a line. */
+  /** A declaration's kind, in one line. */
   #kind({ kind, signature, members }) {
     const [, parents] = / extends (.*)$/.exec(signature) ?? [];
     const also = parents ? ` extends <code>${signatureHtml(parents, '', this.#names.linker(this.#page))}</code>` : '';
@@ -144,7 +144,7 @@ class Writer {
   }
 }
 
-/** Tells `names` what a reference page describes. */
+/** Adds to `names` what a reference page describes. */
 export function declareNames(names, { path, declarations }) {
   for (const declaration of declarations) {
     names.add(declaration.name, path, declaration.name);
@@ -152,7 +152,7 @@ export function declareNames(names, { path, declarations }) {
   }
 }
 
-/** @returns {string} the inside of the page */
+/** @returns {string} the body of the page */
 export function referenceHtml(names, { path, declarations }) {
   const writer = new Writer(names, path);
   return declarations.map((declaration) => writer.declaration(declaration)).join('');

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The search index: an entry for each section of a page, each declaration, member and error code. docs/theme/find.js
-// searches it.
+// Makes the search index: an entry for each section of a page, each declaration, member and error code.
+// docs/theme/find.js searches it.
 
 import { plain } from './html.mjs';
 import { allMembers } from './reference.mjs';
 
-/** A section's text is found by its words; this many letters of it are enough. */
+/** The number of letters of a section's text that are searched. */
 const LONGEST = 1500;
 
 const entry = (title, kind, href, text) => ({
@@ -20,7 +20,7 @@ const entry = (title, kind, href, text) => ({
 
 const KINDS = { start: 'Guide', overview: 'Recipes', recipe: 'Recipe', reference: 'Error', entry: 'Module' };
 
-/** From each heading to the next; what has colours is text again. */
+/** Splits a page at its headings; coloured code becomes text again. */
 function sectionsOf({ html, path, title, kind }) {
   const parts = html.split(/<section class="declaration">/)[0].split(/<h[1-3] id="([^"]*)">/).slice(1);
   return Array.from({ length: parts.length / 2 }, (_, i) => {
