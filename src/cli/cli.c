@@ -95,6 +95,7 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect
 static bool measure_files(struct job *j, const struct cli_files *files)
 {
     bool vision = j->args.given[OPT_VISION];
+    if (files->failed) return complain("mem/load", "Not enough memory for the list of files."), false;
     j->engine.files = files->n - vision;
     for (int i = 0; i < files->n; i++) {
         uint64_t size;
@@ -385,33 +386,45 @@ static int run_tokenize(struct quern_engine *e, const struct job *j)
 {
     bool nul_ended = j->args.given[OPT_NUL];
     size_t size;
+    int status = 0;
     char *text = terminal_input(&size);
     if (!text) return 1;
-    for (size_t at = 0, end; at <= size; at = end + 1) {
+    for (size_t at = 0, end; !status && at <= size; at = end + 1) {
         const char *nul = nul_ended ? memchr(text + at, 0, size - at) : NULL;
         end = nul ? (size_t)(nul - text) : size;
         if (nul_ended && at == size) break; /* nothing follows the last NUL */
         int n;
         int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text + at, end - at}, &n);
         if (ids) print_tokens(e, ids, n, j->args.given[OPT_IDS] || nul_ended);
+        else status = complain("mem/load", "Not enough memory for the text.");
         free(ids);
     }
     free(text);
-    return 0;
+    return status;
 }
 
-/* Reads numbers separated by spaces or commas. The caller frees them. */
+/* Reads decimal numbers with spaces or one comma between them. The caller frees them; NULL after an error message. */
 static int32_t *read_ids(const char *text, int *n)
 {
+    static const char spaces[] = " \t\r\n\f\v";
     int32_t *ids = malloc((strlen(text) / 2 + 1) * sizeof *ids);
+    bool comma = true, good = true;
     *n = 0;
-    for (char *end; ids; text = end) {
-        text += strspn(text, " ,");
-        long id = strtol(text, &end, 10);
-        if (end == text) break;
-        ids[(*n)++] = (int32_t)id;
+    text += strspn(text, spaces);
+    while (ids && good && *text) {
+        size_t digits = strspn(text, "0123456789"), space = strspn(text + digits, spaces);
+        long id = strtol(text, NULL, 10); /* LONG_MAX if it is larger */
+        good = digits > 0;
+        ids[(*n)++] = id < INT32_MAX ? (int32_t)id : INT32_MAX;
+        text += digits + space;
+        comma = *text == ',';
+        if (comma) text += 1 + strspn(text + 1, spaces);
     }
-    return ids;
+    if (!ids) complain("mem/load", "Not enough memory for the tokens.");
+    else if (!good || comma) complain("use/param", "--tokens must be token ids, decimal numbers with a space or a comma between them.");
+    else return ids;
+    free(ids);
+    return NULL;
 }
 
 /* Writes the rows of logits of each step. Returns OK or a status of the engine; *failed gets the errno of the file. */
@@ -431,10 +444,11 @@ static int run_logits(struct quern_engine *e, const struct job *j)
     const struct args *a = &j->args;
     int n, status = OK;
     int32_t *ids = read_ids(a->text[OPT_TOKENS], &n);
+    if (!ids) return 1;
     struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     struct output o = {.fd = -1};
     struct error err;
-    int failed = ids && s ? output_open(&o, a->text[OPT_OUT]) : ENOMEM;
+    int failed = s ? output_open(&o, a->text[OPT_OUT]) : ENOMEM;
     if (o.unfinished) process_note_signals();
     if (!failed) status = min_int(quern_sequence_set(s, ids, n, QUERN_ALL), OK);
     free(ids);

@@ -28,13 +28,20 @@ void cli_files_free(struct cli_files *f)
     *f = (struct cli_files){0};
 }
 
+static void fail_short(struct cli_files *f)
+{
+    while (f->n > 0) free(f->paths[--f->n]);
+    f->failed = true;
+}
+
 /* folder "": name is a path. */
 static void add(struct cli_files *f, const char *folder, const char *name)
 {
     size_t size = strlen(folder) + strlen(name) + 2;
     char *path = malloc(size), **grown = realloc(f->paths, ((size_t)f->n + 1) * sizeof *grown);
     if (grown) f->paths = grown;
-    if (!path || !grown) {
+    if (!path || !grown) fail_short(f);
+    if (f->failed) {
         free(path);
         return;
     }
@@ -111,7 +118,7 @@ static void add_templates(struct cli_files *f, const char *folder)
 {
     size_t size = strlen(folder) + sizeof TEMPLATES + 1;
     char *below = malloc(size);
-    if (!below) return;
+    if (!below) return fail_short(f);
     snprintf(below, size, "%s/%s", folder, TEMPLATES);
     add_ending(f, below, ".jinja");
     free(below);
@@ -126,7 +133,7 @@ static void add_existing(struct cli_files *f, const char *folder, const char *co
             continue;
         }
         add(f, folder, names[i]);
-        if (f->n == 0 || exists(f->paths[f->n - 1])) continue;
+        if (f->failed || exists(f->paths[f->n - 1])) continue;
         free(f->paths[--f->n]);
     }
 }
@@ -148,7 +155,8 @@ static void add_folder(struct cli_files *f, const char *folder)
     struct cli_files found = {0};
     add_existing(f, folder, described_by, sizeof described_by / sizeof *described_by);
     if (add_ending(f, folder, ".safetensors") == 0 && f->n > 0) add_ending(&found, folder, ".gguf");
-    if (is_one(found.paths, found.n)) {
+    if (found.failed) fail_short(f);
+    if (!f->failed && is_one(found.paths, found.n)) {
         cli_files_free(f);
         add_existing(f, folder, beside_gguf, sizeof beside_gguf / sizeof *beside_gguf);
         add_ending(f, folder, ".gguf");
@@ -164,7 +172,7 @@ static void add_parts(struct cli_files *f, const char *path)
     for (int i = 0; i < parts; i++) {
         char number[8];
         add(f, "", path);
-        if (i == 0 || f->n == 0) continue;
+        if (i == 0 || f->failed) continue;
         snprintf(number, sizeof number, "%05d", (i + 1) % 100000);
         memcpy(f->paths[f->n - 1] + strlen(path) - PART_NAME + 1, number, 5);
     }
@@ -175,7 +183,7 @@ static void add_vocabulary(struct cli_files *f, const char *path)
 {
     size_t size = strlen(path) + sizeof ".tokenizer";
     char *name = malloc(size);
-    if (!name) return;
+    if (!name) return fail_short(f);
     snprintf(name, size, "%s.tokenizer", path);
     if (exists(name)) add(f, "", name);
     free(name);

@@ -11,7 +11,8 @@
 
 struct cli_files {
     char **paths; /* [n] */
-    int n;        /* 0: a folder without a model, or memory was short */
+    int n;        /* 0: a folder without a model */
+    bool failed;  /* memory was short: n is 0, and nothing more is added */
 };
 
 struct cli_files cli_files(const char *path);

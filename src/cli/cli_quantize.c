@@ -116,6 +116,7 @@ static const char *missing(const struct quantizing *q, int i)
 
 static int open_inputs(struct quantizing *q)
 {
+    if (q->files.failed) return fail_memory(q);
     q->sizes = calloc((size_t)q->files.n, sizeof *q->sizes);
     q->inputs = malloc((size_t)q->files.n * sizeof *q->inputs);
     q->described = calloc((size_t)q->files.n, sizeof *q->described);

@@ -179,6 +179,7 @@ test('the same refusals', async () => {
     ['run', NANO], ['run', NANO, 'Once', 'upon'], ['run', NANO, 'a', '--colour'], ['run', NANO, 'a', '--colour=red'], ['run', NANO, 'a', '-x'], ['run', NANO, 'a', '--kv'],
     ['run', NANO, 'a', '--kv', '--json'], ['run', NANO, 'a', '--json=yes'], ['run', NANO, 'a', '--system', 'x'], ['run', NANO, 'a', '--think'], ['info'],
     ['bench', NANO, '--prompt', '0'], ['bench', NANO, '--generate', '1e9'], ['bench', NANO, '--prompt', '1.5'], ['logits', NANO, '--tokens', '1'], ['logits', NANO, '--out', 'x'],
+    ...['', 'x', '1,,2', '1,', ',1', '1 x', '1.5', '-1'].map((ids) => ['logits', NANO, `--tokens=${ids}`, '--out', 'x']),
     ['quantize', NANO, 'x.gguf'], ['quantize', NANO], ['quantize', 'hf:OWNER/REPO/FILE.gguf', 'x.gguf', '--type', 'q8_0'], ['quantize', 'https://example.org/x.gguf', 'x.gguf', '--type', 'q8_0'],
   ]) {
     const { out, err, code } = await both(args);
