@@ -3,7 +3,7 @@
 #
 # llguidance 1.9.1 accepts exponents in numbers only as long as the JSON schema sets no bound.
 #
-# {"type": "number"} accepts 1e3. With "maximum": 1e9 or "minimum": 0 it does not, although 1e3 is within the bounds. Not
+# {"type": "number"} accepts 1e3. With "maximum": 1e9 or "minimum": 0 it does not, though 1e3 is within the bounds. Not
 # even the bound itself, written 1e9 as in the schema, is accepted. "multipleOf": 0.1 has the same effect; there 1.0 is
 # accepted, but 0.30 is not. With a bound, a model that would write a small number as 1e-7 must write all the zeros.
 #

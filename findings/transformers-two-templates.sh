@@ -3,9 +3,10 @@
 #
 # In transformers 5.24.0 a tokenizer and a processor take different chat templates from the same folder.
 #
-# - If a folder has chat_template.jinja and chat_template.json, the tokenizer uses the .jinja file and the processor uses
-#   the .json file. The processor's own tokenizer keeps the other template, so one object has two templates.
-# - With additional_chat_templates/tool_use.jinja beside both, the tokenizer loads, and the processor refuses the folder.
+# - If a folder has chat_template.jinja and chat_template.json, the tokenizer uses the .jinja file and the processor the
+#   .json file. The processor's own tokenizer keeps the other template, so one object has two templates.
+# - With additional_chat_templates/tool_use.jinja beside both, the tokenizer loads, but the processor refuses the
+#   folder.
 # - Without chat_template.json both load. Then, for a conversation with tools, the tokenizer uses tool_use and the
 #   processor uses "default".
 #
