@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# anthropic 2.14.0 (PyPI) and @anthropic-ai/sdk 1.14.0 (npm): messages.create() has no temperature, top_p and top_k any more.
+# anthropic 2.14.0 (PyPI) and @anthropic-ai/sdk 1.14.0 (npm): messages.create() has no temperature, top_p and top_k any
+# more.
 #
-# In Python a program written after older examples ends with a TypeError before anything is sent; a server that takes these fields gets them by extra_body.
-# In JavaScript they are gone from the types alone: what is given is sent all the same.
+# In Python, a program written after older examples fails with a TypeError before it sends anything; extra_body still
+# sends these fields to a server that takes them. In JavaScript only the types lack them: given fields are still sent.
 #
-# Output seen: which fields each version has, and what JavaScript sends.
+# Expected output: which fields each version has, and what JavaScript sends.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

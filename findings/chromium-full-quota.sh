@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Chromium 156: write() of a FileSystemSyncAccessHandle returns 4294967288 where the quota is full, and does not throw.
+# Chromium 156: write() of a FileSystemSyncAccessHandle returns 4294967288 instead of throwing when the quota is full.
 #
-# The File System Standard has it throw a QuotaExceededError. What comes is Chromium's own code FILE_ERROR_NO_SPACE, -8, as an unsigned number: more bytes
-# than were given. A program that adds it up to the number of bytes written believes that all is well. Creating a file then throws as it should.
+# The File System Standard requires a QuotaExceededError. Chromium returns its internal code FILE_ERROR_NO_SPACE, -8, as
+# an unsigned number: more bytes than were given. A program that adds it to the number of written bytes believes that
+# the write succeeded. Creating a file then throws correctly.
 #
-# Needs a Chromium on PATH (`chromium`, or what CHROMIUM names); playwright-core 1.65.1 drives it and limits the quota.
-# Output seen: what each call gave.
+# Needs Chromium on PATH (`chromium`, or the program in CHROMIUM); playwright-core 1.65.1 drives it and limits its
+# quota.
+# Expected output: the result of each call.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The Python package gguf 0.19.0 writes arrays of arrays, which GGUF allows, but reads them back flat and copies them so.
+# The Python package gguf 0.19.0 writes nested arrays, which GGUF allows, but reads and copies them as flat arrays.
 #
-# - GGUFWriter writes [[1, 2], [3]]. GGUFReader tells [1, 2, 3] of the same file, and keeps no trace of where the arrays ended.
-# - gguf-new-metadata, the command of this package that copies a file to change a description, stores the flat array: another
-#   type and other values, without a word. @huggingface/gguf 0.4.6 shows that the first file is whole and the copy is not.
+# - GGUFWriter writes [[1, 2], [3]]. GGUFReader reads [1, 2, 3] from the same file and loses the ends of the arrays.
+# - gguf-new-metadata, the package's command that copies a file to change its description, stores the flat array:
+#   another type and other values, without a warning. @huggingface/gguf 0.4.6 shows that the first file is correct and
+#   the copy is not.
 #
-# Output seen: of the original and of the copy, what each of the two readers tells.
+# Expected output: the results of both readers for the original and for the copy.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# @huggingface/jinja 0.5.11 and jinja2 3.1.6 make different prompts of one chat template.
+# @huggingface/jinja 0.5.11 and jinja2 3.1.6 make different prompts from the same chat template.
 #
-# - strip(), lstrip() and rstrip() of @huggingface/jinja ignore their argument. Chat templates of Qwen3 call strip('\n') so that
-#   only line ends go; in JavaScript the indentation of the first line goes too, which changes Python code and YAML.
-# - {% break %} and {% continue %} drop what their round of the loop has already written.
+# - strip(), lstrip() and rstrip() of @huggingface/jinja ignore their argument. Chat templates of Qwen3 call strip('\n')
+#   to remove only line ends; in JavaScript this also removes the indentation of the first line, which changes Python
+#   code and YAML.
+# - {% break %} and {% continue %} drop the text that their iteration of the loop has already written.
 # - {{ true }} is written as "true", where Python writes "True".
-# - A variable that is set in a loop is still there in the next round.
+# - A variable that is set in a loop keeps its value in the next iteration.
 #
-# jinja2 runs here as transformers sets it up: a sandbox, trim_blocks, lstrip_blocks, loop controls.
-# Output seen: each template, then what jinja2 makes of it, then what @huggingface/jinja makes of it. All six pairs differ.
+# jinja2 runs here as transformers configures it: a sandbox, trim_blocks, lstrip_blocks, loop controls.
+# Expected output: each template, then jinja2's result, then @huggingface/jinja's result. All six pairs differ.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# jinja2 3.1.6 computes constant expressions while it compiles a template, and that is visible.
+# jinja2 3.1.6 evaluates constant expressions while it compiles a template, with visible effects.
 #
-# - An unknown filter is an error of compilation. Behind a constant that decides "or", "and" or "if" it is none: the compiler folds
-#   the expression before it looks for the filter. Whether a template compiles thus depends on whether a value is written out.
-# - {{ 1e400 }} prints "inf", since the result of folding is printed as text. {% set x = 1e400 %}{{ x }} fails while it runs: the
-#   generated Python program has repr(1e400) as its source text, which is the bare name inf.
+# - An unknown filter is a compile error, but not after a constant that decides "or", "and" or "if": the compiler folds
+#   the expression before it looks up the filter. So it depends on literal values whether a template compiles.
+# - {{ 1e400 }} prints "inf", because the folded result is printed as text. {% set x = 1e400 %}{{ x }} fails at run
+#   time: the generated Python program contains repr(1e400), which is the undefined name inf.
 #
-# Output seen: the first three templates give 1, 0 and 1, the fourth does not compile. The fifth gives inf, the last two fail with
-# "name 'inf' is not defined".
+# Expected output: the first three templates give 1, 0 and 1, and the fourth does not compile. The fifth gives inf, and
+# the last two fail with "name 'inf' is not defined".
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -3,11 +3,11 @@
 #
 # llguidance 1.9.1 accepts exponents in numbers only as long as the JSON schema sets no bound.
 #
-# {"type": "number"} accepts 1e3. With "maximum": 1e9 or "minimum": 0 it does not, although 1e3 lies within; not even the bound
-# itself, spelt 1e9 as in the schema, is a value of the schema. With "multipleOf": 0.1 it is the same, and 1.0 is accepted,
-# while 0.30 is not. A model that would write a small number as 1e-7 has to spell out the zeros as soon as there is a bound.
+# {"type": "number"} accepts 1e3. With "maximum": 1e9 or "minimum": 0 it does not, though 1e3 is within the bounds. Not
+# even the bound itself, written 1e9 as in the schema, is accepted. "multipleOf": 0.1 has the same effect; there 1.0 is
+# accepted, but 0.30 is not. With a bound, a model that would write a small number as 1e-7 must write all the zeros.
 #
-# Output seen: for each schema which of the numbers are accepted. Every one of them is valid by JSON Schema.
+# Expected output: which of the numbers each schema accepts. All of them are valid by JSON Schema.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

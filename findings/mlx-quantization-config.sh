@@ -3,14 +3,15 @@
 #
 # A model that mlx-lm 0.32.2 quantises has a config.json that transformers 5.24.0 refuses.
 #
-# mlx-lm describes its quantisation twice, under "quantization" (which it reads) and under "quantization_config" (the key that
-# transformers uses). Neither has "quant_method", which is how transformers tells GPTQ, AWQ, FP8 and others apart, so transformers
-# raises an error about a model that is not "correctly quantized", instead of naming MLX. Without the second copy the same
-# step takes the packed weights for ordinary ones.
+# mlx-lm describes its quantisation twice, under "quantization" (which it reads) and under "quantization_config" (which
+# transformers reads). Neither has "quant_method", by which transformers distinguishes GPTQ, AWQ, FP8 and others. So
+# transformers raises an error about a model that is not "correctly quantized", instead of naming MLX. Without the
+# second copy, the same step of transformers treats the packed weights as ordinary ones.
 #
-# The model is a Qwen3 of one layer with random weights, on the CPU of Linux. transformers' step of from_pretrained() that chooses
-# the quantiser is called by itself, which needs no torch. Two minutes, 400 MB.
-# Output seen: the two descriptions are equal; mlx-lm opens the folder; transformers raises; without the copy it chooses none.
+# The model is a Qwen3 of one layer with random weights, on the CPU of Linux. The script calls only that step of
+# from_pretrained() which chooses the quantiser, so it needs no torch. Two minutes, 400 MB.
+# Expected output: the two descriptions are equal; mlx-lm opens the folder; transformers raises an error; without the
+# copy it chooses no quantiser.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

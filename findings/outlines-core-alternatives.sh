@@ -3,12 +3,13 @@
 #
 # outlines-core 0.2.14 makes a grammar that no JSON satisfies from a schema whose "pattern" is an alternative.
 #
-# It turns the schema {"type": "string", "pattern": "yes|no"} into the regular expression ("yes|no"): the quotes are put around the
-# pattern without a group, so the bar separates "yes from no". A model that is held to it can write exactly two texts, and both
-# lack a quote. It is the same with ^yes|no$, and inside objects. A group of one's own, (yes|no), helps.
+# It turns the schema {"type": "string", "pattern": "yes|no"} into the regular expression ("yes|no"): it puts the quotes
+# around the pattern without a group, so the bar separates "yes from no". A model with this constraint can write exactly
+# two texts, and both lack a quote. ^yes|no$, and patterns inside objects, have the same problem. Writing the group
+# yourself, (yes|no), helps.
 #
-# Output seen: for each pattern the regular expression and whether it matches "yes", "no", "yes without its second quote, and no"
-# without its first. Then all the texts that the library's index of yes|no allows, one letter as one token.
+# Expected output: for each pattern the regular expression, and whether it matches "yes", "no", "yes without its second
+# quote, and no" without its first. Then all texts that the library's index of yes|no allows, with one letter per token.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

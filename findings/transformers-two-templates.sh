@@ -3,14 +3,15 @@
 #
 # In transformers 5.24.0 a tokenizer and a processor take different chat templates from the same folder.
 #
-# - Where a folder has chat_template.jinja and chat_template.json, the tokenizer takes the .jinja file and the processor takes the
-#   .json file. The processor's own tokenizer keeps the other template, so one object holds two.
-# - With additional_chat_templates/tool_use.jinja beside both, the tokenizer loads, and the processor refuses the folder.
-# - Without chat_template.json both load, and then a conversation with tools gets tool_use from the tokenizer, "default" from the
-#   processor.
+# - If a folder has chat_template.jinja and chat_template.json, the tokenizer uses the .jinja file and the processor the
+#   .json file. The processor's own tokenizer keeps the other template, so one object has two templates.
+# - With additional_chat_templates/tool_use.jinja beside both, the tokenizer loads, but the processor refuses the
+#   folder.
+# - Without chat_template.json both load. Then, for a conversation with tools, the tokenizer uses tool_use and the
+#   processor uses "default".
 #
-# The templates here only say where they come from. No weights and no torch are needed.
-# Output seen: the four lines at the end of this file.
+# The templates in this script only contain the name of their file. No weights and no torch are needed.
+# Expected output: the four lines at the end of this file.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

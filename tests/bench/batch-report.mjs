@@ -74,10 +74,10 @@ export function batchSection({ machine, settings: { prompt, generate, threads },
   const versions = [...new Set(runs.filter(({ engine }) => engine === 'native').map(({ version }) => version))];
   return `${HEADING}
 
-Made by \`npm run bench -- --only batch\`; every run is in batch.json. ${machineLine(machine)}. The machine's load was ${Math.min(...load)} to ${Math.max(...load)}.
-Sequences of ${prompt} tokens write ${generate} each, one token of every sequence a step, ${threads} threads; sampling is in quern's times only. Medians of up to ${Math.max(...runs.map(({ repetition }) => repetition))} interleaved
-repetitions, each in a fresh tab or process; "${SHARED.batch}, shared" are ${SHARED.batch} whose prompts have ${SHARED.tokens} tokens more, the same for all${versions.length ? `; native is llama-batched-bench (${versions.join('; ')}), flash attention on or off, whichever is faster` : ''}.
-A goal counts as kept from one number to the next when speed falls by less than ${100 * NOISE} %.
+Made by \`npm run bench -- --only batch\`; batch.json has every run. ${machineLine(machine)}. The machine's load was ${Math.min(...load)} to ${Math.max(...load)}.
+Sequences of ${prompt} tokens write ${generate} each, one token of every sequence per step, ${threads} threads; only quern's times include sampling. Medians of up to ${Math.max(...runs.map(({ repetition }) => repetition))} interleaved
+repetitions, each in a fresh tab or process; "${SHARED.batch}, shared" are ${SHARED.batch} whose prompts have ${SHARED.tokens} more tokens, the same for all${versions.length ? `; native is llama-batched-bench (${versions.join('; ')}), with the faster of flash attention on and off` : ''}.
+The goal G1 counts as reached from one number of sequences to the next if speed falls by less than ${100 * NOISE} %.
 
 ${Object.entries(summary).map(([type, engines]) => typeTables(type, engines)).join('\n')}`;
 }

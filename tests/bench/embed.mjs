@@ -87,9 +87,9 @@ export function embedReport({ machine, settings, runs }) {
   const version = runs.find(({ engine }) => engine === 'native')?.version;
   return `# Vectors of texts
 
-Made by \`npm run bench -- --only embed\`; every run is in embed.json. ${machineLine(machine)}. The machine's load was ${Math.min(...load)} to ${Math.max(...load)}.
+Made by \`npm run bench -- --only embed\`; embed.json has every run. ${machineLine(machine)}. The machine's load was ${Math.min(...load)} to ${Math.max(...load)}.
 ${settings.texts} texts of ${SHORTEST + 1} to ${LONGEST + 1} tokens, Qwen3-0.6B's dimensions with random weights in ${settings.type.toUpperCase()}, ${settings.threads} threads. Medians of ${settings.repeat} interleaved repetitions, each in a fresh tab or process${version ? `; native is
-llama-embedding ${version}, whose time begins with its first batch` : ''}. "Least cosine": of a vector with llama.cpp's of the same text.
+llama-embedding ${version}, timed from its first batch` : ''}. "Least cosine": the smallest cosine between a vector and llama.cpp's vector of the same text.
 
 ${table(['', 'texts/s', 'from, to', 'tokens/s', 'to native', 'least cosine'], rows)}`;
 }

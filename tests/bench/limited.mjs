@@ -45,8 +45,8 @@ export function limitedReport(all, names) {
   });
   return `## A token of Qwen3-0.6B
 
-Random weights in Q8_0, ${THREADS} threads, replies of ${TOKENS} tokens with a schema and without in turn, ${ROUNDS} of each, every schema one that nobody has seen. "More": the median of what the schema adds, pair by pair; below 0 where choosing among few allowed tokens saves more than their mask costs.
-"The first": by how much the first limited reply of a loaded model waits longer than later ones with a new schema: its module, and the tree of all tokens.
+Random weights in Q8_0, ${THREADS} threads, replies of ${TOKENS} tokens with and without a schema in turn, ${ROUNDS} of each, every schema new to the engine. "More": the median of the time that the schema adds, pair by pair; it is below 0 if sampling from few allowed tokens saves more than the mask costs.
+"The first": the additional wait of a loaded model's first limited reply, compared with later replies with a new schema: loading the module, and building the tree of all tokens.
 
 ${table(['', 'without, ms', 'with, ms', 'more, %', 'from, to', 'best to best, %', 'the first, ms'], rows)}`;
 }

@@ -106,12 +106,12 @@ export function looksReport({ machine, side, threads, macs, runs }) {
     const best = Math.min(...ms);
     return [type.toUpperCase(), `${NAMES[engine]} (${about})`, median(ms).toFixed(0), best.toFixed(0), (macs / best / 1e6).toFixed(1), against(median), against((all) => Math.min(...all))];
   });
-  return `# Looking at an image
+  return `# Encoding an image
 
-Made by \`npm run bench -- --only vision\`; every look is in vision.json. ${machineLine(machine)}. The machine's load was ${Math.min(...loads)} to ${Math.max(...loads)}.
+Made by \`npm run bench -- --only vision\`; vision.json has every encoding. ${machineLine(machine)}. The machine's load was ${Math.min(...loads)} to ${Math.max(...loads)}.
 
-${side} x ${side} pixels of noise, ${side ** 2 / 1024} tokens, ${(macs / 1e9).toFixed(0)} billion multiplications in an encoder of Qwen3-VL-2B's dimensions (24 blocks, 1,024 wide) with random weights; ${threads} threads; looks of each in turn (${runs[0].ms.length}),
-after one that warms up. quern's times in Chromium and Node are those of \`model.look()\`, which hands the image over and the result back; llama.cpp's are what llama-mtmd-cli says of its encoding. The last two columns: llama.cpp's time over this one's, above 1 is faster.
+${side} x ${side} pixels of noise, ${side ** 2 / 1024} tokens, ${(macs / 1e9).toFixed(0)} billion multiplications in an encoder of Qwen3-VL-2B's dimensions (24 blocks, 1,024 wide) with random weights; ${threads} threads; encodings by each engine in turn (${runs[0].ms.length}),
+after one to warm up. quern's times in Chromium and Node are those of \`model.look()\`, which transfers the image and the result; llama.cpp's are reported by llama-mtmd-cli. The last two columns are llama.cpp's time divided by this engine's time: above 1 is faster.
 
 ${table(['encoder', 'engine', 'median, ms', 'best, ms', 'GMAC/s', 'x llama.cpp, medians', 'x llama.cpp, bests'], rows, 2)}`;
 }

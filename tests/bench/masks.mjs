@@ -119,13 +119,13 @@ export function masksReport({ machine, loads, rounds, found, limited }) {
   const heads = engines.flatMap((engine) => [`${NAMES[engine]}: compile, ms`, 'median, us', 'mean', 'slowest']);
   const lines = engines.map((engine) => {
     const { all, trie, compile } = summary[engine];
-    return `${NAMES[engine]}: of ${all.length} masks over ${Object.keys(compile).length} schemas the median takes ${us(quantile(all, 0.5))} us, 99 of 100 at most ${us(quantile(all, 0.99))} us; the tree of ${found[engine].tokens} tokens ${trie.toFixed(0)} ms, once.`;
+    return `${NAMES[engine]}: of ${all.length} masks over ${Object.keys(compile).length} schemas the median takes ${us(quantile(all, 0.5))} us, and 99 of 100 take at most ${us(quantile(all, 0.99))} us; the tree of ${found[engine].tokens} tokens ${trie.toFixed(0)} ms, once.`;
   });
-  const native = found.native ? `llama.cpp ${found.native.version}: what a grammar adds to the sampling of a token, us, the best of ${SEEDS.length} runs.` : '';
-  return `# Limits of replies
+  const native = found.native ? `llama.cpp ${found.native.version}: the time that a grammar adds to the sampling of a token, us, best of ${SEEDS.length} runs.` : '';
+  return `# Masks of limited replies
 
-Made by \`npm run bench -- --only masks\`; every figure is in masks.json. ${machineLine(machine)}. The machine's load was ${Math.min(...loads)} to ${Math.max(...loads)}. One thread; of each step the best of ${rounds} rounds, each with a module that
-has not seen the schema. Where several schemas are together, the compilation is the slowest one's; "${TESTS}" are those of tests/fixtures/schemas/cases.txt. ${native}
+Made by \`npm run bench -- --only masks\`; masks.json has every figure. ${machineLine(machine)}. The machine's load was ${Math.min(...loads)} to ${Math.max(...loads)}. One thread; for each step the best of ${rounds} rounds, each with a module that
+has not compiled the schema before. Rows with several schemas have the slowest compilation; "${TESTS}" are those of tests/fixtures/schemas/cases.txt. ${native}
 
 ${lines.join('\n')}
 

@@ -143,7 +143,7 @@ function barrierTable({ barriers }) {
   const rows = Object.entries(barriers).map(([threads, { perToken, us, stepMs }]) => (
     [threads, perToken.median.toFixed(0), times(us.median), times((perToken.median * us.median) / 1e3, 3), times(stepMs.median, 1)]));
   if (rows.length === 0) return '';
-  const text = 'Every thread waits for the others some times a token. An empty barrier, measured alone, in Node; with more threads than processors it waits for one that does not run.';
+  const text = 'Threads wait for each other several times per token. The table has an empty barrier, measured alone in Node. With more threads than processors, a barrier waits for a thread that is not running.';
   return `## Barriers\n\n${text}\n\n${table(['threads', 'barriers a token', 'us each', 'ms a token', 'ms of a token in all'], rows)}`;
 }
 
@@ -154,7 +154,7 @@ function firstTable({ cases, first }) {
   ]);
   if (rows.length === 0) return '';
   const threads = Math.max(...cases.map((one) => one.threads));
-  const text = `A fresh tab without any warm-up but the engine's own, ${threads} threads, prompts of 128 tokens, steps as the page sees them.`;
+  const text = `A fresh tab with only the engine's own warm-up, ${threads} threads, prompts of 128 tokens, steps as the page sees them.`;
   return `## First token\n\n${text}\n\n${table(['file', 'first prompt, tokens/s', 'third prompt, tokens/s', 'first step, ms', 'second, ms', 'hundredth, ms', 'median of the last ten, ms'], rows)}`;
 }
 
@@ -162,8 +162,8 @@ function storeTable({ store }) {
   const rows = Object.entries(store).map(([engine, { cold, warm }]) => (
     [ENGINES[engine].name, ...[cold, warm].flatMap(({ ms, peakBytes }) => [(ms.median / 1e3).toFixed(2), (peakBytes.median / 1e6).toFixed(0)])]));
   if (rows.length === 0) return '';
-  const text = 'The Q8_0 file, 640 MB, from a server on the same machine; then again in a browser started anew, from the store that the engine keeps in it.';
-  return `## Loading by way of the store\n\n${text}\n\n${table(['engine', 'first load, s', 'peak memory, MB', 'second load, s', 'peak memory, MB'], rows)}`;
+  const text = 'The Q8_0 file, 640 MB, from a server on the same machine; then from the store of the restarted browser.';
+  return `## Loading with the store\n\n${text}\n\n${table(['engine', 'first load, s', 'peak memory, MB', 'second load, s', 'peak memory, MB'], rows)}`;
 }
 
 function sizeTable(sizes) {
@@ -179,31 +179,30 @@ export function markdown({ machine, settings, sizes, summary, runs }) {
   const load = runs.map(({ machineLoad }) => machineLoad);
   return `# Benchmark
 
-Made by \`npm run bench\`; every run is in bench.json. ${machineLine(machine)}.
-The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the measurements: what exceeds 1 or so makes all figures worse, and those of native llama.cpp most of all,
+Made by \`npm run bench\`; bench.json has every run. ${machineLine(machine)}.
+The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the measurements. A load above about 1 makes all figures worse, and most of all those of native llama.cpp,
 whose threads spin while they wait for each other.
 
 ![Bars: the speeds of the engines by file type](bench.svg)
 
-Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetition${settings.repeat > 1 ? 's' : ''} (slow cells have fewer: bench.json
-says how many), each in a fresh browser or process, after a warm-up of 64 tokens. Speeds are the engines' own timings, in tokens per second: of a prompt of 128
-and of 512 tokens, and of a reply of 32 tokens after a prompt of 128, of 2,048 and of 4,064. Context ${settings.contextSize}, keys and values in f16, the likeliest token each time.
+Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetition${settings.repeat > 1 ? 's' : ''} (slow cells have fewer, see bench.json), each in a fresh browser or process, after a warm-up of 64 tokens. Speeds are the engines' own timings, in tokens per second: for prompts of 128
+and of 512 tokens, and for a reply of 32 tokens after a prompt of 128, of 2,048 and of 4,064. Context ${settings.contextSize}, keys and values in f16, greedy sampling.
 
-- quern without relaxed SIMD is the build that Safari and every WebKit run, here in Chromium; WebKit is WebKitGTK, the engine alone.
-- llama.cpp native, CPU only: the newest that Debian packages, each figure a run of its own llama-bench (\`-p N\`, \`-n 32 -d N\`); where that cannot be had, node-llama-cpp's prebuilt
-  library. Rows name version, origin and build: *best build* is the one it takes for this CPU, *AVX2 build* the one that a CPU without AVX-512 and VNNI gets. Batches of 512; flash
-  attention on and off, cell by cell the faster. Its timings leave sampling out; quern's and wllama's do not.
-- wllama: \`n_gpu_layers: 0\`, its multi-threaded build, the same Chromium; flash attention as it comes (on), off at 2,048.
-- Load: from the call to the finished model, over HTTP from the same machine in browsers, from the file elsewhere. Memory: growth over the empty tab or process at the
-  peak; in Chromium of the renderer and browser processes; in Firefox and WebKit of those that show pages (Firefox's main process, which holds much of a download that comes
-  this fast, is left out); llama.cpp maps the file, whose pages count, and llama-bench's context is as long as a test needs.
+- quern without relaxed SIMD is the build for Safari and every WebKit, here in Chromium. WebKit is WebKitGTK, the engine alone.
+- llama.cpp native, CPU only: the newest version in Debian, each figure from a separate run of llama-bench (\`-p N\`, \`-n 32 -d N\`); if that is not available, node-llama-cpp's prebuilt
+  library. Rows name version, origin and build: *best build* is llama.cpp's choice for this CPU, *AVX2 build* its choice for a CPU without AVX-512 and VNNI. Batches of 512; each cell has the
+  faster of flash attention on and off. Its timings do not include sampling; quern's and wllama's do.
+- wllama: \`n_gpu_layers: 0\`, its multi-threaded build, the same Chromium; flash attention by default (on), off at 2,048.
+- Load: from the call to the loaded model, in browsers over HTTP from the same machine, elsewhere from the file. Memory: the peak minus the memory of the empty tab or
+  process; in Chromium of the renderer and browser processes; in Firefox and WebKit of the content processes (without Firefox's main process, which buffers much of such a fast
+  download). llama.cpp maps the file, and the mapped pages count; llama-bench's context is as long as a test needs.
 
 ## Speeds
 
 ${speedTables(summary)}
 ## Ratios
 
-How many times better the first is than the second; for times and memory too, more is better.
+How many times better the first engine is than the second. More is always better, also for times and memory.
 
 ${ratioTable(summary)}
 ${threadTable(summary)}

@@ -56,7 +56,7 @@ function loopTable(loops, scenes) {
   return `
 ## Clients in a closed loop
 
-${Object.entries(scenes).map(([name, { words }]) => `*${name}*: ${words}.`).join(' ')} Speeds are of all clients together, medians of the repetitions; times in ms, p50 / p95 / largest of all requests: to the first token, and between two.
+${Object.entries(scenes).map(([name, { words }]) => `*${name}*: ${words}.`).join(' ')} Speeds are totals of all clients, medians of the repetitions. Times are in ms, p50 / p95 / largest of all requests: to the first token, and between two tokens.
 
 | | clients | | requests/s | tokens/s | first token | gap |
 | --- | --: | --- | --: | --: | --: | --: |
@@ -69,10 +69,10 @@ function newcomerTable(newcomers) {
   const rows = newcomers.map((one) => row([
     NAMES[one.server], three(one.alone), one.step.p50.toFixed(0), three(one.first), three(one.firstOfBound, 2), three(one.gap), three(one.gapOfBound, 2)]));
   return `
-## A newcomer while four write
+## A new request while four replies are written
 
-128 ids come, one after the other, while four replies are written. Times in ms, p50 / p95 / largest: to the newcomer's first token alone; D, between two tokens of a writer while nobody comes (p50); to its first token in
-this company, and as a part of its bound, 2 x alone + D; the longest a writer waited for a token while it was read, and as a part of its bound, 1.2 x the larger of 2 D and D + 50 ms.
+Requests with 128 ids arrive one after the other while four replies are written. Times are in ms, p50 / p95 / largest. "Alone": the new request's first token without the others. D: between two tokens of a running reply while no request arrives (p50). "First token": with the others,
+and as a share of its limit, 2 x alone + D. "Longest gap": a running reply's longest wait for a token while the new prompt was read, and as a share of its limit, 1.2 x the larger of 2 D and D + 50 ms.
 
 | | alone | D | first token | of its bound | longest gap | of its bound |
 | --- | --: | --: | --: | --: | --: | --: |
@@ -84,8 +84,8 @@ ${rows.join('\n')}
 export function serveReport({ machine, llama, settings, load, loops, newcomers }, scenes) {
   return `# quern serve beside llama-server
 
-Made by \`npm run bench -- --only serve\`. Qwen3-0.6B's dimensions in ${settings.type.toUpperCase()}, random weights, ${settings.threads} threads; ${llama ? `llama.cpp ${llama} as Debian packages it, with its best build for this processor` : 'no llama.cpp was to be had'}. ${machine.cpu}, ${machine.cores} cores,
-Node ${machine.node}, ${machine.date}, quern ${machine.commit}. ${settings.requests} requests of each client, ${settings.repeat} repetitions of both servers in turn, each started anew, never both alive. The machine's load was ${load.least} to ${load.most}: where it is above ${settings.threads}, others used the machine
-too, and only figures of neighbouring rows compare.
+Made by \`npm run bench -- --only serve\`. Qwen3-0.6B's dimensions in ${settings.type.toUpperCase()}, random weights, ${settings.threads} threads; ${llama ? `llama.cpp ${llama} as Debian packages it, with its best build for this processor` : 'llama.cpp was not available'}. ${machine.cpu}, ${machine.cores} cores,
+Node ${machine.node}, ${machine.date}, quern ${machine.commit}. ${settings.requests} requests per client, ${settings.repeat} repetitions of both servers in turn, each newly started, never both at the same time. The machine's load was ${load.least} to ${load.most}: where it is above ${settings.threads}, other programs used the machine
+too, and only neighbouring rows are comparable.
 ${loopTable(loops, scenes)}${newcomerTable(newcomers)}`;
 }

@@ -24,7 +24,7 @@ const CONTEXT = 8192;
 /** What is asked: `prompt` ids, the first `shared` of them the same for all, and `written` tokens. */
 const SCENES = {
   chat: { prompt: 128, shared: 0, written: 64, words: '128 ids in, 64 tokens out' },
-  document: { prompt: 576, shared: 512, written: 64, words: '512 ids that all share and 64 of one\'s own in, 64 tokens out' },
+  document: { prompt: 576, shared: 512, written: 64, words: '512 shared ids and 64 own ids in, 64 tokens out' },
 };
 
 /** Newcomers with 128 ids while four write: serve-clients.mjs. */

@@ -155,19 +155,19 @@ const PARTS = {
   size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
   experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],
   quantize: ['`quern quantize` in Node from F16, 2 threads', (entries) => table(QUANTIZE, entries)],
-  keep: ['A kept conversation in 0.6B\'s dimensions, Q8_0, 2 threads: medians of 3, but what is read anew and written once', (entries) => table(KEEP, entries)],
-  limits: ['Random schemas, any token that they allow at temperature 1.5, 16 replies at once, in Node', (entries) => table(LIMITS, entries)],
-  vision: ['An image of 1,024 x 1,024 stopped while it is looked at, one of 512 x 512 read, in Qwen3-VL-2B\'s dimensions', (entries) => table(VISION, entries)],
+  keep: ['A saved conversation with 0.6B\'s dimensions, Q8_0, 2 threads: medians of 3; reading again and writing once', (entries) => table(KEEP, entries)],
+  limits: ['Random schemas, sampling at temperature 1.5, 16 replies at once, in Node', (entries) => table(LIMITS, entries)],
+  vision: ['An image of 1,024 x 1,024 stopped while it is encoded, one of 512 x 512 read, with Qwen3-VL-2B\'s dimensions', (entries) => table(VISION, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 
 function markdown({ machine, ...parts }) {
   const sections = Object.entries(PARTS).filter(([name]) => parts[name]?.length).map(([name, [title, show]]) => `## ${title}\n\n${show(parts[name])}`);
-  return `# Proofs at real size
+  return `# Tests at real size
 
-Made by \`npm run test:big\`; every figure is in big.json. The part made last: ${machineLine(machine)}; the machine's load was ${machine.load}.
+Made by \`npm run test:big\`; big.json has every figure. The part that was measured last: ${machineLine(machine)}; the machine's load was ${machine.load}.
 
-Model: Qwen3-0.6B's dimensions and vocabulary, random weights, where no other is named.
+Model: Qwen3-0.6B's dimensions and vocabulary, random weights, unless another model is named.
 
 ${sections.join('\n')}`;
 }

@@ -11,9 +11,9 @@ import { freePort, install, run, start, versionOf } from './workshop.mjs';
 
 export const title = 'Bundlers';
 
-export const about = `Vite before 8 has what the recipe says in its configuration, the others have nothing about quern. Rollup, esbuild and Bun copy no files: once the package's lie
-beside their output, once \`workerUrl\` says where they are. Under Trusted Types every response has the header
-\`Content-Security-Policy: require-trusted-types-for 'script'\`; what a bundler's own code then may not do is named.`;
+export const about = `Vite before 8 has the recipe's lines in its configuration; the configurations of the others do not mention quern. Rollup, esbuild and Bun copy no files: one row has the package's files
+beside the bundle, and one passes their address as \`workerUrl\`. Under Trusted Types every response has the header
+\`Content-Security-Policy: require-trusted-types-for 'script'\`; the outcome names what the policy forbids to a bundler's own code.`;
 
 const packageIn = (folder) => join(folder, 'node_modules/quern');
 

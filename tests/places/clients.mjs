@@ -14,8 +14,8 @@ import { WORKSHOP, freePort, install, once, outputOf, run, say, start, versionOf
 
 export const title = 'Clients of the server';
 
-export const about = 'Each asks `quern serve` for a reply, for the same reply streamed, for a call that it demands and for an output with a form, as far as it can do so,\n'
-  + 'and gets the very text that a plain request gets.';
+export const about = 'Each program requests from `quern serve` a reply, the same reply streamed, a required call of a tool, and a structured output, as far as it supports these,\n'
+  + 'and must get the same text as a plain request.';
 
 const PROGRAMS = join(PROJECT, 'tests/places/projects/clients');
 

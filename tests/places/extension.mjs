@@ -17,7 +17,7 @@ const ISOLATION = ['cross_origin_embedder_policy', 'cross_origin_opener_policy']
 
 export const about = `The manifest must allow WebAssembly: \`"content_security_policy": { "extension_pages": "script-src 'self'
 'wasm-unsafe-eval'; object-src 'self'" }\`. For threads it needs \`"cross_origin_embedder_policy": { "value": "require-corp" }\` and
-\`"cross_origin_opener_policy": { "value": "same-origin" }\`. The package's files lie in the extension and are imported by their path.`;
+\`"cross_origin_opener_policy": { "value": "same-origin" }\`. The package's files are in the extension and are imported by their path.`;
 
 async function open(t) {
   return { folder: installUnbundled('Extension', ['homes', 'extension']), model: await openHost(t) + MODEL };

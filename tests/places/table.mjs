@@ -20,9 +20,9 @@ const REPORT = join(PROJECT, 'docs/places.md');
 
 const HEADER = `# Where it runs
 
-Made by \`npm run test:places\` with the packed package; each section says when. Every place loads the demo model, asks it a question and compares the reply
-with that of the reference kernels, where no other outcome is named; the first token is counted from the opening of the page or the start of the program.
-Versions are pinned in \`tests/places/versions.json\`, but for what comes with Debian.
+Made by \`npm run test:places\` with the packed package; each section has its date. Every place loads the demo model, asks it a question and compares the reply
+with the reference kernels' reply, unless another outcome is named. The time of the first token starts when the page opens or the program starts.
+\`tests/places/versions.json\` pins the versions, except of programs that come with Debian.
 `;
 
 const line = (cells) => `| ${cells.join(' | ')} |\n`;

@@ -14,9 +14,9 @@ import { outputOf } from './workshop.mjs';
 
 export const title = 'WebKit';
 
-export const about = `WebKitGTK hides SharedArrayBuffer even from isolated pages unless a variable of its JavaScript engine (JSC_useSharedArrayBuffer=1) says
-otherwise; Safari does not. It has no synchronous access to stored files either, so models are kept in a store of the page's own here. The chat page isolates itself by its
-service worker where no header does; what a thread's file imports WebKit may then ask of the network instead, and refuse it: the model runs on one thread.`;
+export const about = `WebKitGTK hides SharedArrayBuffer even from isolated pages, unless a variable of its JavaScript engine is set (JSC_useSharedArrayBuffer=1);
+Safari does not hide it. WebKitGTK also has no synchronous access to stored files, so here the page stores models in its own store. Without headers, the chat page isolates itself with its
+service worker. WebKit may then request the imports of a thread's file from the network, and refuse them: the model runs on one thread.`;
 
 const CONDITIONS = {
   'isolated, shared memory': { isolate: true, env: SHARED, threads: 2 },

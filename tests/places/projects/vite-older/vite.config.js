@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
-// What README says of Vite before 8.
+// The lines of docs/recipes/bundlers.md for Vite before 8.
 export default { worker: { format: 'es' }, optimizeDeps: { exclude: ['quern'] } };
