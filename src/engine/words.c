@@ -45,14 +45,18 @@ static bool is_called(const struct text_split *split, struct bytes name)
     return *one != NULL;
 }
 
-static int read_split(struct quern_engine *e, struct error *err)
+/* Chooses the split that the file names; without a name that of the architecture. */
+static int read_split(struct quern_engine *e, const struct text_split **out, struct error *err)
 {
     const struct architecture *a = e->model->architecture;
     const struct checkpoint *ck = &e->intake.ck;
     struct bytes pre;
     char text[QUOTED];
     int status = meta_text(ck, "tokenizer.ggml.pre", false, &pre, err);
-    if (status || is_called(a->split, pre)) return status;
+    if (status) return status;
+    for (*out = text_splits; pre.data && (*out)->names; ++*out)
+        if (is_called(*out, pre)) return OK;
+    *out = a->split;
     if (pre.data)
         return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
                     "The pre-tokenizer \"%.64s\" is not supported; that of %s is %s.", quoted(pre, text), a->name,
@@ -64,15 +68,15 @@ static int read_split(struct quern_engine *e, struct error *err)
         "The metadata key tokenizer.ggml.pre is missing, and the vocabulary is not like Qwen's; take a newer copy of the model.");
 }
 
-/* Sets *scored: tokens are joined by scores and without a split; otherwise by merges. */
-static int read_kind(struct quern_engine *e, bool *scored, struct error *err)
+/* Sets *scored: tokens are joined by scores and without a split; otherwise by merges, with *split. */
+static int read_kind(struct quern_engine *e, bool *scored, const struct text_split **split, struct error *err)
 {
     struct bytes kind;
     char text[QUOTED];
     int status = meta_text(&e->intake.ck, "tokenizer.ggml.model", true, &kind, err);
     *scored = bytes_equal(kind, "scores");
     if (status || *scored) return status;
-    if (bytes_equal(kind, "gpt2")) return read_split(e, err);
+    if (bytes_equal(kind, "gpt2")) return read_split(e, split, err);
     return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
                 "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).", quoted(kind, text));
 }
@@ -82,8 +86,9 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
     struct tok_source s = {0};
     uint64_t n_types, n_scores;
     int vocab_size = e->model->config.vocab_size;
+    const struct text_split *split = text_splits;
     bool scored;
-    int status = read_kind(e, &scored, err);
+    int status = read_kind(e, &scored, &split, err);
     if (!status)
         status = meta_array(&e->intake.ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
     if (!status)
@@ -102,6 +107,7 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
         status = fail(err, ERR_INCONSISTENT, "vocab", 0,
                       "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.",
                       (unsigned long long)s.n_tokens, vocab_size);
+    s.marks = split->marks;
     if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
     if (status) return status;
     e->n_sampled = tok_count(e->tok);

@@ -7,15 +7,20 @@
 #include "base/reader.h"
 
 /* Names for which llama.cpp's loader of vocabularies (src/llama-vocab.cpp) uses the same expression, without an added
- * prefix, space or token. "laguna", "ufakzeka", "seed-coder", "bailingmoe" and "qwen35" are similar, but not the
+ * prefix, space or token. "laguna", "ufakzeka", "seed-coder" and "bailingmoe" are similar, but not the
  * same. */
 static const char *const qwen2[] = {"qwen2",   "deepseek-r1-qwen", "f2llmv2",   "kormo",  "megrez",
-                                    "hunyuan", "solar-open",       "stablelm2", "grok-2", NULL};
+                                    "hunyuan", "solar-open",       "stablelm2", "grok-2", NULL},
+                        *const qwen35[] = {"qwen35", NULL};
 
 const struct text_split text_splits[] = {
     {qwen2,
-     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-    {NULL, NULL},
+     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     false},
+    {qwen35,
+     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     true},
+    {NULL, NULL, false},
 };
 
 static const struct marks qwen = {

@@ -17,6 +17,7 @@ struct text_split {
      * end */
     const char *const *names;
     const char *regex;        /* the expression in tokenizer.json */
+    bool marks;               /* combining marks belong to words */
 };
 
 enum { VISION_MARKS = 4 };

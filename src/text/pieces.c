@@ -5,13 +5,13 @@
  *    (?i:'s|'t|'re|'ve|'m|'ll|'d) | [^\r\n\p{L}\p{N}]?\p{L}+ | \p{N} |
  *     ?[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+
  *
+ * With `marks` the classes are [\p{L}\p{M}]+ and [^\s\p{L}\p{M}\p{N}]+, so a mark is read as a letter.
+ *
  * A regex engine would need backtracking. Here each alternative is one forward scan, chosen by the first characters.
  * Case-insensitive matching is Unicode's simple folding, as in the libraries of the models' authors: U+017F (long s)
  * counts as an s. No other letter of the contractions has a counterpart outside ASCII.
  */
 #include "text/pieces.h"
-
-#include "base/unicode.h"
 
 #include <string.h>
 
@@ -39,7 +39,8 @@ static struct character read_character(const struct piece_text *text, size_t pos
     else if (pos == bytes.size) c.state = AT_END;
     if (c.state != THERE) return c;
     c.end += utf8_read(bytes.data + pos, bytes.size - pos, &c.code_point);
-    c.class = unicode_class(c.code_point);
+    c.class = unicode_class(text->classes, c.code_point);
+    if (c.class == UNICODE_MARK) c.class = text->marks ? UNICODE_LETTER : UNICODE_OTHER;
     return c;
 }
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen2's pre-tokenizer: cuts text into the pieces that byte pairs may not cross. It reads a little at a time, from a
- * text that may not be complete, so even a very long piece delays no other work.
+ * The pre-tokenizer of Qwen's models: cuts text into the pieces that byte pairs may not cross. It reads a little at a
+ * time, from a text that may not be complete, so even a very long piece delays no other work.
  */
 #ifndef QUERN_PIECES_H
 #define QUERN_PIECES_H
 
-#include "base/base.h"
+#include "base/unicode.h"
 
 /* The known part of a text, from the beginning of a piece. */
 struct piece_text {
     struct bytes bytes;
     bool is_whole;      /* no more text follows */
     struct bytes skip;  /* bytes to ignore between characters (the sentinel); may be empty */
+    const struct unicode_classes *classes;
+    bool marks;         /* combining marks belong to words like letters (Qwen3.5's split), not to other characters */
 };
 
 /* A piece whose end is not known yet. All fields are zero at its beginning. */

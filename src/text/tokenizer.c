@@ -20,6 +20,8 @@
 struct tokenizer {
     struct mem *mem;
     struct vocab vocab;
+    struct unicode_classes classes;
+    bool marks;          /* struct piece_text */
     struct bpe bpe;
     bool scored;         /* tokens are joined by scores, over the whole text */
     struct specials specials;
@@ -142,7 +144,9 @@ static int load_scores(struct tokenizer *t, struct bytes scores, struct error *e
 static int load(struct tokenizer *t, const struct tok_source *source, struct error *err)
 {
     t->scored = source->scores.size != 0;
-    int status = vocab_load(t->mem, &t->vocab, source->tokens, source->n_tokens, source->types, err);
+    t->marks = source->marks;
+    int status = unicode_open(t->mem, &t->classes) ? OK : out_of_memory(err);
+    if (!status) status = vocab_load(t->mem, &t->vocab, source->tokens, source->n_tokens, source->types, err);
     if (!status && !t->scored && !vocab_index_literals(&t->vocab))
         status = fail(err, ERR_FORMAT, "vocab", 0,
                       "The token strings collide far beyond chance; the file is not trustworthy.");
@@ -168,6 +172,7 @@ int tok_new(struct mem *m, const struct tok_source *source, struct tokenizer **o
 void tok_free(struct tokenizer *t)
 {
     if (!t) return;
+    unicode_close(t->mem, &t->classes);
     vocab_free(t->mem, &t->vocab);
     bpe_free(t->mem, &t->bpe);
     mem_free(t->mem, t->specials.ids);
@@ -264,7 +269,11 @@ static bool clear_more(struct tok_run *r, struct bytes text, bool is_whole, int6
 static struct piece_text view_of(const struct tok_run *r, struct bytes text, bool is_whole)
 {
     bool ends = r->special != TABLE_NONE || (is_whole && r->clear == text.size);
-    return (struct piece_text){{text.data, r->clear}, ends, {r->sentinel, r->sentinel_size}};
+    return (struct piece_text){.bytes = {text.data, r->clear},
+                               .is_whole = ends,
+                               .skip = {r->sentinel, r->sentinel_size},
+                               .classes = &r->t->classes,
+                               .marks = r->t->marks};
 }
 
 /* Searches for the end of the piece at the start of the text. Tokens that are joined by scores have no pieces. */

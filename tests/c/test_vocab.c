@@ -484,15 +484,23 @@ static void classes(void)
     } cases[] = {{0, 0},      {'A', 1},     {'z', 1},     {'@', 0},     {'[', 0},      {'0', 2},         {'9', 2},
                  {'/', 0},    {':', 0},     {' ', 3},     {'\t', 3},    {0x0B, 3},     {0x0C, 3},        {'\r', 3},
                  {0x0E, 0},   {0x1C, 0},    {0x7F, 0},    {0x85, 3},    {0xA0, 3},     {0xAA, 1},        {0xB2, 2},
-                 {0xB7, 0},   {0x17F, 1},   {0x301, 0},   {0x345, 0},   {0x660, 2},    {0x1680, 3},      {0x180E, 0},
+                 {0xB7, 0},   {0x17F, 1},   {0x301, 4},   {0x345, 4},   {0x660, 2},    {0x1680, 3},      {0x180E, 0},
                  {0x2000, 3}, {0x200A, 3},  {0x200B, 0},  {0x2028, 3},  {0x2029, 3},   {0x202F, 3},      {0x205F, 3},
                  {0x2167, 2}, {0x3000, 3},  {0x3007, 2},  {0x4E00, 1},  {0x9FFF, 1},   {0xAC00, 1},      {0xD800, 0},
                  {0xFEFF, 0}, {0x10400, 1}, {0x1F600, 0}, {0x20000, 1}, {0x10FFFF, 0}, {UTF8_INVALID, 0}};
+    struct mem mem = {.limit = UINT64_MAX};
+    struct unicode_classes all;
+    CHECK(unicode_open(&mem, &all));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_EQ(unicode_class(cases[i].code_point), cases[i].class);
-    int count[4] = {0};
-    for (uint32_t c = 0; c < 0x110000; c++) count[unicode_class(c)]++;
-    CHECK_EQ(count[UNICODE_SPACE], 25); /* the whole property White_Space */
+        CHECK_EQ(unicode_class(&all, cases[i].code_point), cases[i].class);
+    int count[UNICODE_MARK + 1] = {0};
+    for (uint32_t c = 0; c < 0x110000; c++) count[unicode_class(&all, c)]++;
+    /* of Unicode 17 */
+    CHECK_EQ(count[UNICODE_SPACE], 25);
+    CHECK_EQ(count[UNICODE_MARK], 2543);
+    CHECK_EQ(count[UNICODE_LETTER], 145672);
+    CHECK_EQ(count[UNICODE_NUMBER], 1924);
+    unicode_close(&mem, &all);
 }
 
 int main(int argc, char **argv)

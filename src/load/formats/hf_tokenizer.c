@@ -258,7 +258,7 @@ static bool is_byte_level(const struct component *c)
 
 static void refuse_pre(struct json_reader *r, struct bytes name)
 {
-    hf_unsupported(r, "tokenizer", "The pre-tokenizer is not supported; Qwen3 uses Qwen2's", name);
+    hf_unsupported(r, "tokenizer", "The pre-tokenizer is not supported; Qwen's models use those that GGUF files call qwen2 and qwen35", name);
 }
 
 static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)
@@ -374,7 +374,7 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     if (!t->model || n == 0) return fail(err, ERR_FORMAT, "vocab", 0, "The tokenizer.json file has no vocabulary.");
     if (!t->split)
         return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
-                    "The tokenizer.json file has no pre-tokenizer; Qwen3 uses Qwen2's.");
+                    "The tokenizer.json file has no pre-tokenizer; byte-level BPE needs one.");
     if (t->n_ids > 2 * n + HOLES_MAX)
         return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %zu tokens with ids up to %u.", n,
                     (unsigned)t->n_ids - 1);
