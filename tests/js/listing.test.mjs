@@ -196,7 +196,7 @@ test('an index that lies', async () => {
   const cases = [
     ...outside.map((file) => [told({ ...index.weight_map, x: file }), 'model/inconsistent', /beside it/]),
     [Buffer.from('{'), 'model/inconsistent', /no JSON/], [Buffer.from('<!doctype html>'), 'model/inconsistent', /no JSON/], [Buffer.from('null'), 'model/inconsistent', /no JSON/],
-    [Buffer.from('{}'), 'model/inconsistent', /names 0 files/],
+    [Buffer.from('{}'), 'model/inconsistent', /has 0 files/],
     [told(Object.fromEntries(Array.from({ length: 901 }, (_, i) => [i, `${i}.safetensors`]))), 'model/inconsistent', /901 files/],
     [told({ ...index.weight_map, x: 'absent.safetensors' }), 'model/format', /no absent\.safetensors/],
     [told({ a: { toString: 1 }, b: 'model.safetensors' }), 'model/inconsistent', /beside it/],
