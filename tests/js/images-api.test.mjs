@@ -29,7 +29,7 @@ test('nothing is fetched or read for a request', () => {
   for (const url of ['https://example.org/a.png', '/etc/passwd', 'file:///etc/passwd', 'blob:x', 'data:text/html,x', '', 5, undefined]) {
     assert.throws(() => chatRequest(asked(image(url))), { code: 'use/param', detail: { param: 'messages[0].content[0].image_url', reason: 'unsupported_parameter' } });
   }
-  assert.throws(() => chatRequest(asked({ type: 'input_audio' })), /neither text nor image_url/);
+  assert.throws(() => chatRequest(asked({ type: 'input_audio' })), /must be text or image_url/);
   assert.equal(chatRequest(asked(text('a'), text('b'))).messages[0].content, 'ab');
 });
 
