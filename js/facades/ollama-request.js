@@ -139,10 +139,10 @@ const of = (messagesIn) => (body) => asked(body, {
   translate: (given, origins) => ({ ...common(given), messages: messagesIn(given, origins) }),
 });
 
-/** for POST /api/chat @type {(body: any) => import('./openai-request.js').Request} of POST /api/chat */
+/** @type {(body: any) => import('./openai-request.js').Request} for POST /api/chat */
 export const ollamaChat = of(messagesOf);
 
-/** for POST /api/generate @type {(body: any) => import('./openai-request.js').Request} of POST /api/generate */
+/** @type {(body: any) => import('./openai-request.js').Request} for POST /api/generate */
 export const ollamaGenerate = of(({ system, prompt, images }, origins) => {
   const first = system ? [{ role: 'system', content: system }] : [];
   origins.push(...first.map(() => ({ path: 'system' })), { path: 'prompt' });

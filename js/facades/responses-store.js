@@ -24,10 +24,7 @@ const missing = (param, message, reason) => new QuernError('use/param', message,
 
 /** Responses of one key. */
 export class Shelf {
-  /**
-   * by id, the most recently used last
-   * @type {Map<string, Kept>} by id, the one that was asked for last behind all others
-   */
+  /** @type {Map<string, Kept>} by id, the most recently used last */
   #kept = new Map();
   #places = new Map();      // id of an item -> id of its response
   #letters = 0;

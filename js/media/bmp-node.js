@@ -43,8 +43,8 @@ function headOf(view) {
 const MOST_KNOWN = 2 ** 16;
 
 /**
- * @typedef {(values: Uint32Array, out: Uint8Array, to: number) => void} Writer of a row's pixels, which are numbers,
- *   from `to` on
+ * @typedef {(values: Uint32Array, out: Uint8Array, to: number) => void} Writer writes the pixels of a row, given
+ *   as numbers, from `to` on
  */
 
 /**

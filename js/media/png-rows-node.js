@@ -47,7 +47,7 @@ const UNFILTER = [
 // --- samples ---
 
 /**
- * @typedef {(row: Uint8Array, bytes: Uint8Array) => void} Reader of a row's samples, as many as `bytes` has room for
+ * @typedef {(row: Uint8Array, bytes: Uint8Array) => void} Reader fills `bytes` with the samples of a row
  */
 
 /** @type {Reader} */
@@ -73,8 +73,8 @@ function readerOf({ color, depth }) {
 // --- colours ---
 
 /**
- * @typedef {(bytes: Uint8Array, out: Uint8Array, to: number, by: number) => void} Writer of a row's pixels from `to`
- *   on, `by` apart
+ * @typedef {(bytes: Uint8Array, out: Uint8Array, to: number, by: number) => void} Writer writes the pixels of a row
+ *   from `to` on, `by` apart
  */
 
 /**

@@ -56,9 +56,9 @@ async function* countedBytes(chunks, expected, onBytes) {
  * @property {(waiting: object) => void} [onWait]
  *
  * @typedef {{size: number, name?: string, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part a
- *   file of a model; size 0: unknown; name: its path, where that is known; a chunk is valid until the next is asked for
+ *   file of a model; size 0: unknown; name: its path, if known; a chunk is valid until the next one is requested
  * @typedef {{phase: 'download' | 'load', cached: boolean, total: number, parts: Part[], discard: () => Promise<void>}}
- *   Opened a model; total 0: unknown; `discard` forgets what turned out to be none
+ *   Opened a model; total 0: unknown; `discard` deletes stored bytes that turned out not to be a model
  */
 
 /**

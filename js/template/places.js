@@ -12,12 +12,16 @@ const MOST_WIDTH = 2 ** 24;
 
 /**
  * @typedef {object} Spec
- * @property {string} fill @property {string} align '<', '>', '^', or '=': behind the sign @property {string} sign '+',
- *   ' ' or ''
- * @property {string} group ',', '_' or '' @property {string} type @property {boolean} alternate '#' @property {boolean}
- *   positive zero has no sign
- * @property {number} width @property {number} precision -1: none is given @property {number} least digits of a whole
- *   number
+ * @property {string} fill
+ * @property {string} align '<', '>', '^', or '=': padding after the sign
+ * @property {string} sign '+', ' ' or ''
+ * @property {string} group ',', '_' or ''
+ * @property {string} type
+ * @property {boolean} alternate '#'
+ * @property {boolean} positive whether -0 is written as 0
+ * @property {number} width
+ * @property {number} precision -1: not given
+ * @property {number} least least digits of a whole number
  */
 const PLAIN = {
   fill: ' ',
