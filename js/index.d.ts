@@ -32,7 +32,7 @@
  *
  * If such an array or folder has `tokenizer.json`, `chat_template.jinja` or `tokenizer_config.json`, or
  * `generation_config.json` beside a GGUF file, they replace the file's own vocabulary, chat templates and end tokens.
- * Picked files are recognised by their names, and by their folders (`webkitRelativePath`) if there are folders below:
+ * Picked files are recognized by their names, and by their folders (`webkitRelativePath`) if there are folders below:
  * only files beside the weights count, and those in `additional_chat_templates/` and `1_Pooling/` there.
  */
 export type Source = string | URL | Blob | readonly Blob[] | Shown<'FileList'> | Repository;
@@ -273,14 +273,17 @@ export interface StoredModel {
    * but cannot be downloaded from.
    */
   id: string;
+  /** The same as `id`. */
   url: string;
   /** Name of the (first) file. */
   name: string;
+  /** Number of files. */
   files: number;
   /** Bytes of all files; 0 while unknown. */
   size: number;
   /** Bytes that are stored. */
   loaded: number;
+  /** Whether all bytes are stored. */
   complete: boolean;
   /** When the model was last loaded completely, in milliseconds since 1970; 0 if never. */
   lastUsed: number;
@@ -363,8 +366,8 @@ export const models: Models;
  *
  * The engine's worker uses a store of your own over a port, so its methods run where you created it. Each method may
  * return a promise or the value itself. Nothing has to be atomic or flushed: stored bytes are verified before use. If a
- * call throws, answers with anything other than described here, or does not answer within 15 seconds, the store is no
- * longer used, but the load never fails. An error named `QuotaExceededError` means that there is no room.
+ * call throws, answers with anything other than described here, or does not answer within 15 seconds, the load continues
+ * without the store. An error named `QuotaExceededError` means that there is no room.
  */
 export interface Store {
   /** Returns the names of all files. */
@@ -393,8 +396,11 @@ export interface Store {
 }
 
 export interface Usage {
+  /** Bytes that are stored. */
   used: number;
+  /** Bytes that may be stored. */
   quota: number;
+  /** Whether stored bytes are safe from deletion. */
   persisted: boolean;
 }
 
@@ -500,9 +506,9 @@ export interface Tool {
   name: string;
   description?: string | undefined;
   /**
-   * JSON Schema of the arguments (an object, closed as in {@link CompleteOptions.openObjects}), or a {@link
-   * StandardSchema} (the model writes its input; `run` gives its output to `execute`). Without `properties`, or without
-   * a schema, the tool takes no arguments.
+   * JSON Schema of the arguments (an object, closed as in {@link CompleteOptions.openObjects}), or a
+   * {@link StandardSchema} (the model writes its input; `run` gives its output to `execute`). Without `properties`, or
+   * without a schema, the tool takes no arguments.
    */
   parameters?: object | undefined;
   /** `parameters` under the name that MCP and the AI SDK use. A tool has one of the two. */
@@ -639,9 +645,9 @@ export interface CompleteOptions {
 export interface CompletionOptions extends CompleteOptions {
   /**
    * Returns the log probability of each token of the prompt, and those of this many likeliest tokens in its place, 0 to
-   * 20: {@link Result.promptLogprobs}, and an event before the text. They follow from the same numbers as {@link
-   * Model.logits} gives. With `maxTokens: 0` nothing else is generated. The cache is not used, so the prompt takes as
-   * long as the first time.
+   * 20: {@link Result.promptLogprobs}, and an event before the text. They follow from the same numbers as
+   * {@link Model.logits} gives. With `maxTokens: 0` nothing else is generated. The cache is not used, so the prompt
+   * takes as long as the first time.
    */
   promptLogprobs?: number | undefined;
   /**
@@ -678,7 +684,7 @@ export interface ChatOptions extends CompleteOptions {
   tools?: readonly Tool[] | undefined;
   /**
    * Whether the model calls tools: as it likes (`auto`, the default), not at all (`none`), or at least once before
-   * anything but thinking (`required`, or { name } for one certain tool). With { names } the model sees all tools but
+   * anything but thinking (`required`, or `{ name }` for a certain tool). With `{ names }` the model sees all tools but
    * may call only these, at least one of them if `required`. A call follows its tool's schema from its first token on,
    * without penalties; the rest of the reply is free.
    */
@@ -748,8 +754,8 @@ export interface Result<Value = unknown> {
   /** The calls of {@link ChatOptions.tools} in the reply. A call of a tool that does not exist is text. */
   toolCalls: ToolCall[];
   /**
-   * A call that was cut off (`finishReason` `length`, `context` or `aborted`), with its arguments so far. An empty
-   * `name` is not known yet.
+   * A call that was cut off (`finishReason` `length`, `context` or `aborted`), with its arguments so far. An
+   * `id` or `name` that was not written yet is ''.
    */
   unfinishedCall?: { id: string; name: string; text: string };
   /**
@@ -958,7 +964,7 @@ export interface Info {
   /** Parameters that are used for one token: fewer than all if there are experts. */
   readonly activeParameters: number;
   readonly fileBytes: number;
-  /** The weights by type: the type's name (`Q8_0`), and the bytes they take in the files. */
+  /** The weights by the name of their type (`Q8_0`), with the bytes that they take in the files. */
   readonly types: Readonly<Record<string, { readonly tensors: number; readonly parameters: number; readonly bytes: number }>>;
   readonly layers: number;
   readonly dim: number;
@@ -998,10 +1004,10 @@ export interface Info {
   /** Texts of the tokens that chat templates know by name, as far as the files have them. */
   readonly specialTokens: { readonly bos_token?: string; readonly eos_token?: string; readonly pad_token?: string; readonly unk_token?: string };
   /**
-   * How the file says vectors are pooled, by GGUF's numbers. 3, the last token, is a model for vectors ({@link
-   * Model.embed}); 4 is a model for ranking ({@link Model.rank}); 1 is the mean of all tokens, 2 the first token; -1
-   * means that nothing is said. Everything else is treated as 3: every Qwen3 model can do both, but only models made
-   * for it do it well. `classes`: 2 if a file for ranking has outputs for yes and no, else 0.
+   * How the file says vectors are pooled, by GGUF's numbers. 3, the last token, is a model for vectors
+   * ({@link Model.embed}); 4 is a model for ranking ({@link Model.rank}); 1 is the mean of all tokens, 2 the first
+   * token; -1 means that nothing is said. Everything else is treated as 3: every Qwen3 model can do both, but only
+   * models made for it do it well. `classes`: 2 if a file for ranking has outputs for yes and no, else 0.
    */
   readonly pooling: -1 | 0 | 1 | 2 | 3 | 4;
   /**
@@ -1030,6 +1036,7 @@ export interface Info {
   readonly dots: 'u8' | 's8' | 'u7' | 'i16' | 'none';
   /** Number of threads in use. */
   readonly threads: number;
+  /** Type of the KV cache. */
   readonly kv: 'f16' | 'q8' | 'f32';
   /** Conversion of the weights while they were loaded. {@link Info.types} are the types in the file. */
   readonly quantize: { readonly weights: Quantize; readonly embeddings: Quantize };
@@ -1177,7 +1184,7 @@ export interface Model {
   countTokens(input: string | readonly Message[], options?: Given<PromptOptions>): Promise<number>;
   /**
    * Returns the scores of every possible next token after each of these tokens, or after each token of a conversation:
-   * `[tokens, info.vocabSize]`, row by row. Runs in the background of replies.
+   * `[tokens, info.vocabSize]`, row by row. Runs in the background.
    */
   logits(input: ArrayLike<number> | readonly Message[], options?: Given<PromptOptions>): Promise<Float32Array<ArrayBuffer>>;
   /**

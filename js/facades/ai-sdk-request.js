@@ -2,7 +2,7 @@
 // Converts the AI SDK's call of a language model to messages and options of chat(). If something cannot be honoured, it
 // is a warning, as the SDK wants it; if it would change the meaning of the answer, the call fails.
 
-/** Symbols by which the SDK recognises its errors, wherever they come from. */
+/** Symbols by which the SDK recognizes its errors, wherever they come from. */
 const MARKER = 'vercel.ai.error';
 
 /** @param {string} name the SDK's name of the error @param {object} fields of such an error */

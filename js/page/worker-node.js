@@ -14,7 +14,7 @@ const WORKER = 'worker.node.mjs';
 /** In a CommonJS bundle `import.meta` has no address. */
 const commonJs = () => (typeof __filename === 'string' ? pathToFileURL(__filename).href : undefined);
 
-/** The address is written in the form that bundlers and file tracers recognise. */
+/** The address is written in the form that bundlers and file tracers recognize. */
 const besideThis = () =>
   import.meta.url ? new URL('./worker.node.mjs', import.meta.url) : new URL(WORKER, commonJs());
 

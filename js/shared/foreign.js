@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Models of other programs, recognised by the names of their files, and advice what to use instead. The engine
-// recognises those that only bytes or a description show (src/load/sniff.c, src/load/formats/hf_quantization.c). A
+// Models of other programs, recognized by the names of their files, and advice what to use instead. The engine
+// recognizes those that only bytes or a description show (src/load/sniff.c, src/load/formats/hf_quantization.c). A
 // separate file of the package, which is fetched after a load has failed (named.js) or a name was refused (called.js,
 // ours.js).
 
