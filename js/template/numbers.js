@@ -49,7 +49,8 @@ export function floatText(x) {
 // --- reading ---
 
 /**
- * Converts digits of all scripts to ASCII. The digits of a script are ten consecutive code points in a run of digits.
+ * Converts digits of all scripts to ASCII. Digits of a script are consecutive code points, so the value of a digit is
+ * the number of digits directly before it, 9 at most.
  */
 const latin = (text) =>
   text.replace(/\p{Nd}/gu, (letter) => {

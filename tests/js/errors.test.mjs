@@ -33,7 +33,7 @@ test('messages are harmless from the start', () => {
 });
 
 test('in Node they speak of this machine, and every one has its hint', async () => {
-  assert.equal(asQuernError(new RangeError('Array buffer allocation failed'), 'load').message, 'This machine has not enough memory for this (RangeError: Array buffer allocation failed).');
+  assert.equal(asQuernError(new RangeError('Array buffer allocation failed'), 'load').message, 'This machine lacks the memory for this (RangeError: Array buffer allocation failed).');
   assert.ok(support().ok);
   for (const code of ['mem/load', 'engine/lost', 'env/simd', 'storage/busy', 'net/offline', 'storage/unavailable']) {
     const { hint } = new Published(code, 'It failed.');
