@@ -93,7 +93,7 @@ function foreign(error, phase) {
   const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const text = error === THREAD_CRASHED ? 'one of its threads has ended' : said.slice(0, 200);
   if (error instanceof RangeError && /alloc|array length|string length/i.test(text)) {
-    return new QuernError('mem/load', `This ${HOST} lacks the memory for this (${text}).`, {
+    return new QuernError('mem/load', `There is not enough memory in this ${HOST} (${text}).`, {
       phase,
       cause: error,
     });

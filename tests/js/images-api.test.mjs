@@ -50,7 +50,7 @@ test('a remote model is sent addresses, and files as data', async () => {
     ]);
     const pixels = { data: new Uint8Array(12), width: 2, height: 2 };
     for (const part of [{ type: 'image', image: pixels }, { type: 'image', image: 'a.png' }, { type: 'video', video: { frames: [pixels] } }, { type: 'image', image: new Blob(), maxPixels: 4096 }]) {
-      await rejectsWith(chat(part), 'use/param', /cannot be sent/);
+      await rejectsWith(chat(part), 'use/param', /does not take/);
     }
     await rejectsWith(far.chat('x', { numberImages: true }).result, 'use/param', /numberImages/);
     await rejectsWith(far.look(), 'use/param');
