@@ -195,7 +195,7 @@ test('an index that lies', async () => {
   const outside = some(['../x.safetensors', 'a/b.safetensors', 'https://evil.example/x.safetensors', '\\x.safetensors', '.safetensors', 'x.gguf', '', 5, null, ['a.safetensors']], 3);
   const cases = [
     ...outside.map((file) => [told({ ...index.weight_map, x: file }), 'model/inconsistent', /beside it/]),
-    [Buffer.from('{'), 'model/inconsistent', /not JSON/], [Buffer.from('<!doctype html>'), 'model/inconsistent', /no JSON/], [Buffer.from('null'), 'model/inconsistent', /no JSON/],
+    [Buffer.from('{'), 'model/inconsistent', /not JSON/], [Buffer.from('<!doctype html>'), 'model/inconsistent', /not JSON/], [Buffer.from('null'), 'model/inconsistent', /not JSON/],
     [Buffer.from('{}'), 'model/inconsistent', /has 0 files/],
     [told(Object.fromEntries(Array.from({ length: 901 }, (_, i) => [i, `${i}.safetensors`]))), 'model/inconsistent', /901 files/],
     [told({ ...index.weight_map, x: 'absent.safetensors' }), 'model/format', /no absent\.safetensors/],
