@@ -299,7 +299,7 @@ test('a file of a repository by its type: the repository is asked, then nobody; 
     const kept = await models.download(source, { store });
     assert.deepEqual([kept.name, kept.complete, kept.id], ['M-Q8_0.gguf', true, `${server.base}/org/model/resolve/main/M-Q8_0.gguf`]);
     const error = await rejectsWith(load({ ...source, type: 'Q6_K' }, { store }), 'use/param');
-    assert.match(error.message, /no GGUF file of the type Q6_K, but M-Q8_0\.gguf, M-Q4_0\.gguf/);
+    assert.match(error.message, /no GGUF file of the type Q6_K; it has M-Q8_0\.gguf, M-Q4_0\.gguf/);
   } finally {
     await server.close();
   }
