@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the AI SDK asks of a language model, as messages and options of chat(). What cannot be honoured and would not
-// change the answer's meaning is a warning, as the SDK wants it; what would fails.
+// Converts the AI SDK's call of a language model to messages and options of chat(). If something cannot be honoured, it
+// is a warning, as the SDK wants it; if it would change the meaning of the answer, the call fails.
 
-/** Symbols by which the SDK knows its errors, wherever they come from. */
+/** Symbols by which the SDK recognizes its errors, wherever they come from. */
 const MARKER = 'vercel.ai.error';
 
-/** @param {string} name as the SDK has it @param {object} fields of such an error */
+/** @param {string} name the SDK's name of the error @param {object} fields of such an error */
 export function sdkError(name, message, fields) {
   return Object.assign(new Error(message), fields, {
     name,
@@ -23,8 +23,8 @@ function unsupported(functionality) {
 const textsOf = (parts) => parts.filter(({ type }) => type === 'text').map(({ text }) => text).join('');
 
 /**
- * A file's data, tagged (`{ type, data | url | text }`) as version 7 of the SDK may give it, or bytes, base64 or an
- * address, as version 6 does.
+ * Converts a file's data to the tagged form (`{ type, data | url | text }`), which version 7 of the SDK may use;
+ * version 6 gives bytes, base64 or an address.
  * @returns {{type: string, data?: any, url?: any, text?: string}}
  */
 function taggedData(data) {
@@ -32,7 +32,7 @@ function taggedData(data) {
   return typeof data === 'string' || data instanceof Uint8Array ? { type: 'data', data } : data;
 }
 
-/** A file behind an address goes as it is, bytes as a file. */
+/** An address is passed on as it is, bytes as a Blob. */
 function contentOf(file, mediaType) {
   if (file.type === 'url') return file.url;
   const { data } = file;
@@ -86,7 +86,7 @@ const MESSAGES = {
 
 // --- options ---
 
-/** The names of options. */
+/** The SDK's names of options. */
 const OPTIONS = {
   maxTokens: 'maxOutputTokens',
   temperature: 'temperature',
@@ -118,7 +118,7 @@ function formatOf({ responseFormat }) {
   return responseFormat.schema ? { schema: responseFormat.schema } : { json: true };
 }
 
-/** How much to think cannot be said, only whether. */
+/** Only whether to think can be passed on, not how much. */
 function thinkingOf({ reasoning = 'provider-default' }) {
   return reasoning === 'provider-default' ? {} : { thinking: reasoning !== 'none' };
 }
@@ -126,7 +126,8 @@ function thinkingOf({ reasoning = 'provider-default' }) {
 /**
  * @param {import('@ai-sdk/provider').LanguageModelV3CallOptions & {reasoning?: string}} options version 7 passes
  *   `reasoning` too
- * @returns {{messages: object[], given: any, warnings: any[]}} of chat(); `providerOptions.quern` are options of ours
+ * @returns {{messages: object[], given: any, warnings: any[]}} arguments of chat(); `providerOptions.quern` are options
+ *   of chat()
  */
 export function requestOf(options) {
   const warnings = [];

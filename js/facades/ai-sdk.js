@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A Model as a provider of the AI SDK: its language model, its vectors and its ranks. The SDK's interfaces are types
-// alone, so nothing of it is imported; what it asks is put into our words by ai-sdk-request.js. Versions 6 and 7 of the
-// SDK both take specification v3, and 6 nothing newer (Node 20 gets 6, as 7 asks for Node 22); v4 differs in what files
-// look like in a prompt, and both forms are read.
+// A Model as a provider of the AI SDK: language model, embeddings and reranking. The SDK's interfaces are only types,
+// so nothing of it is imported; ai-sdk-request.js converts requests. Versions 6 and 7 of the SDK both accept
+// specification v3, and 6 nothing newer (Node 20 gets 6, since 7 needs Node 22). v4 differs in the form of files in a
+// prompt, and both forms are accepted.
 
 import { asQuernError } from '../shared/errors.js';
 import { requestOf, sdkError } from './ai-sdk-request.js';
 
 const PROVIDER = 'quern';
 
-/** Texts that one call of embed() takes; the engine reads them side by side. */
+/** Most texts of one call of embed(); the engine reads them side by side. */
 const MOST_TEXTS = 2048;
 
 const REASONS = { stop: 'stop', 'tool-calls': 'tool-calls', length: 'length', context: 'length', aborted: 'other' };
@@ -30,12 +30,12 @@ function usageOf({ promptTokens, cachedTokens, completionTokens, thinkingTokens,
   };
 }
 
-/** What only we tell. */
+/** Metadata that only this provider has. */
 function metadataOf({ timings, logprobs, dropped }) {
   return { [PROVIDER]: { timings, ...(logprobs && { logprobs }), ...(dropped && { dropped }) } };
 }
 
-/** As the SDK asks again for what may succeed later. */
+/** Marks errors that may be repeated in the way that the SDK repeats them. */
 function failure(error, body) {
   if (error?.name === 'AbortError' || error?.name === 'TimeoutError') return error;
   const { message, retryable } = asQuernError(error, 'call');
@@ -56,13 +56,13 @@ const callOf = ({ id, name, arguments: given }) => ({
   input: JSON.stringify(given),
 });
 
-/** The parts of a stream: our events, in blocks that begin and end. */
+/** The parts of a stream: our events, in blocks with a beginning and an end. */
 class Blocks {
   #put;
-  #open = null;         // the block's kind and id
+  #open = null;         // kind and id of the open block
   #count = 0;
-  #calls = new Map();   // ids by their numbers
-  #input;               // the id of the call that is being written
+  #calls = new Map();   // ids by index
+  #input;               // the id of the call in progress
 
   constructor(put) {
     this.#put = put;
@@ -116,7 +116,7 @@ class Face {
 }
 
 class LanguageModel extends Face {
-  /** Files behind addresses the SDK fetches itself. */
+  /** The SDK itself fetches files from addresses. */
   supportedUrls = {};
 
   async doGenerate(options) {
@@ -139,7 +139,7 @@ class LanguageModel extends Face {
     };
   }
 
-  /** Resolves once the model has begun, so that what it refuses fails the call itself. */
+  /** Resolves once the model has begun, so that an error before that fails the call itself. */
   async doStream(options) {
     const { messages, given, warnings } = requestOf(options);
     const { modelId } = this;
@@ -213,7 +213,7 @@ export function quern(model, options) {
   const languageModel = (id = ownName) => new LanguageModel(model, id);
   const embeddingModel = (id = ownName) => new EmbeddingModel(model, id);
   const none = (modelType) => (modelId) => {
-    throw sdkError('AI_NoSuchModelError', `A model of quern is no ${modelType}.`, { modelId, modelType });
+    throw sdkError('AI_NoSuchModelError', `quern has no ${modelType}.`, { modelId, modelType });
   };
   return Object.assign((id) => languageModel(id), {
     specificationVersion: 'v3', languageModel, embeddingModel, textEmbeddingModel: embeddingModel,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An error in the shape that the clients of each API expect: the OpenAI API's, Anthropic's and Ollama's. What is wrong,
-// and its code, is the same.
+// Gives an error the form that clients of each API expect: the OpenAI API, Anthropic and Ollama. The message and the
+// code stay the same.
 
-/** Anthropic's types by status; its clients choose the class of an error by the status itself. */
+/** Anthropic's error types by status; its clients choose the class of an error by the status itself. */
 const TYPES = {
   400: 'invalid_request_error',
   401: 'authentication_error',
@@ -23,7 +23,7 @@ export const SHAPES = {
   ollama: (status, { message, param, code }) => ({ error: message, code, ...(param && { param }) }),
 };
 
-/** The shape of errors at a path. @param {string} path without /v1 */
+/** The form of errors at a path. @param {string} path without /v1 */
 export function shapeOf(path) {
   if (path === '/messages' || path.startsWith('/messages/')) return SHAPES.anthropic;
   return path.startsWith('/api/') ? SHAPES.ollama : SHAPES.openai;

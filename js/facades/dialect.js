@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What APIs have in common that are not the OpenAI API's chats: a request becomes a chat's (or a completion's), whose
-// fields are checked in one place (openai-request.js), and an error about a chat's field is told in the words of the
-// request that it was made of.
+// Common code of the other APIs. A request is converted to one of the OpenAI API for a chat or a completion, whose
+// fields are checked in one place (openai-request.js). An error about such a field is then expressed in the terms of
+// the original request.
 
 import { errorOf } from './openai-error.js';
 import { chatRequest, completionRequest, refuseUnsupported } from './openai-request.js';
@@ -9,19 +9,19 @@ import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 
 /**
- * What requests became, by their bodies.
+ * Converted requests, by their original bodies.
  * @type {WeakMap<object, {chat: object, terms: Record<string, string>, origins: Origin[]}>}
  */
 const translations = new WeakMap();
 
 /**
- * Where a chat's message came from.
+ * Origin of a message in a converted request.
  * @typedef {object} Origin
  * @property {string} path
- * @property {number[]} [parts] numbers of its content's parts there
+ * @property {number[]} [parts] indices of its content's parts in the original
  */
 
-/** What is wrong with a type that is none of these. */
+/** The problem of a type that is not supported. */
 export const otherType = (type, known) => `is '${String(type).slice(0, 64)}', and this version supports only ${known}`;
 
 export function checkBody(body) {
@@ -29,21 +29,21 @@ export function checkBody(body) {
 }
 
 /**
- * Those of a request's fields that a chat has too.
- * @param {Record<string, string>} fields a chat's names by the request's
+ * The fields of a request that the OpenAI API has too.
+ * @param {Record<string, string>} fields names in the OpenAI API, by the request's names
  */
 export function renamed(body, fields) {
   const entries = Object.entries(fields).filter(([field]) => body[field] != null);
   return Object.fromEntries(entries.map(([field, name]) => [name, body[field]]));
 }
 
-/** Names that mean the same in a request and a chat. */
+/** Names that both have in common. */
 export const same = (...names) => Object.fromEntries(names.map((name) => [name, name]));
 
 /**
- * Remembers what a request became, for errors.
- * @param {Record<string, string>} terms what its words are in the request
- * @returns {any} what it became
+ * Remembers a converted request, for errors.
+ * @param {Record<string, string>} terms the request's words for words of the converted one
+ * @returns {any} the converted request
  */
 export function noted(body, chat, terms, origins = []) {
   translations.set(body, { chat, terms, origins });
@@ -51,11 +51,11 @@ export function noted(body, chat, terms, origins = []) {
 }
 
 /**
- * A request as a chat, or a completion, asks for it.
- * @param {object} body as it came
+ * Reads a request by converting it to a chat or a completion.
+ * @param {object} body the original request
  * @param {{unsupported: Record<string, (value: any) => boolean>, terms: Record<string, string>, translate: (body:
- *   any, origins: Origin[]) => object, info?: {endTokens: readonly number[]}}} dialect translate: what the body is as a
- *   chat's
+ *   any, origins: Origin[]) => object, info?: {endTokens: readonly number[]}}} dialect translate: converts the body to
+ *   one of a chat
  * @returns {import('./openai-request.js').Request}
  */
 export function asked(body, { unsupported, terms, translate, info }) {
@@ -66,7 +66,7 @@ export function asked(body, { unsupported, terms, translate, info }) {
   return info ? completionRequest(chat, info) : chatRequest(chat);
 }
 
-/** A chat's words as the request has them. */
+/** Replaces words of the converted request by those of the original one. */
 function inTerms(text, { terms, origins }) {
   const moved = text.replace(/\bmessages\[(\d+)\](?:\.content\[(\d+)\])?/g, (whole, index, part) => {
     const { path, parts } = origins[index] ?? {};
@@ -79,7 +79,7 @@ function inTerms(text, { terms, origins }) {
   );
 }
 
-/** A failure in the words of the request that failed; see errorOf(). */
+/** Describes a failure in the terms of the request that failed; see errorOf(). */
 export function errorIn(failure, body) {
   const translation = isRecord(body) ? translations.get(body) : undefined;
   const { error, ...rest } = errorOf(failure, translation?.chat ?? body);

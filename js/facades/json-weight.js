@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT
-// How much work JSON is to whoever reads it, told by its bytes before anything is made of them. A megabyte of one text
-// costs a millisecond, a megabyte of names a quarter of a second; what is made of values costs as much again.
+// Estimates the work of processing JSON from its bytes, before it is parsed. A megabyte of one text costs a
+// millisecond, a megabyte of names a quarter of a second; converting the values costs as much again.
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 
 /**
- * By byte outside of texts: a value (the comma before it) is 1, a text 2 more, an array or object 4, a name 14 beside
- * its text.
+ * Weights of bytes outside of texts: a value (the comma before it) is 1, a text 2 more, an array or object 4, a name 14
+ * in addition to its text.
  */
 const WEIGHTS = new Uint8Array(256);
 for (const [letter, weight] of Object.entries({ ',': 1, '"': 2, '[': 4, '{': 4, ':': 14 }))
   WEIGHTS[letter.charCodeAt(0)] = weight;
 
 /**
- * Half a million numbers, or 30,000 names with values: at most a tenth of a second each to parse and to make something
- * of.
+ * Half a million numbers, or 30,000 names with values: at most a tenth of a second each for parsing and for converting.
  */
 export const MOST_WEIGHT = 2 ** 19;
 
-/** Of JSON that comes in pieces. */
+/** Weighs JSON that comes in pieces. */
 export class JsonWeight {
   #isText = false;
   #isEscaped = false;
 
-  /** So far. */
+  /** The weight so far. */
   sum = 0;
 
   /** @param {Uint8Array} bytes the next ones @returns {number} the sum */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// llama-server's own POST /completion over a Model: a prompt (a text or ids) that is gone on with, and how long that
-// took.
+// llama-server's own POST /completion: continues a prompt (a text or ids), and tells the timings.
 
 import { badParam } from '../shared/errors.js';
 import { asked, renamed, same } from './dialect.js';
@@ -33,7 +32,7 @@ const FIELDS = {
 
 const off = (...values) => (value) => values.includes(value);
 
-/** What would change an answer and is not built: whether a value asks for nothing. */
+/** Fields that would change an answer and are not supported, each with a test for values that do nothing. */
 const UNSUPPORTED = {
   image_data: isNothing,
   mirostat: off(0),
@@ -48,10 +47,10 @@ const UNSUPPORTED = {
   input_extra: isNothing,
 };
 
-/** A completion's words by what they are here. */
+/** This API's names for fields of a completion. */
 const TERMS = { max_tokens: 'n_predict', logprobs: 'n_probs' };
 
-/** Pairs of a token and a number, or false: never. */
+/** Pairs of a token and a number; false forbids the token. */
 function biasesOf({ logit_bias: biases }) {
   if (!Array.isArray(biases)) return biases == null ? {} : { logit_bias: biases };
   const isPair = (pair) => Array.isArray(pair) && pair.length === 2 && Number.isInteger(pair[0]);
@@ -70,7 +69,7 @@ function translate(body) {
 
 const STOPS = { length: 'limit', context: 'limit', aborted: 'none' };
 
-/** Tokens with their probabilities, by their ids. */
+/** Tokens with their ids and probabilities. */
 function probabilitiesOf(logprobs) {
   const named = ({ id, ...one }) => ({ id, ...wordOf(one) });
   return logprobs
@@ -78,7 +77,7 @@ function probabilitiesOf(logprobs) {
     : {};
 }
 
-/** A completion as it grows; see turn.js. */
+/** An answer in progress; see turn.js. */
 class Answer {
   #head;
   #prompt;
@@ -131,7 +130,7 @@ class Answer {
 }
 
 /**
- * A request of POST /completion.
+ * Starts a request of POST /completion.
  * @param {Pick<import('../index.d.ts').Model, 'complete' | 'info'>} model
  * @param {any} body parsed JSON
  * @param {{name: string}} identity

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a request of Anthropic's POST /messages asks for: a chat's. Its messages consist of blocks; those of a tool's
-// results are messages of their own in a chat.
+// Converts a request of Anthropic's POST /messages to one of a chat. Its messages consist of blocks; results of tools
+// become messages of their own.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -26,7 +26,7 @@ const FIELDS = {
 
 const UNSUPPORTED = { mcp_servers: isNothing, container: () => false, context_management: isNothing };
 
-/** A chat's words by what they are here. */
+/** This API's names for fields of a chat. */
 const TERMS = {
   stop: 'stop_sequences',
   'chat_template_kwargs.enable_thinking': 'thinking',
@@ -41,7 +41,7 @@ const TERMS = {
 
 const textBlock = ({ text }) => ({ type: 'text', text });
 
-/** An image comes with the request, in base64. */
+/** Images must be part of the request, in base64. */
 function imageBlock({ source }, path) {
   if (!isRecord(source)) throw badParam(`${path}.source`, 'must be an object');
   const { type, media_type: media, data } = source;
@@ -51,10 +51,10 @@ function imageBlock({ source }, path) {
   return { type: 'image_url', image_url: { url: `data:${media};base64,${data}` } };
 }
 
-/** Blocks that are parts of a content. */
+/** Blocks that become parts of a content. */
 const PARTS = { text: textBlock, image: imageBlock };
 
-/** A block by what its type makes of it. */
+/** Converts a block with the function for its type. */
 function madeOf(block, path, kinds) {
   if (!isRecord(block)) throw badParam(path, 'must be an object with a type');
   const { type } = block;
@@ -62,12 +62,12 @@ function madeOf(block, path, kinds) {
   throw unsupported(`${path}.type`, otherType(type, Object.keys(kinds).join(', ')));
 }
 
-/** A text, or blocks, as a chat's content. */
+/** Converts a text or blocks to a chat's content. */
 function contentOf(content, path, kinds = PARTS) {
   return Array.isArray(content) ? content.map((block, i) => madeOf(block, `${path}[${i}]`, kinds)) : content;
 }
 
-/** A tool's result; one that failed says so to the model. */
+/** Converts a tool's result; a failed one begins with "Error: ". */
 function resultOf({ tool_use_id: id, content, is_error: failed }, path) {
   const said = contentOf(content ?? '', `${path}.content`);
   const parts =
@@ -77,7 +77,7 @@ function resultOf({ tool_use_id: id, content, is_error: failed }, path) {
   return { role: 'tool', tool_call_id: id, content: parts };
 }
 
-/** What the user says, behind the results of tools. */
+/** The user's text follows the results of tools. */
 function userMessages({ content }, path) {
   if (!Array.isArray(content)) return [{ message: { role: 'user', content }, path }];
   const isResult = (block) => isRecord(block) && block.type === 'tool_result';
@@ -91,7 +91,7 @@ function userMessages({ content }, path) {
   return [...results, { message: said, path, parts }];
 }
 
-/** Blocks of the assistant's, by the fields of a chat's message that they go to. */
+/** Blocks of the assistant, converted to fields of a chat's message. */
 const SAID = {
   text: ({ text }) => ({ content: [{ type: 'text', text }] }),
   thinking: ({ thinking }) => ({ thoughts: [thinking] }),
@@ -155,7 +155,7 @@ function choiceOf({ tool_choice: choice }) {
   return { tool_choice: madeOf(choice, 'tool_choice', CHOICES), ...isOne };
 }
 
-/** Thinking has no budget here: it ends when the model ends it, or the limit of all tokens. */
+/** A budget for thinking is not supported: thinking ends when the model ends it, or at the limit of all tokens. */
 const THINKING = { enabled: () => true, adaptive: () => true, disabled: () => false };
 
 const thinkingOf = ({ thinking }) => (
@@ -170,7 +170,7 @@ function formatOf({ output_config: config, output_format: older }) {
   return format == null ? {} : madeOf(format, 'output_config.format', FORMATS);
 }
 
-/** An assistant's message at the end is gone on with. */
+/** An assistant's message at the end is continued. */
 const goesOn = ({ messages }) => (messages.at(-1)?.role === 'assistant' ? { continue_final_message: true } : {});
 
 function translate(body, origins) {
@@ -186,5 +186,5 @@ function translate(body, origins) {
   };
 }
 
-/** @returns {import('./openai-request.js').Request} of POST /messages */
+/** @returns {import('./openai-request.js').Request} for POST /messages */
 export const messagesRequest = (body) => asked(body, { unsupported: UNSUPPORTED, terms: TERMS, translate });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Anthropic's POST /messages over a Model: a message of blocks (thinking, text, uses of tools), and the events that
-// tell of each.
+// Anthropic's POST /messages: makes a message of blocks (thinking, text, uses of tools), and the events for each block.
 
 import { messagesRequest } from './messages-request.js';
 import { Turn } from './turn.js';
@@ -13,10 +12,10 @@ const REASONS = {
   aborted: 'max_tokens',
 };
 
-/** Clients send thinking back only where it is signed; nobody checks it here. */
+/** Clients send thinking back only if it is signed; the signature is not checked here. */
 const SIGNATURE = 'quern';
 
-/** Blocks by the reply's events: how one begins, grows and ends, and what is left of it. */
+/** Blocks by the kind of event: how one begins, grows and ends. */
 const BLOCKS = {
   text: {
     begin: () => ({ type: 'text', text: '' }), delta: ({ text }) => ({ type: 'text_delta', text }),
@@ -38,7 +37,7 @@ const BLOCKS = {
   },
 };
 
-/** What an event does: a piece of a block, or the beginning or the end of one. */
+/** The block that an event belongs to, and whether the event begins or ends it. */
 const EVENTS = {
   text: { kind: 'text' },
   thinking: { kind: 'thinking' },
@@ -54,10 +53,10 @@ const usageOf = ({ promptTokens, cachedTokens, completionTokens = 0 }) => ({
   output_tokens: completionTokens,
 });
 
-/** A message as it grows; see turn.js. */
+/** A message in progress; see turn.js. */
 class Message {
   #now;
-  #open = null;       // the block that grows, with its kind
+  #open = null;       // the block in progress, with its kind
 
   constructor(model) {
     const id = `msg_${randomId()}`;
@@ -118,7 +117,7 @@ class Message {
 }
 
 /**
- * A request of POST /messages.
+ * Starts a request of POST /messages.
  * @param {Pick<import('../index.d.ts').Model, 'chat'>} model
  * @param {any} body parsed JSON
  * @param {{name: string}} identity

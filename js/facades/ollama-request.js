@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What requests of Ollama's POST /api/chat and /api/generate ask for: a chat's. Their limits stand in `options`, a
-// table of which what concerns the machine alone means nothing here.
+// Converts requests of Ollama's POST /api/chat and /api/generate to those of a chat. Their limits are in `options`;
+// options for the machine are ignored.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -8,7 +8,7 @@ import { asked, renamed, same } from './dialect.js';
 import { isNothing } from './openai-request.js';
 import { unsupported } from './openai-refused.js';
 
-/** Options by the fields of a chat. */
+/** This API's options by the fields of a chat. */
 const OPTIONS = {
   ...same('temperature', 'top_p', 'top_k', 'min_p', 'seed', 'stop'),
   ...same('repeat_penalty', 'presence_penalty', 'frequency_penalty'),
@@ -17,11 +17,11 @@ const OPTIONS = {
 
 const FIELDS = same('tools', 'logprobs', 'top_logprobs', 'stream');
 
-/** What would change an answer, and is not built; the value that asks for nothing. */
+/** Options that would change an answer and are not supported, each with the value that does nothing. */
 const UNSUPPORTED_OPTIONS = { mirostat: 0, typical_p: 1, tfs_z: 1 };
 const UNSUPPORTED = { template: isNothing, suffix: isNothing, context: isNothing };
 
-/** A chat's words by what they are here. */
+/** This API's names for fields of a chat. */
 const TERMS = {
   ...Object.fromEntries(Object.entries(OPTIONS).map(([option, field]) => [field, `options.${option}`])),
   'chat_template_kwargs.enable_thinking': 'think',
@@ -53,7 +53,7 @@ function thinkingOf({ think }) {
   return typeof think === 'string' ? { reasoning_effort: think } : { chat_template_kwargs: { enable_thinking: think } };
 }
 
-/** A text, with the images that stand beside it in base64; what kind of image it is, its bytes tell. */
+/** A text with images in base64. The format of an image follows from its bytes. */
 function contentOf(text, images, path) {
   if (images == null || images.length === 0) return text;
   const areTexts = Array.isArray(images) && images.every((image) => typeof image === 'string');
@@ -63,25 +63,25 @@ function contentOf(text, images, path) {
   return [...parts, ...text ? [{ type: 'text', text }] : []];
 }
 
-/** Ids in their order, of which each is taken once. */
+/** A queue of ids, each of which is used once. */
 class Row {
   #ids = [];
   #at = 0;
 
   push(id) { this.#ids.push(id); }
 
-  /** The first of them that is still open. */
+  /** Returns the first id that is still open. */
   first(open) {
     while (this.#at < this.#ids.length && !open.has(this.#ids[this.#at])) this.#at++;
     return this.#ids[this.#at];
   }
 }
 
-/** Calls have no ids here: results belong to them by the tool's name, or else by their order. */
+/** Calls have no ids in this API: a result belongs to a call by the tool's name, or else by the order. */
 class Calls {
   #open = new Set();
   #all = new Row();
-  #named = new Map();     // rows by names
+  #named = new Map();     // queues by name
   #count = 0;
 
   of(calls, path) {
@@ -100,7 +100,7 @@ class Calls {
     });
   }
 
-  /** The call that a result belongs to. */
+  /** Returns the call that a result belongs to. */
   answered({ tool_call_id: given, tool_name: name }) {
     const id = given ?? this.#named.get(name)?.first(this.#open) ?? this.#all.first(this.#open);
     this.#open.delete(id);
@@ -124,7 +124,7 @@ function messagesOf({ messages }, origins) {
   });
 }
 
-/** What both have: streams unless they say no. */
+/** Fields that both requests have. They stream by default. */
 const common = (body) => ({
   stream: true,
   ...renamed(body, FIELDS),
@@ -139,10 +139,10 @@ const of = (messagesIn) => (body) => asked(body, {
   translate: (given, origins) => ({ ...common(given), messages: messagesIn(given, origins) }),
 });
 
-/** @type {(body: any) => import('./openai-request.js').Request} of POST /api/chat */
+/** @type {(body: any) => import('./openai-request.js').Request} for POST /api/chat */
 export const ollamaChat = of(messagesOf);
 
-/** @type {(body: any) => import('./openai-request.js').Request} of POST /api/generate */
+/** @type {(body: any) => import('./openai-request.js').Request} for POST /api/generate */
 export const ollamaGenerate = of(({ system, prompt, images }, origins) => {
   const first = system ? [{ role: 'system', content: system }] : [];
   origins.push(...first.map(() => ({ path: 'system' })), { path: 'prompt' });
@@ -150,7 +150,7 @@ export const ollamaGenerate = of(({ system, prompt, images }, origins) => {
 });
 
 /**
- * Of POST /api/generate with `raw`: the prompt is the text that the model goes on with.
+ * For POST /api/generate with `raw`: the model continues the prompt without a template.
  * @param {{endTokens: readonly number[]}} info
  */
 export function ollamaRaw(body, info) {

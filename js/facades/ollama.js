@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ollama's API over a Model: POST /api/chat, /api/generate, /api/embed and /api/embeddings. Answers come in lines of
-// JSON unless a request says no, the last of which says how long it took.
+// Ollama's API over a Model: POST /api/chat, /api/generate, /api/embed and /api/embeddings. By default an answer comes
+// in lines of JSON; the last line has the timings.
 
 import { QuernError } from '../shared/errors.js';
 import { checkBody, noted } from './dialect.js';
@@ -15,7 +15,7 @@ const REASONS = { length: 'length', context: 'length', aborted: 'length' };
 
 const callOf = ({ id, name, arguments: given }, index) => ({ id, function: { index, name, arguments: given } });
 
-/** What an answer says, by the path: all of it, or a piece, of which most is empty. */
+/** The content of an answer by path: of the whole, or of a piece, whose fields are mostly empty. */
 const SAYS = {
   chat: ({ text = '', thinking, toolCalls = [] }) => ({ message: {
     role: 'assistant', content: text, ...(thinking && { thinking }),
@@ -24,7 +24,7 @@ const SAYS = {
   generate: ({ text = '', thinking }) => ({ response: text, ...(thinking && { thinking }) }),
 };
 
-/** What pieces say, by the type of an event. */
+/** The content of pieces by the type of event. */
 const PIECES = {
   text: ({ text }) => ({ text }), thinking: ({ text }) => ({ thinking: text }),
   'tool-call': ({ id, name, arguments: given }) => ({ toolCalls: [{ id, name, arguments: given }] }),
@@ -33,7 +33,7 @@ const PIECES = {
 const logprobsOf = (list) => (
   list ? { logprobs: list.map((one) => ({ ...wordOf(one), top_logprobs: one.top.map(wordOf) })) } : {});
 
-/** An answer as it grows; see turn.js. */
+/** An answer in progress; see turn.js. */
 class Answer {
   #model;
   #says;
@@ -67,7 +67,7 @@ class Answer {
   }
 }
 
-/** The answer to who only wants a model to be there: it is. */
+/** The answer to a request that only loads a model. */
 class Loaded {
   accepted = Promise.resolve();
   ended = Promise.resolve();
@@ -86,7 +86,7 @@ class Loaded {
 const streams = (body) => body.stream == null || flag(body, 'stream');
 
 /**
- * A request of POST /api/chat.
+ * Starts a request of POST /api/chat.
  * @param {Pick<import('../index.d.ts').Model, 'chat'>} model
  * @param {any} body
  * @param {{name: string}} identity
@@ -98,7 +98,10 @@ export function chat(model, body, { name }) {
   return new Turn((begun) => model.chat(messages, { ...options, ...begun }), new Answer(name, SAYS.chat), stream);
 }
 
-/** A request of POST /api/generate. @param {Pick<import('../index.d.ts').Model, 'chat' | 'complete' | 'info'>} model */
+/**
+ * Starts a request of POST /api/generate.
+ * @param {Pick<import('../index.d.ts').Model, 'chat' | 'complete' | 'info'>} model
+ */
 export function generate(model, body, { name }) {
   checkBody(body);
   if (body.prompt == null || body.prompt === '') return new Loaded(name, SAYS.generate, streams(body));
@@ -112,15 +115,16 @@ export function generate(model, body, { name }) {
 // --- vectors ---
 
 /**
- * Vectors as they are asked for in other words.
- * @param {(answer: {data: {embedding: number[]}[], usage?: any, truncated?: number[]}) => object} asTold
+ * Starts a request for vectors.
+ * @param {(answer: {data: {embedding: number[]}[], usage?: any, truncated?: number[]}) => object} asTold converts the
+ *   answer to this API's form
  */
 function vectorsOf(model, body, identity, asked, terms, asTold) {
   const work = embedding(model, noted(body, asked, terms), identity);
   return { stream: false, stop: () => work.stop(), whole: async () => asTold({ data: [], ...await work.whole() }) };
 }
 
-/** A request of POST /api/embed. @param {Pick<import('../index.d.ts').Model, 'embed'>} model */
+/** Starts a request of POST /api/embed. @param {Pick<import('../index.d.ts').Model, 'embed'>} model */
 export function embed(model, body, identity) {
   checkBody(body);
   const { input, dimensions } = body;
@@ -139,7 +143,10 @@ export function embed(model, body, identity) {
   });
 }
 
-/** A request of POST /api/embeddings, the older one. @param {Pick<import('../index.d.ts').Model, 'embed'>} model */
+/**
+ * Starts a request of POST /api/embeddings, the older API.
+ * @param {Pick<import('../index.d.ts').Model, 'embed'>} model
+ */
 export function embeddings(model, body, identity) {
   checkBody(body);
   const told = ({ data }) => ({ embedding: data[0]?.embedding ?? [] });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API's paths over a Model: what asks and answers JSON, for a server (cli/serve-routes.js), for a fetch that
-// never leaves the page, and for the client's own calls (openai-client.js).
+// The OpenAI API's paths over a Model, without HTTP. Used by the server (cli/serve-routes.js), by a fetch that never
+// leaves the page, and by the client's own calls (openai-client.js).
 
 import { chatCompletion, textCompletion } from './openai.js';
 import { embedding, reranking } from './openai-vectors.js';
@@ -8,16 +8,15 @@ import { KEPT, response } from './responses.js';
 import { WIRES } from './sse.js';
 
 /**
- * A path that makes something of a request's body.
+ * A path that makes something from a request's body.
  * @typedef {object} Making
  * @property {(model: any, body: any, identity: {name: string, fingerprint: string}, shelf:
- *   import('./responses-store.js').Shelf) => any} begin work
- * @property {typeof WIRES.openai} [wire] how its pieces are sent; there is none where it makes a list, which comes
- *   whole
- * @property {boolean} [unlessNo] whether it comes in pieces unless a request says no; else where a request says so
+ *   import('./responses-store.js').Shelf) => any} begin starts the work
+ * @property {typeof WIRES.openai} [wire] how pieces are sent; absent if the answer is a list, which comes whole
+ * @property {boolean} [unlessNo] whether answers stream by default
  */
 
-/** By path. @type {Record<string, Making>} */
+/** Paths that make something. @type {Record<string, Making>} */
 export const CREATE = {
   '/chat/completions': { begin: chatCompletion, wire: WIRES.openai },
   '/completions': { begin: textCompletion, wire: WIRES.openai },
@@ -28,7 +27,7 @@ export const CREATE = {
 };
 
 /**
- * A model of the list of models.
+ * A model in the list of models.
  * @param {import('../index.d.ts').Info} info
  * @param {string} name
  * @param {number} created seconds since 1970
@@ -47,7 +46,7 @@ export function modelObject({ contextSize, contextLength, vocabSize, dim, parame
 
 export const listObject = (data) => ({ object: 'list', data });
 
-/** What can be asked of a response that is kept, by path and method. @type {typeof KEPT} */
+/** Requests about stored responses, by path and method. @type {typeof KEPT} */
 export const RESPONSES = Object.fromEntries(
   Object.entries(KEPT).map(([rest, methods]) => [`/responses/{id}${rest}`, methods]),
 );
@@ -55,7 +54,7 @@ export const RESPONSES = Object.fromEntries(
 /** Paths with a name in them. */
 const NAMED = [/(?<start>\/models)\/(?<id>.+)$/, /(?<start>\/responses)\/(?<id>[^/]+)(?<rest>\/[a-z_]+)?$/];
 
-/** The text of a part of a path; '' where it is none. */
+/** Decodes a part of a path; '' if it is not valid. */
 function nameIn(path) {
   try {
     return decodeURIComponent(path);
@@ -65,7 +64,8 @@ function nameIn(path) {
 }
 
 /**
- * A path with a name: as tables have it, the name, where it begins; null: it has none.
+ * Finds the name in a path: the path in the form of the tables, the name, and the index where it begins; null if there
+ * is none.
  * @returns {{key: string, id: string, at: number} | null}
  */
 export function named(path) {
@@ -77,5 +77,5 @@ export function named(path) {
   return null;
 }
 
-/** The path below an API's root: with /v1 or without. */
+/** The path below an API's root, with /v1 or without. */
 export const pathOf = (path) => path.split('?')[0].replace(/^\/v1(?=\/)/, '');

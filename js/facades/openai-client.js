@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API of a Model for who calls it in the same program: as the official client's methods, and as a fetch for
-// that client and everything built on it. Nothing leaves the page. What is asked and answered is what `quern serve`
-// takes and gives (openai-api.js).
+// The OpenAI API of a Model for callers in the same program: as the methods of the official client, and as a fetch for
+// that client and everything built on it. Nothing leaves the page. Requests and answers are the same as those of `quern
+// serve` (openai-api.js).
 
 import { bytesOf } from '../page/reply.js';
 import { abortable, reasonOf } from '../shared/clock.js';
@@ -13,7 +13,7 @@ import { REQUEST_ID, requestId } from './request-id.js';
 import { Shelf } from './responses-store.js';
 import { toPieces } from './sse.js';
 
-/** A request that was refused or has failed, with the fields that the official client's errors have. */
+/** A request that was refused or has failed, with the same fields as errors of the official client. */
 export class APIError extends Error {
   name = 'APIError';
 
@@ -28,7 +28,7 @@ export class APIError extends Error {
   }
 }
 
-/** Chunks, read once. */
+/** Chunks, which can be read once. */
 class Stream {
   #work;
   #chunks;
@@ -50,13 +50,13 @@ class Stream {
     }
   }
 
-  /** Each as a line of JSON. @returns {ReadableStream<Uint8Array>} */
+  /** One line of JSON for each chunk. @returns {ReadableStream<Uint8Array>} */
   toReadableStream() {
     return bytesOf(this, { stop: () => this.#work.stop(), textOf: (chunk) => `${JSON.stringify(chunk)}\n` });
   }
 }
 
-/** What a face answers for. @param {any} model @param {{name?: string} | null} [options] */
+/** What an API object needs. @param {any} model @param {{name?: string} | null} [options] */
 function faceOf(model, options) {
   const identity = { name: options?.name ?? (model.info.name || 'quern'), fingerprint: 'quern' };
   return {
@@ -67,7 +67,7 @@ function faceOf(model, options) {
   };
 }
 
-/** Work that the caller's signal ends. @returns {Promise<any>} what is taken of it once it is there */
+/** Runs work that the caller's signal ends. @returns {Promise<any>} the result of `take` */
 async function within(signal, work, take) {
   signal?.throwIfAborted();
   const stop = () => work.stop();
@@ -77,7 +77,7 @@ async function within(signal, work, take) {
   return signal ? abortable(answer, signal) : answer;
 }
 
-/** @returns {Promise<any>} the whole answer, or a stream */
+/** @returns {Promise<any>} the whole answer, or the work if it streams */
 async function created({ model, identity, shelf }, path, body, signal) {
   try {
     const work = CREATE[path].begin(model, body, identity, shelf);
@@ -90,14 +90,14 @@ async function created({ model, identity, shelf }, path, body, signal) {
 const MISSING = {
   status: 404,
   error: {
-    message: 'This response is not kept here, or no longer.',
+    message: 'This response is not stored here, or no longer.',
     type: 'invalid_request_error',
     param: 'response_id',
     code: 'not_found',
   },
 };
 
-/** The client's methods for responses that are kept. */
+/** The client's methods for stored responses. */
 function keptMethods({ shelf }) {
   const ask = (method, rest) => async (id, query) => {
     let found;
@@ -144,7 +144,7 @@ const json = (status, value, headers = {}) => (
 const refused = (status, message, code) =>
   json(status, { error: { message, type: 'invalid_request_error', param: null, code } });
 
-const notTaken = (method) => refused(405, `The method ${method} is not taken here.`, 'method_not_allowed');
+const notTaken = (method) => refused(405, `The method ${method} is not allowed here.`, 'method_not_allowed');
 
 function failed(failure, body) {
   const { status, error, retry } = errorIn(failure, body);
@@ -171,7 +171,7 @@ async function answered(face, path, signal, body) {
   }
 }
 
-/** What is asked of something with a name. */
+/** Answers a request about a named thing. */
 async function found({ described, shelf }, { key, id }, method, query) {
   const methods = key === '/models/{id}' ? { GET: () => described } : RESPONSES[key];
   if (!methods) return null;
@@ -208,7 +208,7 @@ function answerer(face) {
     if (path) {
       const body = await sentBody(input, init).catch(() => undefined);
       return body === undefined
-        ? refused(400, 'The body is no JSON.', 'invalid_request')
+        ? refused(400, 'The body is not JSON.', 'invalid_request')
         : answered(face, path, signal, body);
     }
     if (/\/models$/.test(pathname) && method === 'GET') return json(200, listObject([face.described]));

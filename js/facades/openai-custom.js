@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Tools of the type custom in the OpenAI API: what is called is given a text, not JSON. Here they are tools with one
-// argument, `input`, a string that what the format says limits; in answers it is the text again, also while it is
-// written.
+// Custom tools of the OpenAI API, which take a text instead of JSON. Here they become tools with one argument `input`,
+// a string limited by the tool's format; in answers it is a text again, also while it is being written.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 import { unsupported } from './openai-refused.js';
 
-/** What a format says of the string. Only regular expressions can be kept. */
+/** Limits of the string by its format. Only regular expressions are supported. */
 function formatOf(format, path) {
   if (format == null || format.type === 'text') return {};
-  const { syntax, definition } = format.grammar ?? format;     // chats have it inside, responses flat
+  const { syntax, definition } = format.grammar ?? format;     // inside in chats, flat in responses
   if (format.type !== 'grammar') throw badParam(`${path}.type`, "must be 'text' or 'grammar'");
   if (syntax !== 'regex')
     throw unsupported(`${path}.grammar.syntax`, "must be 'regex': no other one is supported by this version");
@@ -26,22 +25,22 @@ export function customTool({ custom }, path) {
   return { name, description, parameters: { type: 'object', properties: { input }, required: ['input'] } };
 }
 
-/** What a failure calls such a tool. @param {any} body of the request */
+/** Names such tools in errors as the request does. @param {any} body of the request */
 export const inCustomTerms = (text, body) => text.replace(/\btools\[(\d+)\]\.function\b/g, (whole, i) => (
   body?.tools?.[i]?.type === 'custom' ? `tools[${i}].custom` : whole));
 
 const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
 const WHOLE = /^(?:[^"\\]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/;
 
-/** Half of a character at the end, as an escape: the other one follows. */
+/** An escaped half of a character at the end, whose other half follows. */
 const HALF = /\\u[dD][89abAB][\da-fA-F]{2}$/;
 
-/** The text in arguments that come in pieces of their JSON. */
+/** Extracts the text from arguments that come in pieces of JSON. */
 export class InputText {
   #rest = '';
   #isInside = false;
 
-  /** @param {string} piece @returns {string} what is new of the text */
+  /** @param {string} piece @returns {string} the new part of the text */
   take(piece) {
     this.#rest += piece;
     const [head] = (!this.#isInside && HEAD.exec(this.#rest)) || [''];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What completions have and chats have not: an answer that begins with its prompt (`echo`), with what the model thinks
-// of the prompt's tokens too where `logprobs` are wanted, and the best of several (`best_of`).
+// Features of completions that chats lack: an answer that begins with its prompt (`echo`), with log probabilities of
+// the prompt if `logprobs` are requested, and the best of several (`best_of`).
 
 /**
  * @template T
- * @returns {{promise: Promise<T>, resolve: (value: T) => void, reject: (error: Error) => void}} whose failure nobody
- * has to hear of
+ * @returns {{promise: Promise<T>, resolve: (value: T) => void, reject: (error: Error) => void}} a promise whose
+ *   rejection may go unhandled
  */
 function deferred() {
   const all = {};
@@ -14,7 +14,9 @@ function deferred() {
   return all;
 }
 
-/** The replies to one prompt, with it before each. What the model thinks of it the first of them asks, for all. */
+/**
+ * Replies to one prompt, each with the prompt before it. The first one requests the prompt's log probabilities for all.
+ */
 export class Echo {
   #model;
   #prompt;
@@ -25,7 +27,7 @@ export class Echo {
   /**
    * @param {Pick<import('../index.d.ts').Model, 'complete' | 'detokenize'>} model
    * @param {string | number[]} prompt
-   * @param {number} [most] likeliest tokens; undefined: no logprobs are wanted
+   * @param {number} [most] likeliest tokens; undefined: no logprobs
    */
   constructor(model, prompt, most) {
     this.#model = model;
@@ -64,16 +66,17 @@ export class Echo {
   }
 }
 
-/** How likely a choice is, by its tokens; one without any comes last. */
+/** The mean log probability of a choice; a choice without tokens comes last. */
 function meanOf({ logprobs: { token_logprobs: numbers } }) {
   const known = numbers.filter((number) => number !== null);
   return known.length ? known.reduce((sum, number) => sum + number, 0) / known.length : -Infinity;
 }
 
 /**
- * Of the choices of each prompt the likeliest, best first.
+ * Selects the likeliest choices of each prompt, best first.
  * @param {any} answer with logprobs
- * @param {{made: number, wanted: number, showsLogprobs: boolean}} how many a prompt has, and shall have
+ * @param {{made: number, wanted: number, showsLogprobs: boolean}} how made and wanted: choices that a
+ *   prompt has, and shall have
  */
 export function bestOf(answer, { made, wanted, showsLogprobs }) {
   const prompts = Array.from({ length: answer.choices.length / made }, (_, i) =>

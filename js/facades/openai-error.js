@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A failure as the OpenAI API words it, with the status that makes its clients throw the right class and repeat what is
-// worth repeating.
+// Describes a failure as the OpenAI API does, with the status that makes clients throw the right class, and repeat
+// requests that are worth repeating.
 
 import { asQuernError } from '../shared/errors.js';
 import { CHAT_FIELDS, FIELDS } from './openai-request.js';
@@ -9,8 +9,8 @@ import { inOlderTerms } from './openai-legacy.js';
 import { inTerms as callsInTerms } from './openai-tools.js';
 
 /**
- * By code, or by the part before the slash: status, type, code. Where none is named the failure is the server's own.
- * `retry` false tells clients not to send it again; a number, after how many seconds.
+ * Status, type and code of an error, by its code or by the part before the slash. Other failures are the server's own.
+ * `retry` false tells clients not to repeat the request; a number is the seconds to wait.
  */
 const ROWS = {
   'use/param': { status: 400, type: 'invalid_request_error', code: 'invalid_value' },
@@ -25,7 +25,7 @@ const ROWS = {
   model: { status: 500, type: 'server_error', code: 'model_failed', retry: false },
 };
 /**
- * What is asked of a model that is none for it: the request's fault, though the next one may be fine. By
+ * The model cannot do what the request needs. It is the request's fault, but the next one may be fine. By
  * `error.detail.rule`.
  */
 const UNFIT = { status: 400, type: 'invalid_request_error', code: 'unsupported_model' };
@@ -36,8 +36,8 @@ const OTHER = { status: 500, type: 'server_error', code: 'internal_error' };
 const NAMES = { ...FIELDS, ...CHAT_FIELDS };
 
 /**
- * The request's name for what the model calls `options.topP`; a message may quote others.
- * @param {object} [body] tells which of two fields it was
+ * The request's field for what the model calls `options.topP`; a message may mention several.
+ * @param {object} [body] tells which of two fields was used
  */
 function fieldOf(option, body) {
   const fields = Object.hasOwn(NAMES, option) ? NAMES[option] : [option];
@@ -71,8 +71,8 @@ export function errorOf(failure, body) {
 }
 
 /**
- * Headers by which clients know whether, and after how many seconds, to ask again.
- * @param {number | false} [retry] as errorOf() says
+ * Headers that tell clients whether to repeat a request, and after how many seconds.
+ * @param {number | false} [retry] from errorOf()
  */
 export function retryHeaders(retry) {
   if (retry === false) return { 'x-should-retry': 'false' };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API's older form of tools, `functions` and `function_call`, as the newer one: a reply has one call, whose
-// id nobody names. How answers say it is in openai-tools.js (CallShape).
+// Converts the OpenAI API's older form of tools, `functions` and `function_call`, to the newer one: a reply has one
+// call, without an id. openai-tools.js converts answers (CallShape).
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -13,7 +13,7 @@ function choiceOf(choice) {
   throw badParam('function_call', "must be 'none', 'auto' or { name }");
 }
 
-/** Messages whose calls and results have ids: a result is of the call before it. @param {any[]} messages */
+/** Gives calls and results ids: a result belongs to the call before it. @param {any[]} messages */
 function modernMessages(messages) {
   let id = 'function_call';
   return messages.map((message, i) => {
@@ -26,7 +26,7 @@ function modernMessages(messages) {
   });
 }
 
-/** @param {any} body of a request @returns {any} the same without the older form */
+/** @param {any} body of a request @returns {any} the same in the newer form */
 export function modern({ functions, function_call: choice, ...body }) {
   const messages = Array.isArray(body.messages) && { messages: modernMessages(body.messages) };
   if (functions != null && !Array.isArray(functions)) throw badParam('functions', 'must be an array');
@@ -36,6 +36,6 @@ export function modern({ functions, function_call: choice, ...body }) {
   return { ...body, ...messages, tools, tool_choice: choiceOf(choice), parallel_tool_calls: false };
 }
 
-/** What a failure calls a tool, in the older form. */
+/** Names tools in errors in the older form. */
 export const inOlderTerms = (text) =>
   text.replace(/\btools\[(\d+)\](?:\.function)?/g, 'functions[$1]').replace(/\btool_choice\b/g, 'function_call');

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What a request in the OpenAI API's form limits an answer to (response_format, llama.cpp's own fields, vLLM's), and
-// the probabilities that it asks for and gets.
+// Constraints in a request of the OpenAI API (response_format, fields of llama.cpp and vLLM), and requested log
+// probabilities.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 import { MOST_WEIGHT, weightOf } from './json-weight.js';
 import { unsupported } from './openai-refused.js';
 
-/** Likeliest tokens at most: of completions the API itself gives 5, other servers more. */
+/** Most likeliest tokens: the API itself gives 5 for completions, other servers more. */
 const MOST = 20;
 
-/** Any object. */
+/** A schema for any object. */
 const OBJECT = { type: 'object' };
 
-/** By the type of a response_format, of which llama.cpp's clients give an object a schema too. */
+/** Constraints by the type of response_format. llama.cpp's clients may give a json_object a schema. */
 const FORMATS = {
   text: () => ({}),
   json_object: ({ schema }) => ({ schema: schema ?? OBJECT }),
@@ -39,11 +39,11 @@ function schemaIn(value, path) {
   try {
     return JSON.parse(value);
   } catch {
-    throw badParam(path, 'is no JSON');
+    throw badParam(path, 'is not JSON');
   }
 }
 
-/** vLLM's: what a reply is held to, by the names in `structured_outputs`. */
+/** vLLM's constraints, by their names in `structured_outputs`. */
 const GUIDES = {
   json: (value, path) => ({ schema: schemaIn(value, path) }),
   json_object: (value) => (value === true ? FORMATS.json_object({}) : {}),
@@ -55,7 +55,7 @@ const GUIDES = {
   },
 };
 
-/** As `structured_outputs`, and as it was before: `guided_json` and its like. */
+/** Reads `structured_outputs`, and its older form: `guided_json` and the like. */
 function guidesOf({ structured_outputs: outputs, ...body }) {
   if (outputs != null && !isRecord(outputs)) throw badParam('structured_outputs', 'must be an object');
   const found = Object.entries(GUIDES).flatMap(([name, make]) => (
@@ -64,7 +64,7 @@ function guidesOf({ structured_outputs: outputs, ...body }) {
   return Object.assign({}, ...found);
 }
 
-/** Options by which a reply is limited. */
+/** Options that constrain a reply. */
 export function limitsOf({ response_format: format, grammar, json_schema: schema, ...body }) {
   return {
     ...(format != null && formatOf(format)),
@@ -74,7 +74,7 @@ export function limitsOf({ response_format: format, grammar, json_schema: schema
   };
 }
 
-/** A chat asks by true and a number, a completion by a number alone. */
+/** A chat requests log probabilities by true and a number, a completion by the number alone. */
 export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
   const most = kind === 'chat' ? top : logprobs;
   const isAsked = kind === 'chat' ? logprobs === true : logprobs != null && logprobs !== false;
@@ -92,14 +92,14 @@ export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
 
 const encoder = new TextEncoder();
 
-/** A part of a character has bytes that its text does not tell. */
+/** The bytes of an incomplete character are unknown, since its text does not have them. */
 export const wordOf = ({ text, logprob }) => ({
   token: text,
   logprob,
   bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)],
 });
 
-/** As chats have them; null where none were asked for. @param {import('../index.d.ts').Logprob[]} [logprobs] */
+/** The form of chats; null if none were requested. @param {import('../index.d.ts').Logprob[]} [logprobs] */
 export function chatLogprobs(logprobs) {
   return logprobs
     ? { content: logprobs.map((one) => ({ ...wordOf(one), top_logprobs: one.top.map(wordOf) })), refusal: null }
@@ -107,8 +107,8 @@ export function chatLogprobs(logprobs) {
 }
 
 /**
- * The likeliest and the token itself, by their texts: of parts of characters, which share one, the likeliest. null: a
- * prompt's first.
+ * The likeliest tokens and the token itself, by their texts. Of incomplete characters, which have the same text, the
+ * likeliest one counts. null for the first token of a prompt.
  */
 function topOf({ text, logprob, top }) {
   if (logprob === null) return null;
@@ -119,9 +119,9 @@ function topOf({ text, logprob, top }) {
 }
 
 /**
- * As completions have them.
+ * The form of completions.
  * @param {import('../index.d.ts').Logprob[]} [logprobs]
- * @param {number} [offset] letters before the first
+ * @param {number} [offset] letters before the first token
  */
 export function textLogprobs(logprobs, offset = 0) {
   if (!logprobs) return null;

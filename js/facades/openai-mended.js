@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Arguments whose end is missing: a call that max_tokens has cut off comes back in the next request, and templates want
+// Completes truncated arguments: a call that max_tokens has cut off comes back in the next request, and templates need
 // an object.
 
 import { isRecord } from '../shared/kinds.js';
 import { parsed } from '../shared/raw-json.js';
 
-/** Letters at an end that may have to go: of an escape in a string, of a number, of a word. */
+/** Most letters at the end that may have to be removed: of an escape in a string, of a number, of a word. */
 const TAIL = 6;
 
 /**
- * @returns {{ends: string, safe: number}} what closes all that is open at a text's end; up to where it goes without its
- * last member
+ * @returns {{ends: string, safe: number}} the closing marks for everything that is open at the end, and the length of
+ *   the text without its last member
  */
 function openIn(text) {
   const open = [];
@@ -31,8 +31,9 @@ function openIn(text) {
 }
 
 /**
- * The JSON of an object that ends too early, with an end; what nothing can follow (half a name, a colon) is left out.
- * @param {string} text @returns {string | undefined} undefined: it begins no object
+ * Completes the JSON of a truncated object; an end that nothing can complete (half a name, a colon) is removed.
+ * @param {string} text
+ * @returns {string | undefined} undefined: it is not the beginning of an object
  */
 export function mended(text) {
   if (text.trim() === '') return '{}';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a request is refused by its name because it is not built.
+// Makes the error for a part of a request that is not supported.
 
 import { QuernError } from '../shared/errors.js';
 

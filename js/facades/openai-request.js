@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a request in the OpenAI API's form asks of a Model: messages or prompts, options, how many choices, whether as a
-// stream. Fields that would change the answer and cannot be honoured are refused by name; fields nobody here knows are
-// ignored, as other servers do. Values are checked by the model itself (options.js), whose words openai-error.js puts
-// into the request's terms.
+// Reads a request of the OpenAI API: messages or prompts, options, the number of choices, whether to stream. Fields
+// that would change the answer and cannot be honoured are refused by name; unknown fields are ignored, as other servers
+// do. The model itself checks values (options.js), and openai-error.js converts its messages to the request's terms.
 
 import { THOUGHTS } from '../page/messages.js';
 import { QuernError, badParam } from '../shared/errors.js';
@@ -12,13 +11,13 @@ import { limitsOf, logprobsOf } from './openai-limits.js';
 import { unsupported } from './openai-refused.js';
 import { Arguments, callShape, toolFields, toolOptions } from './openai-tools.js';
 
-/** Choices of one prompt, choices of a request, and sizes that no honest request has. */
+/** Most choices of a prompt, choices of a request, and sizes that no honest request has. */
 export const MOST = { n: 8, choices: 64, messages: 10_000, biases: 1000 };
 
-/** Tokens of a completion that names no limit: the API's own default. Chats have none. */
+/** Tokens of a completion without a limit: the API's own default. Chats have none. */
 const COMPLETION_TOKENS = 16;
 
-/** The field of a request for each option. Where there are two, the last one given counts. */
+/** The request's field for each option. If there are two, the last one given counts. */
 export const FIELDS = {
   maxTokens: ['max_tokens', 'max_completion_tokens'],
   temperature: ['temperature'],
@@ -35,7 +34,7 @@ export const FIELDS = {
   priority: ['priority'],
 };
 
-/** Those whose values are not the options'; for the names in errors. */
+/** Fields whose values are not those of the options; for names in errors. */
 export const CHAT_FIELDS = {
   toolChoice: ['tool_choice'], thinking: ['chat_template_kwargs.enable_thinking'], continue: ['continue_final_message'],
   schema: ['response_format', 'json_schema', 'guided_json', 'structured_outputs'], json: ['response_format'],
@@ -46,10 +45,7 @@ export const CHAT_FIELDS = {
 export const isNothing = (value) =>
   value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
 
-/**
- * What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or
- * [].
- */
+/** Fields that are not supported, each with a test for values that do nothing: by default `false`, 0, '' and []. */
 const UNSUPPORTED = {
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: () => false,
   suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
@@ -75,10 +71,7 @@ function choicesOf({ n }) {
 
 // --- options ---
 
-/**
- * Values that mean something else here than as options: the seed -1 is "any", and no limit is -1, which llama.cpp's
- * clients send.
- */
+/** Values with a special meaning: -1 is any seed, or no limit, in requests of llama.cpp's clients. */
 const MEANINGS = { topP: [0, 1e-6], topK: [-1, 0], seed: [-1, undefined], maxTokens: [-1, undefined] };
 
 /** The API's own limits of the temperature, with its codes. */
@@ -99,7 +92,7 @@ function thinkingOf({ reasoning_effort: effort, chat_template_kwargs: kwargs }) 
   return kwargs?.enable_thinking ?? (effort == null ? undefined : effort !== 'none');
 }
 
-/** The options that are values of fields. */
+/** Options that are plain values of fields. */
 function optionsOf(body) {
   const options = {};
   for (const [option, fields] of Object.entries(FIELDS)) {
@@ -107,7 +100,7 @@ function optionsOf(body) {
     const [special, meaning] = MEANINGS[option] ?? [];
     if (value != null) options[option] = value === special ? meaning : value;
   }
-  // vLLM's: small numbers first
+  // in vLLM small numbers come first
   if (Number.isInteger(options.priority)) options.priority = options.priority > 0 ? 'background' : 'normal';
   if (isRecord(options.logitBias) && Object.keys(options.logitBias).length > MOST.biases) {
     throw badParam('logit_bias', `has more than ${MOST.biases} tokens`);
@@ -115,7 +108,7 @@ function optionsOf(body) {
   return options;
 }
 
-/** What all requests have in common. @param {any} body parsed JSON @param {'chat' | 'text'} kind */
+/** Reads the fields that all requests have. @param {any} body parsed JSON @param {'chat' | 'text'} kind */
 function common(body, kind) {
   if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
   refuseUnsupported(body);
@@ -131,16 +124,16 @@ function common(body, kind) {
 
 const ROLES = { developer: 'system' };
 
-/** How closely images are looked at; what nobody knows is auto. */
+/** Resolutions of images; unknown ones are auto. */
 const DETAILS = { low: 'low', auto: 'auto', high: 'high', original: 'high' };
 
-/** An image comes with the request: an address would have whoever asks choose what is fetched from here. */
+/** An image must be part of the request: with an address, clients could choose what this machine fetches. */
 function imageOf({ image_url: image }, path) {
   const { url, detail } = isRecord(image) ? image : { url: image };
   if (typeof url !== 'string' || !/^data:image\//i.test(url)) {
     throw unsupported(
       `${path}.image_url`,
-      'must be an image itself, in a data: address; nothing is fetched for requests',
+      'must be a data: address; nothing is fetched for requests',
     );
   }
   if (detail != null && typeof detail !== 'string') throw badParam(`${path}.image_url.detail`, 'must be a string');
@@ -156,14 +149,14 @@ function partOf(part, path) {
   if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
   if (part.type === 'image_url') return imageOf(part, path);
   if (part.type !== 'text' && part.type !== 'refusal') {
-    throw unsupported(`${path}.type`, 'is neither text nor image_url, and nothing else is supported by this version');
+    throw unsupported(`${path}.type`, 'must be text or image_url; nothing else is supported by this version');
   }
   const text = part[part.type];
   if (typeof text !== 'string') throw badParam(`${path}.${part.type}`, 'must be a string');
   return { type: 'text', text };
 }
 
-/** A text, or parts; an assistant may have said nothing, or no. */
+/** A text, or parts. An assistant's message may be empty, or a refusal. */
 function contentOf({ content, role, refusal }, path) {
   if (content == null && role === 'assistant') return refusal ?? '';
   if (!Array.isArray(content)) return content;
@@ -191,18 +184,18 @@ function messagesOf({ messages }) {
 /**
  * @typedef {object} Request
  * @property {boolean} stream
- * @property {boolean} includeUsage whether the stream ends with it
- * @property {boolean} timings whether the answer says how long it took
+ * @property {boolean} includeUsage whether the stream ends with the usage
+ * @property {boolean} timings whether the answer has timings
  * @property {number} n choices of each prompt
  * @property {any} options of chat() or complete()
- * @property {import('./openai-tools.js').CallShape} [shape] of a chat's calls
+ * @property {import('./openai-tools.js').CallShape} [shape] form of a chat's calls
  * @property {import('../index.d.ts').Message[]} [messages]
  * @property {(string | number[])[]} [prompts]
  * @property {boolean} [echo] whether answers begin with their prompts
- * @property {{made: number, wanted: number, showsLogprobs: boolean}} [best] of the choices so many are given
+ * @property {{made: number, wanted: number, showsLogprobs: boolean}} [best] numbers of choices, to select the best ones
  */
 
-/** @returns {Request} of POST /chat/completions */
+/** @returns {Request} for POST /chat/completions */
 export function chatRequest(given) {
   const { options, ...request } = common(given, 'chat');
   if (Array.isArray(given.messages) && given.messages.length > MOST.messages)
@@ -212,7 +205,7 @@ export function chatRequest(given) {
   return { ...request, messages: messagesOf(body), options: asked, shape: callShape(given) };
 }
 
-/** One prompt, or several: ids are one where the first of them is a number. */
+/** One prompt, or several. An array that begins with a number is one prompt of ids. */
 function promptsOf({ prompt }) {
   const isMany = Array.isArray(prompt) && prompt.length > 0 && typeof prompt[0] !== 'number';
   const prompts = isMany ? prompt : [prompt];
@@ -220,7 +213,7 @@ function promptsOf({ prompt }) {
   throw badParam('prompt', 'must be a text, an array of token ids, or an array of those');
 }
 
-/** What completions alone have. To choose among several their probabilities are wanted in any case. */
+/** Fields of completions only. To choose the best of several, log probabilities are always requested. */
 function moreOf(body, { n, stream }, { logprobs }) {
   const { suffix, best_of: made } = body;
   const echo = flag(body, 'echo');
@@ -236,7 +229,7 @@ function moreOf(body, { n, stream }, { logprobs }) {
   return { echo, n: made, best, options: { ...filled.options, logprobs: logprobs ?? 0 } };
 }
 
-/** @param {{endTokens: readonly number[]}} info @returns {Request} of POST /completions */
+/** @param {{endTokens: readonly number[]}} info @returns {Request} for POST /completions */
 export function completionRequest(body, info) {
   const { options, ...request } = common(
     isRecord(body) ? { ...body, echo: null, best_of: null, suffix: null } : body,

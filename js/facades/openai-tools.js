@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tools and calls in the OpenAI API's form and in ours, in both directions. There arguments are JSON as text, here
-// objects; what is wrong within them the model itself says (reply/tools.js). Tools of the type custom are a matter of
-// openai-custom.js, the older `functions` of openai-legacy.js.
+// Converts tools and calls between the OpenAI API and this package, in both directions. Arguments are JSON text there
+// and objects here; the model itself checks their content (reply/tools.js). Custom tools are in openai-custom.js, the
+// older `functions` in openai-legacy.js.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -12,14 +12,14 @@ import { MOST_WEIGHT, weightOf } from './json-weight.js';
 import { mended } from './openai-mended.js';
 import { unsupported } from './openai-refused.js';
 
-/** Arguments without an end that are given one, and letters of all of them: a reply has no more of either. */
+/** Most truncated arguments that are completed, and letters of all of them; one reply has no more of either. */
 const MOST_MENDS = 64;
 const MOST_MENDED = 2 ** 19;
 
-/** Tools of a request, and calls of a message; the model itself takes fewer. */
+/** Most tools of a request, and calls of a message; the model itself accepts fewer. */
 const MOST = 1024;
 
-/** The longest tool whose text is compared with what we would write. */
+/** Length of the longest tool whose text is compared with our own form. */
 const MOST_COMPARED = 2 ** 16;
 
 function listOf(value, path) {
@@ -38,11 +38,11 @@ function functionOf(value, path) {
   return value.function;
 }
 
-/** What a tool, a call or a choice of either type says. */
+/** The description of a tool, a call or a choice of either type. */
 const partOf = (value, path) =>
   isRecord(value) && value.type === 'custom' && isRecord(value.custom) ? value.custom : functionOf(value, path);
 
-/** Tools of which some may be called: as chats have it, or flat. */
+/** Tools of which some may be called: nested as in chats, or flat. */
 function allowedOf({ allowed_tools: inner, ...flat }) {
   const { mode = 'auto', tools } = inner ?? flat;
   if (mode !== 'auto' && mode !== 'required')
@@ -62,10 +62,10 @@ function choiceOf(choice) {
   return choice.type === 'allowed_tools' ? allowedOf(choice) : { name: partOf(choice, 'tool_choice').name };
 }
 
-/** Tools of requests that came as text, as they are written there. @type {WeakMap<object, string>} */
+/** Original texts of tools in requests that came as text. @type {WeakMap<object, string>} */
 const texts = new WeakMap();
 
-/** A request's body from its JSON. Throws a SyntaxError. @param {string} text */
+/** Parses a request's body. Throws a SyntaxError. @param {string} text */
 export function bodyOf(text) {
   const body = JSON.parse(text);
   if (!Array.isArray(body?.tools) || body.tools.length > MOST) return body;
@@ -75,8 +75,8 @@ export function bodyOf(text) {
 }
 
 /**
- * A tool as templates are to see it: as the client wrote it, with what else it has. Nothing where that says no more
- * than our own form of it.
+ * The tool as templates shall see it: as the client wrote it, with any further members. Empty if that has no more than
+ * our own form.
  */
 function writtenTool(tools, i, { name, description, parameters }) {
   const text = texts.get(tools[i]) ?? read(tools, i, `tools[${i}]`, asJson);
@@ -91,7 +91,7 @@ function toolOf(tools, i) {
   return { name, description, parameters, ...writtenTool(tools, i, { name, description, parameters }) };
 }
 
-/** The options that a request with tools has. `strict` changes nothing: calls always obey their schema. */
+/** Options for a request's tools. `strict` has no effect: calls always follow their schema. */
 export function toolOptions({ tools, tool_choice: choice, parallel_tool_calls: parallel }) {
   if (parallel != null && typeof parallel !== 'boolean') throw badParam('parallel_tool_calls', 'must be true or false');
   const list = tools == null ? [] : listOf(tools, 'tools').map((_, i) => toolOf(tools, i));
@@ -101,16 +101,16 @@ export function toolOptions({ tools, tool_choice: choice, parallel_tool_calls: p
   };
 }
 
-/** What calls of a request were given, as texts: there is only so much work that reading them may be. */
+/** Reads arguments of a request's calls from text, with a limit for the total work. */
 export class Arguments {
   #weight = 0;
   #left = { mends: MOST_MENDS, letters: MOST_MENDED };
 
-  /** What was cut off has an end. */
+  /** Returns the arguments; truncated ones are completed. */
   of(given, path) {
     if (typeof given !== 'string') return given;
     this.#weight += weightOf(given);
-    if (this.#weight > MOST_WEIGHT) throw badParam(path, 'and those before have too many values');
+    if (this.#weight > MOST_WEIGHT) throw badParam(path, 'and those before it have too many values');
     if (parsed(given) !== undefined) return given;
     const { mends, letters } = this.#left;
     this.#left = { mends: mends - 1, letters: letters - given.length };
@@ -118,14 +118,14 @@ export class Arguments {
   }
 }
 
-/** A call of a message. */
+/** Converts a call of a message. */
 function callOf(call, path, written) {
   const { name, input, arguments: given } = partOf(call, path);
   if (call.type === 'custom') return { id: call.id, name, arguments: { input } };
   return { id: call.id, name, arguments: written.of(given, `${path}.function.arguments`) };
 }
 
-/** What a message has to do with tools. @param {Arguments} written of all messages */
+/** Fields of a message that concern tools. @param {Arguments} written of all messages */
 export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path, written) {
   const toolCalls = calls?.length === 0 ? null : calls;
   return {
@@ -138,7 +138,7 @@ export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path
   };
 }
 
-/** A path of ours as the API has it. */
+/** Converts a path of this package to one of the API. */
 export const inTerms = (text) =>
   text
     .replace(/\btoolCalls\b/g, 'tool_calls')
@@ -153,7 +153,7 @@ export const inTerms = (text) =>
 const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /**
- * What calls were given, as the model wrote it, by their ids.
+ * Collects the arguments of calls as the model wrote them, by id.
  * @param {AsyncIterable<any>} events of a reply
  * @returns {Promise<Map<string, string>>}
  */
@@ -167,16 +167,16 @@ export async function writtenCalls(events) {
   return all;
 }
 
-/** Calls of a message. @param {Map<string, string>} [texts] what they were given, where that is known as text */
+/** Calls of a message. @param {Map<string, string>} [texts] the arguments, as far as they are known as text */
 export const callsOf = (toolCalls, texts) => toolCalls.map(({ id, name, arguments: given }) => (
   { id, type: 'function', function: { name, arguments: texts?.get(id) ?? written(given) } }));
 
 /**
- * How a request wants its calls told.
+ * The form of calls that a request expects.
  * @typedef {{customs: Set<string>, isLegacy: boolean}} CallShape customs: names of tools of that type; isLegacy: as a
  *   message's function_call
- *
- * @param {any} body of a request @returns {CallShape}
+ * @param {any} body of a request
+ * @returns {CallShape}
  */
 export function callShape({ tools, functions }) {
   const customs = (Array.isArray(tools) ? tools : [])
@@ -186,7 +186,7 @@ export function callShape({ tools, functions }) {
 }
 
 /**
- * Fields of a reply's message: its calls, also one that its end has cut off.
+ * Fields of a reply's message: its calls, including one that was cut off.
  * @param {any} result
  * @param {CallShape} shape
  */
@@ -204,17 +204,17 @@ const customCall = ({ id, function: { name, arguments: given } }) => ({
   custom: { name, input: new InputText().take(given) },
 });
 
-/** The deltas of one reply's calls. */
+/** Makes the deltas of one reply's calls. */
 export class CallDeltas {
   #shape;
-  #inputs = new Map();    // of custom tools, by the numbers of their calls
+  #inputs = new Map();    // of custom tools, by the index of their calls
 
   /** @param {CallShape} shape */
   constructor(shape) {
     this.#shape = shape;
   }
 
-  /** @returns {object | null} null: the event says nothing new */
+  /** @returns {object | null} null: the event adds nothing */
   take({ type, index, id, name, delta }) {
     const { customs, isLegacy } = this.#shape;
     if (type === 'tool-call-start') {

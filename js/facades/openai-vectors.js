@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Vectors and ranks as the OpenAI API and its neighbours word them, over a Model and without any HTTP: POST
-// /embeddings, and POST /rerank as Jina, vLLM and llama-server have it. An answer is one object, made by a piece of
-// work that can be stopped, as openai.js's completions are.
+// Vectors and ranks as in the OpenAI API and related ones, over a Model and without HTTP: POST /embeddings, and POST
+// /rerank as in Jina, vLLM and llama-server. An answer is one object, made by work that can be stopped, like
+// completions in openai.js.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 
-/** Texts of a request. */
+/** Most texts of a request. */
 const MOST = 2048;
 
-/** Little-endian bytes in base64, in pieces that a call has room for. @param {Float32Array} vector */
+/**
+ * Encodes little-endian bytes in base64, in pieces that fit into the arguments of a call.
+ * @param {Float32Array} vector
+ */
 export function toBase64(vector) {
   const view = new DataView(new ArrayBuffer(4 * vector.length));
   vector.forEach((value, i) => view.setFloat32(4 * i, value, true));
@@ -35,7 +38,7 @@ function checkCount(list, name) {
   if (list.length > MOST) throw badParam(name, `has ${list.length} texts, at most ${MOST} are possible`);
 }
 
-/** One text, or several: ids are one where the first of them is a number. */
+/** One text, or several. An array that begins with a number is one text of ids. */
 function inputsOf({ input }) {
   const isMany = Array.isArray(input) && typeof input[0] !== 'number';
   const inputs = isMany ? input : [input];
@@ -65,7 +68,7 @@ class Answer {
   stop() { this.#controller.abort(); }
 }
 
-/** The model's name of an argument, in the request's words. */
+/** Replaces the model's name of an argument by the request's name in errors. */
 async function inTerms(work, from, to) {
   try {
     return await work;
@@ -77,7 +80,7 @@ async function inTerms(work, from, to) {
 }
 
 /**
- * A request of POST /embeddings.
+ * Starts a request of POST /embeddings.
  * @param {Pick<import('../index.d.ts').Model, 'embed'>} model
  * @param {any} body parsed JSON
  * @param {{name: string}} identity
@@ -111,7 +114,7 @@ function documentsOf({ documents }) {
 }
 
 /**
- * A request of POST /rerank: the best `top_n` of the documents.
+ * Starts a request of POST /rerank: returns the best `top_n` documents.
  * @param {Pick<import('../index.d.ts').Model, 'rank'>} model
  */
 export function reranking(model, body, { name }) {

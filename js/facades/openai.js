@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The OpenAI API over a Model, without any HTTP: a request begins replies, and a Completion tells them as one object or
-// as chunks. Chunks are made as pieces come, those of several choices in the order in which they are ready.
+// The OpenAI API over a Model, without HTTP: a request starts replies, and a Completion returns them as one object or
+// as chunks. Chunks are made as pieces arrive; chunks of several choices come in the order in which they are ready.
 
 import { Echo, bestOf } from './openai-echo.js';
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
@@ -15,12 +15,12 @@ export { errorOf } from './openai-error.js';
 export { chatRequest } from './openai-request.js';
 export { bodyOf } from './openai-tools.js';
 
-/** Seeds of choices follow each other, within the whole numbers that the engine takes. */
+/** Seeds of choices are consecutive, within the whole numbers that the engine accepts. */
 const SEEDS = Number.MAX_SAFE_INTEGER;
 
 const REASONS = { stop: 'stop', 'tool-calls': 'tool_calls', length: 'length', context: 'length', aborted: 'length' };
 
-/** What the two kinds of answers look like. */
+/** Forms of the two kinds of answers. */
 const CHAT = {
   prefix: 'chatcmpl-', object: 'chat.completion', chunk: 'chat.completion.chunk',
   whole: (result, written, shape) => {
@@ -59,11 +59,11 @@ const TEXT = {
   logprobs: textLogprobs,
 };
 
-/** Values of several iterators, each as soon as it is there. */
+/** Yields values of several iterators as they arrive. */
 async function* merged(iterators) {
   const ask = (iterator) => {
     const answer = iterator.next().then((step) => ({ iterator, step }));
-    answer.catch(() => {});     // it may fail before it is waited for
+    answer.catch(() => {});     // it may fail before it is awaited
     return answer;
   };
   const asked = new Map(iterators.map((iterator) => [iterator, ask(iterator)]));
@@ -96,7 +96,7 @@ function choicesOf({ n, options }) {
   return Array.from({ length: n }, (_, i) => ({ ...options, seed: i === 0 ? first : (first + i) % SEEDS }));
 }
 
-/** Answers to one request, being made. */
+/** Answers to one request, in progress. */
 export class Completion extends Work {
   #kind;
   #request;
@@ -106,7 +106,7 @@ export class Completion extends Work {
    * @param {typeof CHAT | typeof TEXT} kind
    * @param {import('./openai-request.js').Request} request
    * @param {{name: string, fingerprint: string}} identity of the model
-   * @param {((options: object) => import('../index.d.ts').Reply)[]} begin one for each prompt
+   * @param {((options: object) => import('../index.d.ts').Reply)[]} begin one function for each prompt
    */
   constructor(kind, request, { name, fingerprint }, begin) {
     super(
@@ -123,7 +123,7 @@ export class Completion extends Work {
     };
   }
 
-  /** The whole answer. @returns {Promise<object>} */
+  /** Returns the whole answer. @returns {Promise<object>} */
   async whole() {
     const results = await this.results();
     const written = await Promise.all(this.replies.map(({ events }) => writtenCalls(events)));
@@ -137,7 +137,10 @@ export class Completion extends Work {
     return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n), ...timings };
   }
 
-  /** The answer as it comes; read once. What fails one choice ends all. @returns {AsyncGenerator<object>} */
+  /**
+   * Yields the answer as it arrives; it can be read once. If one choice fails, all end.
+   * @returns {AsyncGenerator<object>}
+   */
   async* chunks() {
     const { includeUsage, n } = this.#request;
     const head = { object: this.#kind.chunk, ...this.#head };
@@ -152,7 +155,7 @@ export class Completion extends Work {
     }
   }
 
-  /** How long a choice took, at its end, where that was asked for. */
+  /** The timings of a choice at its end, if they are requested. */
   async #timingsAt({ index, finish_reason: reason }) {
     return reason && this.#request.timings ? { timings: timingsOf(await this.replies[index].result) } : null;
   }
@@ -164,7 +167,7 @@ export class Completion extends Work {
   async* #choice(reply, index) {
     const { first, piece, last } = this.#kind;
     const calls = new CallDeltas(this.#request.shape);
-    let letters = 0;        // so far, and tokens
+    let letters = 0;        // letters and tokens so far
     let told = 0;
     const choice = (part, reason = null, logprobs = null) => ({ index, ...part, logprobs, finish_reason: reason });
     if (first) yield choice(first);
@@ -176,14 +179,14 @@ export class Completion extends Work {
     }
     const result = await reply.result;
     const { logprobs = [] } = result;
-    // of what ended it
+    // of the token that ended it
     const rest = logprobs.length > told ? this.#kind.logprobs(logprobs.slice(told), letters) : null;
     yield choice(last, this.#reason(result), rest);
   }
 }
 
 /**
- * A request of POST /chat/completions. Fields that are wrong throw here; what the model refuses rejects `accepted`.
+ * Starts a request of POST /chat/completions. Wrong fields throw here; if the model refuses, `accepted` rejects.
  * @param {Pick<import('../index.d.ts').Model, 'chat'>} model
  * @param {unknown} body parsed JSON
  * @param {{name: string, fingerprint: string}} identity
@@ -193,7 +196,7 @@ export function chatCompletion(model, body, identity) {
   return new Completion(CHAT, request, identity, [(options) => model.chat(request.messages, options)]);
 }
 
-/** The best of more choices than are wanted. */
+/** Selects the best of more choices than requested. */
 class BestOf extends Completion {
   #best;
 
@@ -206,7 +209,7 @@ class BestOf extends Completion {
 }
 
 /**
- * A request of POST /completions.
+ * Starts a request of POST /completions.
  * @param {Pick<import('../index.d.ts').Model, 'complete' | 'detokenize' | 'info'>} model
  */
 export function textCompletion(model, body, identity) {

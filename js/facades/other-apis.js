@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Paths of other APIs than OpenAI's over a Model: Anthropic's, Ollama's and llama-server's own, as a server has them
-// beside openai-api.js's.
+// Paths of other APIs over a Model, which a server has in addition to openai-api.js: Anthropic's, Ollama's and
+// llama-server's own.
 
 import { completion } from './llama-completion.js';
 import { message } from './messages.js';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The browser's Prompt API over a model: a class LanguageModel whose sessions keep their conversation here and ask the
-// model for each reply anew, which remembers what it has read. Replies of a session follow each other; those of several
-// run side by side.
+// The browser's Prompt API over a model: a class LanguageModel whose sessions keep their conversation here. They send
+// the whole conversation to the model for each reply; the model has the earlier part cached. Replies of one session run
+// one after the other, those of several sessions side by side.
 
 import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
@@ -10,15 +10,15 @@ import { asException, constraintOf, exception, messagesOf, quotaExceeded } from 
 import { canMake, paramsOf, setupOf } from './prompt-options.js';
 import { run } from './run.js';
 
-/** Whoever makes a session has this. */
+/** Proves that a session is created by this file. */
 const KEY = Symbol('session');
 
-/** The share of a context that is left for the reply where earlier turns can be left out for it. */
+/** The share of a context that is left free for the reply if earlier turns can be left out. */
 const ROOM = 0.2;
 
 const CUT = 'The context was full before the reply fitted its responseConstraint.';
 
-/** The last message with what the model is told of the limits of its reply. */
+/** Adds text about the reply's constraint to the last message of the user. */
 function withWords(messages, words) {
   const at = messages.findLastIndex(({ role }) => role === 'user');
   if (!words || at < 0) return messages;
@@ -29,10 +29,10 @@ function withWords(messages, words) {
 
 class Session extends EventTarget {
   #model;
-  #setup;                         // what the session was made with
-  #turns = [];                    // messages behind the initial ones
+  #setup;                         // the options of the session
+  #turns = [];                    // messages after the initial ones
   #usage = 0;
-  #last = Promise.resolve();      // what is under way, which never fails
+  #last = Promise.resolve();      // the latest work, which never fails
   #over = new AbortController();
 
   oncontextoverflow = null;
@@ -59,10 +59,10 @@ class Session extends EventTarget {
   get temperature() { return this.#number('temperature'); }
   get topK() { return this.#number('topK'); }
 
-  /** As it was given. */
+  /** The number as it was given. */
   #number(name) { return this.samplingMode === null ? this.#setup.sampling[name] : undefined; }
 
-  /** Counts what the session begins with. */
+  /** Creates a session and counts its initial messages. */
   static async begin(model, setup, signal) {
     const count = setup.initial.length ? await abortable(model.countTokens(setup.initial, { signal }), signal) : 0;
     if (count >= model.info.contextSize) throw quotaExceeded(count, model.info.contextSize);
@@ -76,7 +76,7 @@ class Session extends EventTarget {
     return text;
   }
 
-  /** Throws at once what is aborted already, since there is no promise that could reject. */
+  /** Throws at once if the signal has aborted, since there is no promise that could reject. */
   promptStreaming(input, options) {
     this.#check(options?.signal);
     const left = new AbortController();
@@ -84,14 +84,14 @@ class Session extends EventTarget {
       start: (controller) => {
         const given = { ...options, signal: anyOf(left.signal, options?.signal) };
         const done = this.#ask(input, given, (piece) => controller.enqueue(piece));
-        // closing fails where it was cancelled
+        // closing fails if the stream was cancelled
         done.then(() => controller.close()).catch((error) => controller.error(error));
       },
       cancel: (reason) => left.abort(reason),
     });
   }
 
-  /** The model reads what was appended at once, so that the next reply begins sooner. */
+  /** The model reads the appended messages at once, so that the next reply begins sooner. */
   async append(input, options) {
     const { signal } = options ?? {};
     this.#check(signal);
@@ -139,10 +139,10 @@ class Session extends EventTarget {
 
   get #all() { return [...this.#setup.initial, ...this.#turns]; }
 
-  /** What the system says comes before everything else. */
+  /** A system message must come before everything else. */
   #checkFirst(messages) {
     if (messages[0].role === 'system' && this.#all.length)
-      throw new TypeError('A message of the system must be the first of all.');
+      throw new TypeError('A system message must be the first one.');
   }
 
   async #count(messages, signal) {
@@ -153,7 +153,7 @@ class Session extends EventTarget {
     }
   }
 
-  /** Work behind what is under way already. */
+  /** Runs work after all earlier work. */
   async #inTurn(signal, work) {
     const both = anyOf(this.#over.signal, signal);
     const before = this.#last;
@@ -168,7 +168,7 @@ class Session extends EventTarget {
 
   /**
    * Leaves out the oldest turns, questions with their answers, until there is room.
-   * @returns {Promise<any[]>} what stays
+   * @returns {Promise<any[]>} the messages that stay
    */
   async #fit(turns, words, known, room = ROOM) {
     const quota = this.contextWindow;
@@ -194,7 +194,7 @@ class Session extends EventTarget {
     this.#check(options.signal);
     const { limits, words } = constraintOf(options);
     const { messages, goesOn } = messagesOf(input, { ...this.#setup, mayGoOn: true });
-    if (this.#setup.tools && goesOn) throw exception('NotSupportedError', 'A session with tools takes no prefix.');
+    if (this.#setup.tools && goesOn) throw exception('NotSupportedError', 'A session with tools supports no prefix.');
     await this.#inTurn(options.signal, async (signal) => {
       this.#checkFirst(messages);
       const turns = await this.#fit([...this.#turns, ...messages], words, this.#turns.length);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// When sessions of the Prompt API tell something. What is asked for is never there in the same task: whoever calls can
-// still abort it, as in a browser.
+// Timing of the Prompt API's events. A result is never available in the same task: the caller can still abort, as in a
+// browser.
 
 import { reasonOf } from '../shared/clock.js';
 
-/** One that aborts with any of those that are there. */
+/** A signal that aborts with any of those given. */
 export const anyOf = (...signals) => AbortSignal.any(signals.filter(Boolean));
 
-/** The next task, unless it is aborted until then. */
+/** Waits for the next task; throws if the signal aborts before. */
 export async function task(signal) {
   await new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
@@ -20,14 +20,14 @@ export async function task(signal) {
   if (signal.aborted) throw reasonOf(signal);
 }
 
-/** Calls listeners, and the function that stands in a property. */
+/** Calls listeners, and the function in the property `on…`. */
 export function tell(target, name, fields = {}) {
   const event = Object.assign(new Event(name), fields);
   target.dispatchEvent(event);
   target[`on${name}`]?.(event);
 }
 
-/** As of a browser's own that is there at once. */
+/** Reports the download as a browser does for a model that is available at once. */
 export async function download(monitor, signal) {
   if (typeof monitor !== 'function') throw new TypeError('The monitor must be a function.');
   const target = Object.assign(new EventTarget(), { ondownloadprogress: null });

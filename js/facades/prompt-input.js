@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What callers of the Prompt API pass, as messages and options of chat(); and failures as the exceptions that it has.
-// Values are taken as Web IDL takes them: what is no object is a text, and an object that can be iterated a list.
+// Converts arguments of the Prompt API to messages and options of chat(), and failures to the API's exceptions. Values
+// are converted as in Web IDL: anything but an object becomes a text, and an iterable object a list.
 
 import { QuernError } from '../shared/errors.js';
 import { isObject } from '../shared/kinds.js';
@@ -11,7 +11,7 @@ const ROLES = ['system', 'user', 'assistant'];
 export const exception = (name, message, cause) =>
   Object.assign(new DOMException(message, name), cause !== undefined && { cause });
 
-/** Of an input that the context has no room for. Newer browsers have a class of its own for it. */
+/** The exception for an input that does not fit into the context. Newer browsers have a class for it. */
 export function quotaExceeded(
   requested,
   quota,
@@ -25,7 +25,10 @@ export function quotaExceeded(
   return error;
 }
 
-/** What cannot be honoured, what is not there any more, and a file that is no image. Others are OperationErrors. */
+/**
+ * Exceptions for what cannot be honoured, for a model that is gone, and for a file that is not an image. Others are
+ * OperationErrors.
+ */
 const NAMES = {
   'use/schema': 'NotSupportedError',
   'use/param': 'NotSupportedError',
@@ -33,7 +36,10 @@ const NAMES = {
   'image/decode': 'InvalidStateError',
 };
 
-/** By the codes of errors.md. What is none of ours is passed on as it is: the reason of a signal, what a tool threw. */
+/**
+ * Converts a QuernError by its code (errors.md). Other errors are passed on: a signal's reason, an exception from a
+ * tool.
+ */
 export function asException(error) {
   if (!(error instanceof QuernError)) return error;
   const { code, message } = error;
@@ -61,11 +67,11 @@ function partOf(part, role, types) {
   }
   if (!MEDIA.includes(type)) throw new TypeError(`The type of content must be 'text' or one of ${MEDIA.join(', ')}.`);
   if (type.startsWith('tool-'))
-    throw exception('NotSupportedError', 'Calls and results are written by sessions: give tools a function execute.');
+    throw exception('NotSupportedError', 'Sessions write calls and results themselves: give tools a function execute.');
   if (!types.has(type))
     throw exception('NotSupportedError', `This session takes no ${type}: it is not among its expectedInputs.`);
-  if (role === 'assistant') throw exception('NotSupportedError', 'A message of the assistant has texts alone.');
-  if (!isObject(value)) throw new TypeError('The value of an image must be one.');
+  if (role === 'assistant') throw exception('NotSupportedError', 'An assistant message can have only text.');
+  if (!isObject(value)) throw new TypeError('The value of an image must be an object.');
   return { type: 'image', image: bytesOf(value) };
 }
 
@@ -73,7 +79,7 @@ function messageOf(given, session, at) {
   const { role, content, prefix = false } = given ?? {};
   if (!ROLES.includes(role)) throw new TypeError(`The role of a message must be one of ${ROLES.join(', ')}.`);
   if (content === undefined) throw new TypeError('A message must have content.');
-  if (role === 'system' && at) throw new TypeError('A message of the system must be the first of all.');
+  if (role === 'system' && at) throw new TypeError('A system message must be the first one.');
   const said = listOrText(content);
   if (typeof said === 'string') return { message: { role, content: said }, prefix };
   const parts = said.map((part) => partOf(part, role, session.types));
@@ -82,8 +88,8 @@ function messageOf(given, session, at) {
 }
 
 /**
- * @param {{types: Set<string>, isInitial?: boolean, mayGoOn?: boolean}} session what it takes
- * @returns {{messages: any[], goesOn: boolean}} goesOn: the reply is the rest of the last message
+ * @param {{types: Set<string>, isInitial?: boolean, mayGoOn?: boolean}} session what it accepts
+ * @returns {{messages: any[], goesOn: boolean}} goesOn: the reply continues the last message
  */
 export function messagesOf(input, session) {
   const given = listOrText(input);
@@ -103,20 +109,20 @@ export function messagesOf(input, session) {
 
 const told = (words, limit) => `\n\nAnswer with ${words}: ${limit}`;
 
-/** A schema as JSON says it. */
+/** Converts a schema to JSON. */
 function jsonOf(schema) {
   let text;
   try {
     text = JSON.stringify(schema);
   } catch (error) {
     const [why] = String(error?.message ?? error).split('\n');
-    throw exception('NotSupportedError', `The responseConstraint is no JSON (${why.slice(0, 100)}).`, error);
+    throw exception('NotSupportedError', `The responseConstraint is not JSON (${why.slice(0, 100)}).`, error);
   }
   if (text === undefined) throw new TypeError('The responseConstraint must be a JSON Schema or a RegExp.');
   return text;
 }
 
-/** The limits of a reply, and what the model is told of them. */
+/** The limits of a reply, and the text about them for the model. */
 export function constraintOf({ responseConstraint: constraint, omitResponseConstraintInput: isQuiet }) {
   if (constraint == null) {
     if (isQuiet) throw new TypeError('omitResponseConstraintInput needs a responseConstraint.');

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT
-// What sessions of the Prompt API are made with, checked in the order in which browsers check it: kinds of content,
+// Checks the options of sessions of the Prompt API, in the order in which browsers check them: types of content,
 // languages, sampling, tools.
 
 import { exception } from './prompt-input.js';
 import { isObject } from '../shared/kinds.js';
 
-/** Kinds of content. What tools are called with and what they gave is written by sessions themselves. */
+/** Types of content. Sessions themselves write calls of tools and their results. */
 const TYPES = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
 const WRITTEN = ['text', 'tool-call'];
 
 /**
- * Kinds and languages that options ask for. A type that is none is a TypeError, a tag that is none a RangeError; every
- * language is read.
+ * Types and languages in options. An unknown type is a TypeError, an invalid language tag a RangeError; all languages
+ * are accepted.
  */
 function typesOf(expected) {
   return Array.from(expected ?? [], ({ type, languages }) => {
-    if (!TYPES.includes(type)) throw new TypeError(`There is no type ${String(type).slice(0, 64)} of content.`);
+    if (!TYPES.includes(type)) throw new TypeError(`There is no content type ${String(type).slice(0, 64)}.`);
     if (languages !== undefined) Intl.getCanonicalLocales(Array.from(languages));
     return type;
   });
 }
 
-/** Why a model cannot do what options ask for; empty: it can. */
+/** The reason why a model does not support the options; empty if it does. */
 function missing(model, inputs, outputs) {
-  if (inputs.includes('audio')) return 'no model of quern hears';
+  if (inputs.includes('audio')) return 'quern models have no audio input';
   if (inputs.includes('image') && !model.info.vision)
     return 'this model has no vision: load it with its projector (`vision`)';
-  return outputs.every((type) => WRITTEN.includes(type)) ? '' : 'models of quern write texts alone';
+  return outputs.every((type) => WRITTEN.includes(type)) ? '' : 'quern models write only text';
 }
 
 // --- sampling ---
 
-/** Options of chat() by name; `balanced` is what the model's own card or file advises. */
+/** Options of chat() by mode; `balanced` uses the defaults of the model's card or file. */
 const MODES = {
   'most-predictable': { temperature: 0 },
   predictable: { temperature: 0.3 },
@@ -41,7 +41,7 @@ const MODES = {
   'most-creative': { temperature: 1.3, topP: 1, topK: 100 },
 };
 
-/** What Qwen's card says, where the file says nothing. */
+/** Defaults of Qwen's model card, if the file has none. */
 const CARD = { topK: 20, temperature: 0.7 };
 const MOST = { topK: 1000, temperature: 2 };
 const LEAST = { topK: 1, temperature: 0 };
@@ -54,7 +54,7 @@ export function paramsOf({ info: { sampling } }) {
 
 const isGiven = (value) => value !== undefined && value !== null;
 
-/** @returns {string | null} null: numbers are given in its place */
+/** @returns {string | null} null: numbers are given instead */
 function modeOf({ samplingMode, temperature, topK }) {
   const hasNumbers = isGiven(temperature) || isGiven(topK);
   if (samplingMode === undefined) return hasNumbers ? null : 'balanced';
@@ -80,13 +80,13 @@ function samplingOf(options) {
 
 // --- tools ---
 
-/** What a tool gave: a text, or a list of content. */
+/** Converts a tool's result: a text, or a list of content. */
 function givenBack(value) {
   if (!Array.isArray(value) || !value.every((part) => part?.type === 'text')) return value;
   return value.map((part) => part.value).join('');
 }
 
-/** A copy, so that what JSON cannot say fails here, with what was thrown. */
+/** Copies a schema, so that a value that JSON cannot express fails here, with its own exception. */
 function schemaOf(name, schema) {
   const wrong = (what) => new TypeError(`The inputSchema of ${name} must ${what}.`);
   if (!isObject(schema)) throw wrong('be an object');
@@ -111,7 +111,7 @@ function toolOf(tool) {
   ];
 }
 
-/** Tools as run() has them, or null. */
+/** Converts tools to the form of run(); null if there are none. */
 function toolsOf(tools) {
   const list = Array.from(tools, toolOf);
   const names = new Set(list.map(([name]) => name));
@@ -121,7 +121,7 @@ function toolsOf(tools) {
 
 // --- all of it ---
 
-/** @returns {boolean} whether a session could be made: what only create() looks at is not looked at here */
+/** @returns {boolean} whether a session could be created; checks that only create() makes are not made here */
 export function canMake(model, options) {
   const inputs = typesOf(options.expectedInputs);
   const problem = missing(model, inputs, typesOf(options.expectedOutputs));
@@ -129,7 +129,7 @@ export function canMake(model, options) {
   return !problem;
 }
 
-/** What a session is made with. */
+/** The checked options of a session. */
 export function setupOf(model, options) {
   const [inputs, outputs] = [typesOf(options.expectedInputs), typesOf(options.expectedOutputs)];
   const { mode, sampling } = samplingOf(options);

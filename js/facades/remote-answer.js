@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How a remote server is asked, and what its failures are here: the API's statuses and codes as ours, and an end for
-// every wait.
+// Sends requests to a remote server, and converts its failures to errors of this package: by the API's statuses and
+// codes, and with a time limit for every wait.
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 import { fromBase64 } from './openai-vectors.js';
 
-/** What is shown of a server's own words. */
+/** Most letters of a server's message that are shown. */
 const MOST_WORDS = 300;
 
 /** @param {number} status @param {{error?: {message?: string, code?: string, param?: string}}} [body] */
@@ -26,20 +26,21 @@ function unreachable(url, error) {
   return new QuernError('net/unreachable', `${new URL(url).origin} cannot be reached (${why}).`, { cause: error });
 }
 
-/** Bytes of what is read whole: a failure, and vectors or a list of models. */
+/** Most bytes of answers that are read whole: failures; vectors and lists of models. */
 const MOST_FAILURE = 2 ** 20;
 const MOST_JSON = 2 ** 28;
 
-const stalled = (ms) => new QuernError('net/stalled', `The server has said nothing for ${ms / 1000} seconds.`);
+const stalled = (ms) => new QuernError('net/stalled', `The server has sent nothing for ${ms / 1000} seconds.`);
 
 /** @param {number} ms Infinity: never */
 const after = (ms, act) => (ms === Infinity ? undefined : setTimeout(act, ms));
 
 /**
+ * Sends a request.
  * @param {{url: string, headers: Record<string, string>, silenceMs: number}} server
  * @param {string} path
  * @param {{body?: object, signal?: AbortSignal}} request
- * @returns {Promise<Response>} whose status is good
+ * @returns {Promise<Response>} a response with a good status
  */
 export async function reach(server, path, request) {
   const { url, headers, silenceMs } = server;
@@ -69,7 +70,8 @@ export async function reach(server, path, request) {
 }
 
 /**
- * The bytes of an answer. A server that says nothing for long (many send comments while a reply waits) is given up.
+ * Yields the bytes of an answer. A server that sends nothing for a long time is given up; many send comments while a
+ * reply waits.
  * @param {Response} response
  * @param {{silenceMs: number}} limits
  * @param {AbortSignal} [signal]
@@ -96,10 +98,10 @@ export async function* bytesOf(response, { silenceMs }, signal) {
 }
 
 const unusable = (why) =>
-  new QuernError('net/truncated', `The server has sent something that are no vectors (${why}).`);
+  new QuernError('net/truncated', `The server has sent an unusable answer (${why}).`);
 
 /**
- * A whole answer.
+ * Reads a whole answer.
  * @param {Response} response
  * @param {{silenceMs: number}} limits
  * @param {AbortSignal} [signal]
@@ -120,7 +122,7 @@ export async function jsonOf(response, limits, signal, most = MOST_JSON) {
   }
 }
 
-/** A vector as servers send it; null: it is none. */
+/** Parses a vector from a server; null if it is not one. */
 function vectorOf(embedding) {
   try {
     if (typeof embedding === 'string') return fromBase64(embedding);
@@ -130,7 +132,7 @@ function vectorOf(embedding) {
   return Array.isArray(embedding) && embedding.every(Number.isFinite) ? Float32Array.from(embedding) : null;
 }
 
-/** The vectors of an answer of /embeddings, one for each text. @param {any} answer */
+/** The vectors in an answer of /embeddings, one for each text. @param {any} answer */
 export function vectorsIn(answer, { length }) {
   const vectors = new Array(length).fill(null);
   for (const one of Array.isArray(answer?.data) ? answer.data : []) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a server's chunks make of a reply: its parts as a loaded model's results have them, and the events on the way.
+// Gathers a reply from a server's chunks: a result like those of loaded models, and its events.
 
 import { parsed } from '../shared/raw-json.js';
 import { GatheredCalls } from './remote-tools.js';
@@ -8,7 +8,7 @@ const REASONS = { stop: 'stop', length: 'length', tool_calls: 'tool-calls' };
 
 const NO_USAGE = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, thinkingTokens: 0 };
 
-/** What a reply consists of so far, as Result in index.d.ts has it. */
+/** The parts of a reply so far, as in Result of index.d.ts. */
 export class Gathered {
   #begun = performance.now();
   #first = 0;
@@ -19,15 +19,12 @@ export class Gathered {
   result = { text: '', thinking: '', toolCalls: [], finishReason: 'aborted', usage: { ...NO_USAGE } };
   whole = false;
 
-  /** @param {{schema?: string, json?: boolean}} options that say what the text is */
+  /** @param {{schema?: string, json?: boolean}} options tell whether the text is JSON */
   constructor({ schema, json }) {
     this.#isJson = schema !== undefined || json === true;
   }
 
-  /**
-   * @param {{choices?: any[] | null, usage?: any}} chunk of the server
-   * @param {(event: object) => void} push
-   */
+  /** @param {{choices?: any[] | null, usage?: any}} chunk of the server @param {(event: object) => void} push */
   take({ choices, usage }, push) {
     const [choice] = choices ?? [];
     const { delta, text } = choice ?? {};
@@ -37,7 +34,7 @@ export class Gathered {
     if (choice?.finish_reason) {
       this.#endCalls(push, choice.finish_reason === 'length');
       const reason = Object.hasOwn(REASONS, choice.finish_reason) ? REASONS[choice.finish_reason] : 'stop';
-      // as some servers do not say
+      // some servers do not report it
       this.result.finishReason = reason === 'stop' && this.result.toolCalls.length ? 'tool-calls' : reason;
       this.whole = true;
     }
@@ -67,7 +64,7 @@ export class Gathered {
     push({ type, text });
   }
 
-  /** As it is now; a server that counts no tokens has its pieces counted. */
+  /** Returns the result so far. If a server does not count tokens, its pieces are counted. */
   end() {
     this.#endCalls(() => {}, true);
     const now = performance.now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A call of chat() or complete() as a request to a server of the OpenAI API. Options that this API has no name for go
-// by those that vLLM and llama.cpp's server know, and only where they were given: others refuse fields that they do not
-// know.
+// Converts a call of chat() or complete() to a request for a server of the OpenAI API. Options that this API lacks are
+// sent under the names of vLLM and llama.cpp's server, and only if they were given, since other servers refuse unknown
+// fields.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -14,7 +14,7 @@ const ALSO = { repeatPenalty: ['repetition_penalty'] };
 /** A bias that forbids a token. */
 const NEVER = -100;
 
-/** @param {any} options checked, as chat() and complete() take them */
+/** @param {any} options checked, as for chat() and complete() */
 function fieldsOf({ cacheScope, ...options }) {
   const fields = {};
   for (const [option, [field]] of Object.entries(FIELDS)) {
@@ -25,13 +25,13 @@ function fieldsOf({ cacheScope, ...options }) {
     fields.logit_bias = Object.fromEntries(
       Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]),
     );
-  if (fields.priority) fields.priority = Number(fields.priority === 'background'); // as vLLM has it
-  if (cacheScope) fields.cache_salt = String(cacheScope); // vLLM's name for what its prefixes are kept apart by
+  if (fields.priority) fields.priority = Number(fields.priority === 'background'); // as in vLLM
+  if (cacheScope) fields.cache_salt = String(cacheScope); // vLLM's name for a scope of cached prefixes
   return { ...fields, stream: true, stream_options: { include_usage: true } };
 }
 
 /**
- * The form of a text, by the names that all servers know; to keep it is their promise.
+ * The constraint of a text, under names that all servers know; following it is up to the server.
  * @param {{schema?: string, json?: boolean}} options
  */
 function formatOf({ schema: written, json }) {
@@ -48,13 +48,13 @@ async function dataUrl(blob) {
   return `data:${blob.type || 'application/octet-stream'};base64,${btoa(letters)}`;
 }
 
-/** An image that a server can be sent; what else there is it cannot. */
+/** Converts an image to a form that can be sent; refuses other media. */
 async function imageOf({ type, image, detail, maxPixels }) {
   const isAddress = (typeof image === 'string' || image instanceof URL) && /^(?:https?|data):/i.test(String(image));
   if (type !== 'image' || maxPixels !== undefined || !(isAddress || image instanceof Blob)) {
     throw badParam(
       'messages',
-      'have what a remote model cannot be sent: images can, as Blobs or http: and data: addresses, without maxPixels',
+      'have a part that a remote model does not take: it takes images as Blobs or http: and data: addresses, without maxPixels',
     );
   }
   return {
@@ -68,7 +68,7 @@ const contentOf = async (content) => (typeof content === 'string' ? content
 
 /**
  * @param {{role: string, content: string | any[], thinking?: string, toolCalls?: any, toolCallId?: any}[]} messages
- * checked
+ *   checked
  */
 export async function chatBody(model, messages, { thinking, continue: goesOn, ...options }) {
   const asked = {
@@ -81,7 +81,7 @@ export async function chatBody(model, messages, { thinking, continue: goesOn, ..
   return { ...asked, messages: await Promise.all(sent) };
 }
 
-/** What a text is embedded as where there is an instruction: as Qwen3-Embedding has it. */
+/** Formats a query with an instruction as Qwen3-Embedding does. */
 const queryOf = (instruction) => (text) => {
   if (typeof text !== 'string') throw badParam('options.instruction', 'needs texts, not token ids');
   return `Instruct: ${instruction}\nQuery:${text}`;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tools and calls of a remote model: what its server is asked, and the calls that come in its chunks, which servers
-// number in ways of their own.
+// Tools and calls of a remote model: fields of requests, and calls gathered from chunks, which servers number in
+// different ways.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -12,7 +12,7 @@ function listOf(value, path) {
   return value;
 }
 
-/** As it is written, where that is said. */
+/** Uses the tool's own JSON, if it has one. */
 function toolOf(tool) {
   const { json, ...own } = isRecord(tool) ? tool : {};
   return parsed(json) ?? { type: 'function', function: isRecord(tool) ? own : tool };
@@ -20,7 +20,7 @@ function toolOf(tool) {
 
 const named = (name) => ({ type: 'function', function: { name } });
 
-/** A choice as the API has it. */
+/** Converts a choice to the API's form. */
 function choiceOf(choice) {
   if (!isRecord(choice)) return choice;
   const { name, names, required } = choice;
@@ -40,7 +40,7 @@ export function toolRequest({ tools, toolChoice, parallelToolCalls }) {
 /** Fields of a message. @param {{toolCalls?: any, toolCallId?: any}} message */
 export function toolMessage({ toolCalls, toolCallId }) {
   const calls = toolCalls == null ? [] : listOf(toolCalls, 'messages');
-  if (!calls.every(isRecord)) throw badParam('messages', 'have a call that is no object');
+  if (!calls.every(isRecord)) throw badParam('messages', 'have a call that is not an object');
   return {
     ...(calls.length && { tool_calls: callsOf(calls) }),
     ...(toolCallId != null && { tool_call_id: toolCallId }),
@@ -49,11 +49,11 @@ export function toolMessage({ toolCalls, toolCallId }) {
 
 const isWhole = ({ text }) => isRecord(parsed(text));
 
-/** The calls of a reply that comes in deltas. */
+/** Gathers the calls of a reply from deltas. */
 export class GatheredCalls {
-  #calls = [];            // {id, name, text} as they came, and ended ones
-  #latest = new Map();    // by the server's numbers
-  #ended = 0;             // of them
+  #calls = [];            // {id, name, text} in their order; also ended ones
+  #latest = new Map();    // the latest call by the server's index
+  #ended = 0;             // number of ended calls
 
   /** @param {any} deltas of a chunk @param {(event: object) => void} push */
   take(deltas, push) {
@@ -67,8 +67,8 @@ export class GatheredCalls {
   }
 
   /**
-   * The one that a delta goes on with. A name with another id begins another one, whatever its number; so does one
-   * without, behind a whole call.
+   * The call that a delta continues. A name with a different id begins another call, whatever its index; so does a name
+   * without an id after a complete call.
    */
   #callOf(number, id, name) {
     const call = this.#latest.get(number);
@@ -87,9 +87,10 @@ export class GatheredCalls {
   }
 
   /**
-   * Those whose arguments are an object. Of the others the last one is unfinished where the reply is cut off; what else
-   * there is is text.
-   * @param {(event: object) => void} push @param {boolean} isCut
+   * Ends all calls. Calls whose arguments are an object are complete. Of the others, the last one is unfinished if the
+   * reply was cut off; the rest become text.
+   * @param {(event: object) => void} push
+   * @param {boolean} isCut
    * @returns {{toolCalls: object[], text: string, unfinishedCall?: {id: string, name: string, text: string}}}
    */
   end(push, isCut) {

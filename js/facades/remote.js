@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model behind a server of the OpenAI API, with the interface of one that is loaded: who outgrows a machine changes
-// one line. It never hides behind load(), whose promise is that nothing leaves the page.
+// A model behind a server of the OpenAI API, with the interface of a loaded one: a program that outgrows a machine
+// changes one line. It is never used behind load(), whose promise is that nothing leaves the page.
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
@@ -16,7 +16,7 @@ import { eventsOf } from './sse.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
-/** @returns {any} of one event of the stream */
+/** @returns {any} the content of one event of the stream */
 function chunkOf(data) {
   const chunk = JSON.parse(data);
   if (chunk.error) throw failureOf(500, chunk);
@@ -27,7 +27,7 @@ class RemoteModel {
   #server;
   #model;
   #info;
-  #open = new Set();      // AbortControllers of what goes on
+  #open = new Set();      // AbortControllers of work in progress
   #disposed = null;
 
   constructor(server, model, info) {
@@ -72,7 +72,7 @@ class RemoteModel {
   async kept() { throw onlyHere('kept()'); }
   async forget() { throw onlyHere('forget()'); }
 
-  /** What goes on fails with `engine/disposed`. */
+  /** Work in progress fails with `engine/disposed`. */
   async dispose() {
     this.#disposed ??= new QuernError('engine/disposed', 'The model has been disposed of.');
     for (const controller of this.#open) controller.abort(this.#disposed);
@@ -100,7 +100,7 @@ class RemoteModel {
     });
   }
 
-  /** Work that the caller's signal ends, and dispose(). */
+  /** Runs work that the caller's signal, or dispose(), ends. */
   async #within(signal, work, controller = new AbortController()) {
     if (this.#disposed) throw this.#disposed;
     signal?.throwIfAborted();
@@ -115,7 +115,7 @@ class RemoteModel {
     }
   }
 
-  /** A connection that was ended by stop() is the reply's end, not its failure. */
+  /** Reads a reply. A connection that stop() has ended is a regular end of the reply, not a failure. */
   async #read(path, body, signal, { push, checked, isStopped }) {
     const gathered = new Gathered(checked);
     try {
@@ -128,18 +128,18 @@ class RemoteModel {
       if (isStopped()) return gathered.end();
       if (signal.aborted || error instanceof QuernError) throw error;
       const why = String(error?.message).slice(0, 100);
-      throw new QuernError('net/truncated', `The server has sent something that is no reply (${why}).`, {
+      throw new QuernError('net/truncated', `The server has sent an unusable reply (${why}).`, {
         cause: error,
       });
     }
-    if (!gathered.whole) throw new QuernError('net/truncated', 'The server has ended the reply before its end.');
+    if (!gathered.whole) throw new QuernError('net/truncated', 'The server has ended the reply too early.');
     return gathered.end();
   }
 }
 
-const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
+const onlyHere = (name) => badParam(name, 'works with loaded models only, not with remote ones');
 
-/** Options whose promises a server does not make, or makes by another name if at all. */
+/** Options that servers do not support, or only under other names. */
 const ONLY_HERE = [
   'keep',
   'numberImages',
@@ -167,14 +167,14 @@ function addressOf(url) {
   return String(url).replace(/\/+$/, '');
 }
 
-/** What goes with every request. What a header holds is never repeated. */
+/** Headers of every request. Errors never repeat the content of a header. */
 function headersOf({ apiKey, headers }) {
   if (apiKey != null && !/^[\x21-\x7e]+$/.test(apiKey))
     throw badParam('options.apiKey', 'must be visible ASCII letters without spaces');
   try {
     return Object.fromEntries(new Headers({ ...(apiKey && { Authorization: `Bearer ${apiKey}` }), ...headers }));
   } catch {
-    throw badParam('options.headers', 'must be names and values as requests have them');
+    throw badParam('options.headers', 'must have valid names and values');
   }
 }
 
@@ -198,7 +198,7 @@ export async function remote(url, options) {
   if (!found)
     throw badParam(
       'options.model',
-      `is none of the server's: ${list
+      `is not one of the server's models: ${list
         .slice(0, 8)
         .map(({ id }) => id)
         .join(', ')}`,

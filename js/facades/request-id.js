@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// By which a request is known in answers and in whoever's logs: the one that it brings, or a new one.
+// The id of a request in answers and logs: the one sent by the client, or a new one.
 
 import { randomId } from '../shared/random-id.js';
 

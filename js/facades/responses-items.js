@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Items of POST /responses as a chat's messages: what one reply consists of there (reasoning, a text, calls) is one
-// message of the assistant's here. What no model here could make anything of is refused by its type.
+// Converts items of POST /responses to messages of a chat: all items of one reply (reasoning, a text, calls) become one
+// message of the assistant. Types that no model here could use are refused.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 import { otherType } from './dialect.js';
 import { unsupported } from './openai-refused.js';
 
-/** Parts of contents, which are a chat's under other names. */
+/** Parts of contents, which are those of a chat under other names. */
 const PARTS = {
   input_text: ({ text }) => ({ type: 'text', text }),
   output_text: ({ text }) => ({ type: 'text', text }),
@@ -30,8 +30,8 @@ function contentOf(content, path) {
 }
 
 /**
- * A thought for a client that keeps conversations by itself, and sends back what it does not understand. Nothing is
- * secret in it: the same text stands beside it.
+ * Encodes thinking for a client that stores conversations itself, and sends back what it does not understand. It is not
+ * secret: the same text is beside it.
  */
 export function sealed(text) {
   let letters = '';
@@ -46,19 +46,19 @@ function opened(letters, path) {
     for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
     return new TextDecoder().decode(bytes);
   } catch {
-    throw badParam(`${path}.encrypted_content`, 'must be what a response of this server had there');
+    throw badParam(`${path}.encrypted_content`, 'must come from a response of this server');
   }
 }
 
 const partsOf = (content) => (Array.isArray(content) ? content : [{ type: 'text', text: content }]);
 
-/** A content with more behind it. */
+/** Appends a content to parts. */
 function joined(parts, content) {
   for (const part of partsOf(content)) parts.push(part);
   return parts;
 }
 
-/** What an item of reasoning says: all of it, or its summary. */
+/** The text of a reasoning item: the whole, or its summary. */
 function thoughtOf({ content, summary, encrypted_content: letters }, path) {
   if (typeof letters === 'string') return opened(letters, path);
   const parts = content?.length ? content : summary ?? [];
@@ -66,7 +66,7 @@ function thoughtOf({ content, summary, encrypted_content: letters }, path) {
   return parts.map((part) => (isRecord(part) ? part.text : '')).filter((text) => typeof text === 'string').join('\n');
 }
 
-/** Messages as they grow. */
+/** The messages so far. */
 class Thread {
   messages = [];
 
@@ -81,8 +81,8 @@ class Thread {
   }
 
   /**
-   * The assistant's message that an item belongs to: the last one, where it has calls, whose results must follow it, or
-   * is only begun.
+   * Returns the assistant's message that an item belongs to: the last one, if it has calls (whose results must follow
+   * it) or `isBegun` says so; otherwise a new one.
    */
   said(path, isBegun) {
     const last = this.messages.at(-1);
@@ -92,13 +92,13 @@ class Thread {
   }
 }
 
-/** A call, of a tool of either type. */
+/** Adds a call of a tool of either type. */
 const calls = (callOf) => (item, path, thread) => {
   const message = thread.said(path, () => true);
   (message.tool_calls ??= []).push({ id: item.call_id, ...callOf(item) });
 };
 
-/** The result of one. */
+/** Adds the result of a call. */
 const results = ({ call_id: id, output }, path, thread) => {
   thread.add({ role: 'tool', tool_call_id: id, content: contentOf(output, `${path}.output`) }, path);
 };
@@ -131,9 +131,9 @@ function kindOf({ type = 'message' }, path) {
 }
 
 /**
- * Messages of items.
- * @param {{item: any, path: string}[]} items with the names that errors have for them
- * @param {import('./dialect.js').Origin[]} origins of the messages, which are added
+ * Converts items to messages.
+ * @param {{item: any, path: string}[]} items with their names in errors
+ * @param {import('./dialect.js').Origin[]} origins of the messages; they are added here
  * @param {object[]} before messages that come first
  */
 export function messagesOf(items, origins, before) {

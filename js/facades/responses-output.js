@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The output of a response as it grows: its items (reasoning, a message, a call), and the events that tell of each, in
-// the order which clients count on: an item is added, its parts come and end, it is done.
+// The output of a response in progress: its items (reasoning, a message, a call), and the events for each item in the
+// order that clients expect: an item is added, its parts come and end, it is done.
 
 import { InputText } from './openai-custom.js';
 import { wordOf } from './openai-limits.js';
@@ -36,7 +36,7 @@ class Message {
   }
 }
 
-/** Thinking, told as itself, or as its summary where one was asked for: the model writes no other. */
+/** Thinking, reported as itself, or as its summary if one was requested: the model writes no other. */
 class Reasoning {
   id = `rs_${randomId()}`;
   #text = '';
@@ -104,7 +104,7 @@ class Call {
   end() { return [{ type: 'response.function_call_arguments.done', name: this.#call.name, arguments: this.#text }]; }
 }
 
-/** A call of a tool of the type custom: what it is given is a text. */
+/** A call of a custom tool, whose input is a text. */
 class CustomCall {
   id = `ctc_${randomId()}`;
   #input = new InputText();
@@ -130,7 +130,7 @@ class CustomCall {
 
 const KINDS = { text: Message, thinking: Reasoning, call: Call };
 
-/** What each event of a reply belongs to, and whether it begins or ends that in any case. */
+/** The kind of item that each event belongs to, and whether the event begins or ends it. */
 const EVENTS = {
   text: { kind: 'text' },
   thinking: { kind: 'thinking' },
@@ -146,8 +146,8 @@ export class Output {
   #done = [];
 
   /**
-   * @param {{summary: boolean, sealed: boolean, customs: Set<string>}} how whether thinking is told as its summary, and
-   *   whether also in letters that come back; names of tools of the type custom
+   * @param {{summary: boolean, sealed: boolean, customs: Set<string>}} how summary: whether thinking is reported as its
+   *   summary; sealed: whether also in an encoded form that clients send back; customs: names of custom tools
    */
   constructor(how) {
     this.#how = how;
@@ -174,7 +174,7 @@ export class Output {
     if (told) yield this.#placed(told);
   }
 
-  /** Ends the item that is open. @param {'completed' | 'incomplete'} status of it */
+  /** Ends the open item. @param {'completed' | 'incomplete'} status of the item */
   * close(status) {
     if (!this.#open) return;
     for (const event of this.#open.end()) yield this.#placed(event);

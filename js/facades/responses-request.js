@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a request of POST /responses asks for: a chat's, with a conversation that may go on from one that is kept.
-// Tools, formats and choices are a chat's with other words around them.
+// Converts a request of POST /responses to one of a chat, with a conversation that may continue a stored one. Tools,
+// formats and choices are those of a chat in another wrapping.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -10,7 +10,7 @@ import { unsupported } from './openai-refused.js';
 import { messagesOf } from './responses-items.js';
 import { randomId } from '../shared/random-id.js';
 
-/** Fields of a chat, and those that other servers have for chats, by the names they have here. */
+/** Fields of a chat, and fields of other servers, by their names here. */
 const FIELDS = {
   ...same(
     'temperature',
@@ -32,7 +32,7 @@ const FIELDS = {
   max_output_tokens: 'max_tokens',
 };
 
-/** What is not built: a field, and whether its value asks for nothing. */
+/** Fields that are not supported, each with a test for values that do nothing. */
 const UNSUPPORTED = {
   conversation: isNothing,
   prompt: () => false,
@@ -40,7 +40,7 @@ const UNSUPPORTED = {
   moderation: () => false,
 };
 
-/** A chat's words by what they are here. */
+/** This API's names for fields of a chat. */
 const TERMS = {
   max_tokens: 'max_output_tokens',
   messages: 'input',
@@ -52,7 +52,7 @@ const TERMS = {
   tool_call_id: 'call_id',
 };
 
-/** Pairs of a metadata object, and letters of its names and values. */
+/** Limits of metadata: pairs, and letters of names and values. */
 const METADATA = { pairs: 16, name: 64, value: 512 };
 
 function checkMetadata({ metadata }) {
@@ -67,7 +67,7 @@ function checkMetadata({ metadata }) {
   );
 }
 
-/** Tools as a chat has them. */
+/** Converts tools to those of a chat. */
 function toolsOf({ tools }) {
   if (tools == null) return {};
   if (!Array.isArray(tools)) throw badParam('tools', 'must be an array');
@@ -85,7 +85,7 @@ function toolsOf({ tools }) {
   };
 }
 
-/** One that names a tool. */
+/** Converts a choice that names a tool. */
 const named = (value) => {
   const type = ['function', 'custom'].find((one) => isRecord(value) && value.type === one && !value[one]);
   return type ? { type, [type]: { name: value.name } } : value;
@@ -125,7 +125,7 @@ function logprobsOf({ include, top_logprobs: top }) {
 }
 
 /**
- * The items of a request, each with an id, and as errors name it; those that it names by their ids are what they were.
+ * The items of a request, each with an id and its name in errors. References by id are replaced by the stored items.
  */
 function itemsOf({ input }, reader) {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input ?? [];
@@ -141,7 +141,7 @@ function itemsOf({ input }, reader) {
   });
 }
 
-/** Items as they are listed and kept: contents that are texts as parts. */
+/** Converts an item to its listed and stored form, in which texts are parts. */
 function listed({ item }) {
   const { type, role, content } = item;
   if (type !== 'message' || typeof content !== 'string') return item;
@@ -154,8 +154,9 @@ function listed({ item }) {
 
 /**
  * @param {any} body parsed JSON
- * @param {import('./responses-store.js').Reader} reader of what is kept for who asks
- * @returns {import('./openai-request.js').Request & {input: any[], previous: string | null}} input: its own items
+ * @param {import('./responses-store.js').Reader} reader of the client's stored responses
+ * @returns {import('./openai-request.js').Request & {input: any[], previous: string | null}} input: the request's own
+ *   items
  */
 export function responsesRequest(body, reader) {
   let own = [];

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Responses that are kept for whoever asked for them: as texts of JSON, so that nothing changes them and their size is
-// known, so many and so long for each key, the ones that nobody has asked for longest going first. What is still being
-// made stays until it is.
+// Stored responses of each client. They are stored as JSON text, so that nothing changes them and their size is known.
+// Each key has limits of number and size; the least recently used ones are removed first. A response in progress stays
+// until it is complete.
 
 import { QuernError, badParam } from '../shared/errors.js';
 
 /**
- * For each key: responses, letters of them all, those being made in the background, and letters of one conversation.
+ * Limits of each key: responses, letters of all of them, responses in progress in the background, and letters of one
+ * conversation.
  */
 const MOST = { responses: 1000, letters: 2 ** 24, live: 32, conversation: 2 ** 22 };
 
@@ -15,15 +16,15 @@ const missing = (param, message, reason) => new QuernError('use/param', message,
 /**
  * One response.
  * @typedef {object} Kept
- * @property {string} text JSON of `{response, input, previous}`: what it is, its input's items, and the response before
- *   it; '' while it is being made
- * @property {{snapshot: () => any, cancel: () => Promise<void>} | null} live while it is being made
+ * @property {string} text JSON of `{response, input, previous}`: the response, the items of its input, and the response
+ *   before it; '' while it is in progress
+ * @property {{snapshot: () => any, cancel: () => Promise<void>} | null} live while it is in progress
  * @property {string[]} items ids in its input and output
  */
 
 /** Responses of one key. */
 export class Shelf {
-  /** @type {Map<string, Kept>} by id, the one that was asked for last behind all others */
+  /** @type {Map<string, Kept>} by id, the most recently used last */
   #kept = new Map();
   #places = new Map();      // id of an item -> id of its response
   #letters = 0;
@@ -36,14 +37,14 @@ export class Shelf {
     return kept;
   }
 
-  /** Refuses one more in the background where there are too many. */
+  /** Refuses another background response if there are too many. */
   checkLive() {
     const count = [...this.#kept.values()].filter(({ live }) => live).length;
     if (count >= MOST.live)
-      throw new QuernError('use/busy', `${MOST.live} responses are being made in the background, which is the most.`);
+      throw new QuernError('use/busy', `${MOST.live} responses are in progress in the background, which is the limit.`);
   }
 
-  /** One that is being made in the background. */
+  /** Adds a background response in progress. */
   begin(id, live) { this.#kept.set(id, { text: '', live, items: [] }); }
 
   /** @param {{response: any, input: any[], previous: string | null}} what */
@@ -60,7 +61,7 @@ export class Shelf {
     }
   }
 
-  /** @returns {boolean} whether it was there */
+  /** @returns {boolean} whether it existed */
   remove(id) {
     const kept = this.#kept.get(id);
     if (!kept) return false;
@@ -70,7 +71,7 @@ export class Shelf {
     return true;
   }
 
-  /** The response as it is now; null: there is none. */
+  /** The current state of a response; null if there is none. */
   response(id) {
     const kept = this.#touch(id);
     return kept && (kept.live ? kept.live.snapshot() : JSON.parse(kept.text).response);
@@ -79,23 +80,23 @@ export class Shelf {
   live(id) { return this.#kept.get(id)?.live ?? null; }
 
   /**
-   * @returns {{response: any, input: any[], previous: string | null, letters: number} | null} null: it is not there, or
-   * not whole
+   * @returns {{response: any, input: any[], previous: string | null, letters: number} | null} null: it does not exist,
+   *   or is not complete
    */
   read(id) {
     const kept = this.#touch(id);
     return kept?.text ? { ...JSON.parse(kept.text), letters: kept.text.length } : null;
   }
 
-  /** The id of the response that an item is in. */
+  /** The id of the response that contains an item. */
   placeOf(item) { return this.#places.get(item); }
 }
 
-/** What one request reads, which is bounded: it may name a conversation, and items by their thousands. */
+/** Reads stored responses for one request, with a limit: a request may name a conversation, and thousands of items. */
 export class Reader {
   #shelf;
   #read = new Map();
-  #items = new Map();     // of a response, by their ids
+  #items = new Map();     // items of a response, by id
   #left = MOST.conversation;
 
   /** @param {Shelf} shelf */
@@ -113,7 +114,7 @@ export class Reader {
     return this.#read.get(id);
   }
 
-  /** An item, its letters counted. */
+  /** Returns an item. */
   #item(id) {
     const place = this.#shelf.placeOf(id);
     if (!place) return undefined;
@@ -126,7 +127,7 @@ export class Reader {
 
   /**
    * All items up to the end of a response, or up to its own input.
-   * @returns {any[] | null} null: not all of them are there any more
+   * @returns {any[] | null} null: some of them are no longer stored
    */
   conversation(id, withOutput = true) {
     const parts = [];
@@ -140,14 +141,14 @@ export class Reader {
     return parts.reverse().flat();
   }
 
-  /** What was said before a request that names a response. */
+  /** The conversation before a request that names a response. */
   before(id) {
     if (typeof id !== 'string') throw badParam('previous_response_id', 'must be a text');
     const found = this.conversation(id);
     if (found) return found;
     throw missing(
       'previous_response_id',
-      `The response '${id.slice(0, 64)}' is not kept here, or no longer.`,
+      `The response '${id.slice(0, 64)}' is not stored here, or no longer.`,
       'previous_response_not_found',
     );
   }
@@ -156,17 +157,17 @@ export class Reader {
   item(id, path) {
     const found = this.#item(id);
     if (!found)
-      throw missing(`${path}.id`, `${path}.id is of an item that is not kept here, or no longer.`, 'item_not_found');
+      throw missing(`${path}.id`, `${path}.id names an item that is not stored here, or no longer.`, 'item_not_found');
     this.#take(JSON.stringify(found).length, path);
     return found;
   }
 }
 
-/** Shelves by key. */
+/** The shelves of all keys. */
 export class Shelves {
   #all = new Map();
 
-  /** @param {number} key who asks */
+  /** @param {number} key of the client */
   of(key) {
     if (!this.#all.has(key)) this.#all.set(key, new Shelf());
     return this.#all.get(key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// POST /responses over a Model: the response object, the events that tell of it, and what is kept of it for requests
-// that name it later.
+// POST /responses over a Model: the response object, its events, and stored responses for later requests that name
+// them.
 
 import { badParam } from '../shared/errors.js';
 import { errorIn } from './dialect.js';
@@ -14,7 +14,7 @@ import { randomId } from '../shared/random-id.js';
 
 const seconds = () => Math.floor(Date.now() / 1000);
 
-/** What ended a reply: the response's status and why it is not whole. */
+/** Reasons why a response is incomplete, by the end of its reply. */
 const ENDS = { length: 'max_output_tokens', context: 'max_output_tokens', aborted: 'max_output_tokens' };
 
 function usageOf({ promptTokens, cachedTokens, completionTokens, thinkingTokens = 0 }) {
@@ -25,7 +25,7 @@ function usageOf({ promptTokens, cachedTokens, completionTokens, thinkingTokens 
   };
 }
 
-/** What a response repeats of its request. */
+/** Fields of the request that a response repeats. */
 function echoOf(body, previous) {
   const { reasoning, text, tools } = body;
   return {
@@ -52,7 +52,7 @@ function echoOf(body, previous) {
   };
 }
 
-/** A response as it grows; see turn.js. */
+/** A response in progress; see turn.js. */
 class Response {
   #head;
   #output;
@@ -63,7 +63,7 @@ class Response {
   isCancelled = false;
 
   /**
-   * @param {object} head what it is from its beginning
+   * @param {object} head fields that are known from the beginning
    * @param {Output} output
    * @param {(response: object) => void} onEnd
    */
@@ -129,7 +129,7 @@ class Response {
 }
 
 /**
- * A turn that goes on by itself: who has asked is told at once that it does, and asks again for what has become of it.
+ * A turn that runs in the background: the client gets its initial state at once, and asks again later for the result.
  */
 class Background {
   stream = false;
@@ -148,7 +148,7 @@ class Background {
 
   async whole() { return this.#asked; }
 
-  /** Its client may leave. */
+  /** The client may disconnect. */
   stop() {}
 
   snapshot() { return this.#made.snapshot(); }
@@ -160,21 +160,21 @@ class Background {
   }
 }
 
-/** Whether a response is kept, and whether it is made in the background. */
+/** Whether a response is stored, and whether it runs in the background. */
 function keepingOf(body, stream) {
   const isKept = body.store == null || flag(body, 'store');
   const isBackground = flag(body, 'background');
-  if (isBackground && stream) throw unsupported('background', 'does not go together with stream in this version');
-  if (isBackground && !isKept) throw badParam('background', 'needs store: else nobody could ask for the response');
+  if (isBackground && stream) throw unsupported('background', 'cannot be combined with stream in this version');
+  if (isBackground && !isKept) throw badParam('background', 'needs store, to retrieve the response later');
   return { isKept, isBackground };
 }
 
 /**
- * A request of POST /responses.
+ * Starts a request of POST /responses.
  * @param {Pick<import('../index.d.ts').Model, 'chat'>} model
  * @param {any} body parsed JSON
  * @param {{name: string}} identity
- * @param {import('./responses-store.js').Shelf} shelf of who asks
+ * @param {import('./responses-store.js').Shelf} shelf of the client
  */
 export function response(model, body, { name }, shelf) {
   const { messages, options, input, previous, stream, shape } = responsesRequest(body, new Reader(shelf));
@@ -197,9 +197,9 @@ export function response(model, body, { name }, shelf) {
   return work;
 }
 
-// --- those that are kept ---
+// --- stored responses ---
 
-/** Items in a list's page, and as many as one may have. */
+/** Items on a page of a list: the default, and the limit. */
 const PAGE = { usual: 20, most: 100 };
 
 function pageOf(items, query) {
@@ -220,8 +220,8 @@ function pageOf(items, query) {
 }
 
 /**
- * By what follows `/responses/{id}` and by method: what is answered about one that is kept; null: there is none of that
- * id, or no longer.
+ * Requests about stored responses, by the path after `/responses/{id}` and by method; a null answer means that there is
+ * no such response, or no longer.
  * @type {Record<string, Record<string, (shelf: import('./responses-store.js').Shelf, id: string, query:
  *   URLSearchParams) => any>>}
  */
@@ -229,7 +229,7 @@ export const KEPT = {
   '': {
     GET: (shelf, id, query) => {
       if (query.get('stream') === 'true')
-        throw unsupported('stream', 'of a response that is kept is not supported by this version');
+        throw unsupported('stream', 'of a stored response is not supported by this version');
       return shelf.response(id);
     },
     DELETE: async (shelf, id) => {
@@ -242,7 +242,7 @@ export const KEPT = {
       await shelf.live(id)?.cancel();
       const found = shelf.response(id);
       if (found && !found.background)
-        throw badParam('background', 'must have been true of a response that is to be cancelled');
+        throw badParam('background', 'must have been true for a response to be cancelled');
       return found;
     },
   },

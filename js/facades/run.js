@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A conversation in which the model's calls are carried out: each reply that calls tools is followed by their results
-// and by the next reply, all of them one Reply to whoever reads. Outside of the engine, over whatever has chat().
+// Runs a conversation with tools: after each reply that calls tools, the functions run, their results are added, and
+// the next reply follows; for the reader all of them are one Reply. It works outside of the engine, over any object
+// with chat().
 
 import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
@@ -12,13 +13,13 @@ import { integer, isFields, read } from '../page/values.js';
 const MOST_STEPS = 100;
 const STEPS = 8;
 
-/** Letters of what a function threw that the model is told. */
+/** Most letters of an exception that the model is told. */
 const MOST_WORDS = 1000;
 
-/** What a function gave, as the model reads it. */
+/** Converts a function's result to text for the model. */
 const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '');
 
-/** Why a function failed; what it threw may be anything. */
+/** The reason why a function failed; it may have thrown anything. */
 function wordsOf(error) {
   try {
     return String(error?.message ?? error).slice(0, MOST_WORDS);
@@ -27,14 +28,14 @@ function wordsOf(error) {
   }
 }
 
-/** A copy of an object's own fields, and of those that it may have from its class. */
+/** Copies an object's own fields, and the named ones that it may inherit. */
 function fieldsOf(object, path, inherited = []) {
   const names = new Set([...Object.keys(object), ...inherited]);
   const fields = Array.from(names, (name) => [name, read(object, name, `${path}.${name.slice(0, 64)}`)]);
   return Object.fromEntries(fields.filter(([, value]) => value != null));
 }
 
-/** What a library's schema makes of them; what it finds wrong with them the model is told. */
+/** Converts arguments with a library's schema; its objections are told to the model. */
 async function argumentsOf(schema, given) {
   const { value, issues } = await judged(schema, given);
   if (!issues) return value;
@@ -61,23 +62,25 @@ function toolsOf(tools) {
   );
 }
 
-/** @returns {any} a copy of the options, of which the signal is looked at here as well */
+/** @returns {any} a copy of the options; the signal is checked here too */
 function optionsOf(given) {
   if (given != null && !isFields(given)) throw badParam('options', 'must be an object');
   const options = fieldsOf(given ?? {}, 'options');
   const isSignal = (signal) => typeof signal.addEventListener === 'function' && typeof signal.aborted === 'boolean';
   if (options.signal && !isSignal(options.signal)) throw badParam('options.signal', 'must be an AbortSignal');
   if (options.continue)
-    throw badParam('options.continue', 'is not there for run(), which begins with a reply of its own');
+    throw badParam('options.continue', 'is not available in run(), which begins with a reply of its own');
   const problem = options.maxSteps === undefined ? null : integer(1, MOST_STEPS)(options.maxSteps);
   if (problem) throw badParam('options.maxSteps', problem);
   return options;
 }
 
-/** Sums of two usages: a prompt counts as often as it is sent. */
+/** Adds two usages: a prompt counts as often as it is sent. */
 const added = (a, b) => Object.fromEntries(Object.entries(b).map(([name, number]) => [name, number + (a[name] ?? 0)]));
 
-/** What had to be called at first is free later on: else it would never end. What may not be called never may. */
+/**
+ * A required first call is optional later: otherwise the conversation would never end. Forbidden tools stay forbidden.
+ */
 function laterChoice(choice) {
   if (choice === 'none') return choice;
   return choice?.names ? { names: choice.names } : undefined;
@@ -91,11 +94,11 @@ class Steps {
   #options;
   #most;
   #signal;
-  #reply = null;      // the one being made
+  #reply = null;      // the reply in progress
   #stopped = false;
-  #calls = 0;         // of earlier replies
+  #calls = 0;         // number of calls in earlier replies
   #leave = new AbortController();
-  #made = [];         // messages since the beginning
+  #made = [];         // new messages of the conversation
   #usage = {};
 
   constructor(model, messages, given, push) {
@@ -135,7 +138,7 @@ class Steps {
     }
   }
 
-  /** One reply. */
+  /** Makes one reply. */
   async #step(step) {
     const tools = Array.from(this.#tools.values(), ({ said }) => said);
     const { toolChoice: first, ...options } = this.#options;
@@ -162,7 +165,7 @@ class Steps {
     return result;
   }
 
-  /** All calls of a reply at once. @returns {Promise<boolean>} false: it was stopped */
+  /** Runs all calls of a reply in parallel. @returns {Promise<boolean>} false: it was stopped */
   async #carryOut(calls) {
     const { signal } = this.#leave;
     const work = Promise.all(calls.map((call, i) => this.#answer(call, i + this.#calls)));
@@ -176,7 +179,7 @@ class Steps {
     }
   }
 
-  /** The message with the result of a call; a function that fails tells the model so. */
+  /** The message with the result of a call; if the function fails, the model is told so. */
   async #answer({ id, name, arguments: given }, index) {
     const { signal } = this.#leave;
     let isError = false;
@@ -206,7 +209,7 @@ class Steps {
   }
 }
 
-/** Documented in run.d.ts, as is run(): TypeScript infers what it would not elsewhere. */
+/** Documented in run.d.ts, as is run(). TypeScript infers types here that it would not infer elsewhere. */
 export const tool = (given) => given;
 
 /** Documented in run.d.ts. */

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Server-sent events as servers of the OpenAI API send them: the data of each event, whatever pieces the bytes come in;
-// and an answer as such events, or as lines.
+// Server-sent events in the form of the OpenAI API: parses the data of each event, whatever pieces the bytes come in,
+// and writes an answer as such events, or as lines.
 
-/** The longest event that is taken, in letters: a server could send one without an end. */
+/** Most letters of an event: a server could send one without an end. */
 const MOST = 2 ** 22;
 
 /**
  * @param {AsyncIterable<Uint8Array>} bytes
- * @returns {AsyncGenerator<string>} comments and other fields are left out
+ * @returns {AsyncGenerator<string>} data of events; comments and other fields are ignored
  */
 export async function* eventsOf(bytes) {
   const decoder = new TextDecoder();
-  let half = '';        // a line's end that may go on
-  let begun = [];       // pieces of a line without an end
+  let half = '';        // a line end that may continue
+  let begun = [];       // pieces of an incomplete line
   let data = [];
   let [unended, kept] = [0, 0];     // letters of both
   for await (const piece of bytes) {
@@ -42,10 +42,9 @@ const EVENTS = 'text/event-stream; charset=utf-8';
 const asEvent = (value) => `data: ${JSON.stringify(value)}\n\n`;
 
 /**
- * How pieces are sent: their type, the text of one, what says that there are no more, and what keeps a connection alive
- * that waits (clients skip it); `failure`: the piece that tells an error, where the work has no word for it. `openai`:
- * events, and one more at the end; `data`: events; `named`: events by the type of a piece; `lines`: a line of JSON
- * each.
+ * Formats of pieces: the content type, the text of a piece, the end mark, and a text that keeps a waiting connection
+ * alive (clients skip it). `failure` is the piece for an error, if the work has none of its own. `openai`: events and
+ * an end mark; `data`: events; `named`: events with the type of the piece; `lines`: a line of JSON each.
  */
 export const WIRES = {
   openai: { type: EVENTS, piece: asEvent, end: 'data: [DONE]\n\n', idle: (why) => `: ${why}\n\n` },
@@ -58,10 +57,10 @@ export const WIRES = {
 };
 
 /**
- * An answer as it is sent: its chunks, then its end. A failure can only be told as a piece now.
+ * Yields an answer as it is sent: its chunks, then its end. By now a failure can only be sent as a piece.
  * @param {{chunks: () => AsyncIterable<object>, failed?: (error: object) => Iterable<object>}} work
  * @param {typeof WIRES.openai} wire
- * @param {(failure: unknown) => object} errorOf the failure as the API words it
+ * @param {(failure: unknown) => object} errorOf describes the failure in the API's form
  * @returns {AsyncGenerator<string>}
  */
 export async function* toPieces(work, wire, errorOf) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What a fake model refuses because a real one's worker does, and what its script may not say because no real model
-// could: a test that passes with either would else hide a fault. Schemas are looked at by the engine alone, so of what
-// they say there is no more here than that a text is JSON.
+// Checks what a fake model is asked, as a real model's worker does, and refuses answers of its script that no real
+// model could give: otherwise a test that passes with either could hide a fault. Only the engine checks schemas, so
+// here a schema means only that a text is JSON.
 
 import { QuernError } from '../shared/errors.js';
 import { grammarOf } from '../reply/constraint.js';
 import { formOf } from '../reply/calls.js';
 import { Tools } from '../reply/tools.js';
 
-/** Compiles nothing: what is asked for is checked before. */
+/** Compiles nothing: constraints are checked before. */
 const grammars = async () => /** @type {any} */ ({ compile: () => null });
 
-/** @param {string | object[]} input as it was checked @param {any} options @param {{callForm: string}} info */
+/** @param {string | object[]} input checked @param {any} options @param {{callForm: string}} info */
 export async function checkAsked(input, options, info) {
   if (Array.isArray(input)) void new Tools(input, options, formOf('', info));
   else if (input.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
@@ -33,33 +33,33 @@ function isMatch(text, given) {
   return new RegExp(`^(?:${source})$`, flags.includes('s') ? 'su' : 'u').test(text);
 }
 
-/** Each limit of a text: what it must be, and whether it is; the options are JSON, as they are sent. */
+/** Constraints of a text: what it must be, and a test. Options are JSON, as they are sent. */
 const LIMITS = {
   choices: ['one of the choices', (text, given) => given.includes(text)],
-  regex: ['what the expression matches', isMatch],
+  regex: ['matched by the expression', isMatch],
   schema: ['JSON', isJson],
   json: ['JSON', isJson],
 };
 
-/** @param {{text?: string, toolCalls?: {name: string}[]}} answer of a script, which is whole */
+/** @param {{text?: string, toolCalls?: {name: string}[]}} answer of a script, complete */
 export function checkAnswer({ text = '', toolCalls = [] }, options) {
-  const wrong = (what) => new TypeError(`The script of fakeModel() says what no model could: ${what}.`);
+  const wrong = (what) => new TypeError(`The script of fakeModel() has an impossible answer: ${what}.`);
   const { tools = [], toolChoice, parallelToolCalls = true } = options;
   for (const { name } of toolCalls) {
     if (!tools.some((tool) => tool.name === name))
-      throw wrong(`it calls ${name}, which is none of the tools that were given`);
+      throw wrong(`it calls ${name}, which is not one of the tools`);
     if (toolChoice?.name && toolChoice.name !== name)
       throw wrong(`it calls ${name}, but toolChoice is ${toolChoice.name}`);
     if (toolChoice?.names && !toolChoice.names.includes(name))
       throw wrong(`it calls ${name}, which toolChoice does not name`);
   }
-  if (toolChoice === 'none' && toolCalls.length > 0) throw wrong('it calls, but toolChoice is \'none\'');
+  if (toolChoice === 'none' && toolCalls.length > 0) throw wrong('it calls a tool, but toolChoice is \'none\'');
   const wantsCall = toolChoice === 'required' || toolChoice?.name || toolChoice?.required;
   if (wantsCall && toolCalls.length === 0) throw wrong('it calls nothing, but toolChoice wants a call');
   if (toolCalls.length > 1 && !parallelToolCalls) throw wrong('it has several calls where parallelToolCalls is false');
   if (toolCalls.length > 0) return;
   for (const [name, [what, holds]] of Object.entries(LIMITS)) {
     if (options[name] && !holds(text, JSON.parse(options[name])))
-      throw wrong(`options.${name} is there, but ${shorten(text)} is not ${what}`);
+      throw wrong(`options.${name} is set, but ${shorten(text)} is not ${what}`);
   }
 }

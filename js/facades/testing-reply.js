@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A reply as a script has it, written word by word with the limits that were asked for: maxTokens, stop texts, stop();
-// and what a result has beside its text.
+// Writes a reply of a script word by word within the requested limits: maxTokens, stop texts, stop(); and adds the
+// other fields of a result.
 
 const NO_TIME = Object.freeze({ waitMs: 0, prefillMs: 0, decodeMs: 0, tokensPerSecond: 0 });
 
@@ -12,7 +12,7 @@ class End extends Error {
   }
 }
 
-/** What a text says of which a value was asked for. */
+/** The value of a text, if one was requested. */
 function valueIn(text, { schema, json, choices }) {
   if (choices !== undefined) return { value: text };
   return schema !== undefined || json ? { value: JSON.parse(text) } : {};
@@ -27,7 +27,7 @@ export class Writing {
   #wordsOf;
   #words;
   #tokens = 0;
-  #thoughts = 0;          // of them, those of thinking
+  #thoughts = 0;          // tokens of thinking
   #text = '';
   #thinking = '';
   #toolCalls = [];
@@ -37,7 +37,7 @@ export class Writing {
   /**
    * @param {import('../testing.d.ts').FakeAnswer} answer
    * @param {{options: any, words: string[], push: (event: object) => void, stopped: AbortSignal, idOf: (word: string)
-   *   => number, wordsOf: (text: string) => string[]}} how words: the prompt's
+   *   => number, wordsOf: (text: string) => string[]}} how words: those of the prompt
    */
   constructor(answer, { options, words, push, stopped, idOf, wordsOf }) {
     this.#answer = answer;
@@ -102,7 +102,7 @@ export class Writing {
     for (const [index, call] of toolCalls.entries()) await this.#call(index, call);
   }
 
-  /** A token is written, if one still may be. */
+  /** Writes a token, or throws if none may be written any more. */
   async #step() {
     const { pauseMs } = this.#answer;
     await (pauseMs ? new Promise((done) => { setTimeout(done, pauseMs); }) : null);
@@ -138,7 +138,7 @@ export class Writing {
     return logprobs;
   }
 
-  /** Every word is certain. */
+  /** Every word has the probability 1. */
   #likelihood(word) {
     const { logprobs: n } = this.#options;
     if (n === undefined) return null;

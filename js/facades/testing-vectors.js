@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectors and ranks without a model: texts that share words are near each other, and a document answers a query by the
-// words that it has of it.
+// Vectors and ranks without a model: texts with common words have similar vectors, and a document ranks by the share of
+// the query's words in it.
 
 const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
@@ -14,7 +14,7 @@ function hashOf(word) {
 /** @returns {Float32Array} the first `dimensions` of `dim` numbers */
 export function vectorOf(text, dim, dimensions, normalize) {
   const all = new Float32Array(dim);
-  all[0] = 1;     // of no words, too
+  all[0] = 1;     // also for a text without words
   for (const word of wordsOf(text)) {
     const hash = hashOf(word);
     all[hash % dim] += hash & 0x10000 ? 1 : -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A model that answers what a script says, for tests of whatever is built on one: no wasm, no file, no download. It
-// checks what it is asked as the real one does, and its replies have the same events in the same order. A token is a
-// word with the space before it.
+// A model that answers from a script, for tests of programs that use a model: no wasm, no file, no download. It checks
+// its arguments as a real one does, and its replies have the same events in the same order. A token is a word with the
+// space before it.
 
 import { abortable } from '../shared/clock.js';
 import { callable } from '../shared/called.js';
@@ -19,7 +19,7 @@ import { rankOf, vectorOf } from './testing-vectors.js';
 
 const CARD = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
 
-/** Of the model that is not there. */
+/** Info of the fake model. */
 const INFO = {
   name: 'fake', architecture: 'qwen3', marks: 'qwen', callForm: 'json', takesVision: false, format: 'gguf',
   layers: 1, dim: 64, vocabSize: 65_536, tokens: 65_536, endTokens: [0],
@@ -34,10 +34,10 @@ const ANSWER = ['text', 'thinking', 'toolCalls', 'finishReason', 'error', 'pause
 const wordsOf = (text) => text.match(/\s*\S+|\s+$/g) ?? [];
 const textIn = (content) => (typeof content === 'string' ? content : content.map(({ text = '' }) => text).join(''));
 
-/** What was said, without what would need a template. */
+/** The text of the messages, without a template. */
 const written = (input) => (Array.isArray(input) ? input.map(({ content }) => textIn(content)).join('\n') : input);
 
-/** An answer as the script has it, whole. */
+/** A complete answer from the script. */
 function answerOf(given) {
   if (typeof given === 'string') return { text: given };
   if (given instanceof Error) return { error: given };
@@ -55,7 +55,7 @@ class FakeModel {
   #kept = new Map();
   #over = new AbortController();
 
-  /** What was asked, in order: `{ kind, input, options }`. */
+  /** The calls so far, in order: `{ kind, input, options }`. */
   calls = [];
 
   constructor(script, info) {
@@ -96,7 +96,7 @@ class FakeModel {
 
   async countTokens(input, options) { return (await this.tokenize(input, options)).length; }
 
-  /** All alike: whoever needs scores needs a model. */
+  /** All scores are 0: a test that needs scores needs a model. */
   async logits(input, options) {
     const n =
       Array.isArray(input) && isRecord(input[0])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long a reply took, as llama-server and Ollama tell it.
+// Timings of a reply in the forms of llama-server and Ollama.
 
 const each = (ms, n) => (n > 0 ? ms / n : 0);
 const speed = (n, ms) => (ms > 0 ? (1000 * n) / ms : 0);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// One reply as an API words it: a teller makes that API's pieces of the reply's events, which are the same whatever the
-// API, and its whole answer of what it has told so far. So an answer says the same whole and in pieces.
+// One reply in the form of an API: a teller makes the API's pieces from the reply's events, which are the same for
+// every API, and the whole answer from what it has told so far. So an answer is the same as a whole and in pieces.
 
 import { Work } from './work.js';
 
 /**
  * @typedef {object} Teller
  * @property {(usage: {promptTokens: number, cachedTokens: number}) => Iterable<object>} begin pieces before the first
- *   event; what is known by then
+ *   event; gets what is known by then
  * @property {(event: any) => Iterable<object>} event
  * @property {(result: any) => Iterable<object>} end
  * @property {() => object} whole the answer, after its end
- * @property {(error: object) => Iterable<object>} [failed] what tells a failure, where that is more than the error
+ * @property {(error: object) => Iterable<object>} [failed] pieces for a failure, if they are more than the error
  */
 
 export class Turn extends Work {
@@ -21,7 +21,7 @@ export class Turn extends Work {
   /**
    * @param {(options: object) => import('../index.d.ts').Reply} begin
    * @param {Teller} teller
-   * @param {boolean} stream whether the request asked for pieces
+   * @param {boolean} stream whether the request wants pieces
    */
   constructor(begin, teller, stream) {
     const known = { promptTokens: 0, cachedTokens: 0 };
@@ -42,13 +42,13 @@ export class Turn extends Work {
     this.#teller = teller;
   }
 
-  /** The whole answer. @returns {Promise<object>} */
+  /** Returns the whole answer. @returns {Promise<object>} */
   async whole() {
-    for await (const _ of this.chunks());       // told to nobody
+    for await (const _ of this.chunks());       // ignored
     return this.#teller.whole();
   }
 
-  /** The answer as it comes; read once. @returns {AsyncGenerator<object>} */
+  /** Yields the answer as it arrives; it can be read once. @returns {AsyncGenerator<object>} */
   async* chunks() {
     const [reply] = this.replies;
     try {
@@ -61,6 +61,6 @@ export class Turn extends Work {
     }
   }
 
-  /** Pieces that tell of a failure; undefined: the usual one does. @param {object} error as the API words it */
+  /** Pieces for a failure; undefined: the usual one. @param {object} error in the API's form */
   failed(error) { return this.#teller.failed?.(error); }
 }

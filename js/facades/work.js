@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The work that a request asks for: its replies, when the model has begun with them, when they have ended, and how they
-// are stopped. What their answer looks like, and how it is told in pieces, is its heirs' (openai.js, turn.js).
+// The work of a request: its replies, when the model has begun all of them, when they have ended, and how to stop them.
+// Subclasses determine the form of the answer and its pieces (openai.js, turn.js).
 
 export class Work {
   #replies;
 
-  /** Settles when the model has begun with every reply, or refuses one: then none goes on. @type {Promise<void>} */
+  /** Settles when the model has begun every reply, or has refused one: then none continues. @type {Promise<void>} */
   accepted;
 
   /**
-   * @param {((begun: {onPrefill: (progress: object) => void}) => import('../index.d.ts').Reply)[]} begin one for each
-   *   reply
-   * @param {boolean} stream whether the request asked for pieces
+   * @param {((begun: {onPrefill: (progress: object) => void}) => import('../index.d.ts').Reply)[]} begin one function
+   *   for each reply
+   * @param {boolean} stream whether the request wants pieces
    */
   constructor(begin, stream) {
     this.stream = stream;
@@ -32,15 +32,15 @@ export class Work {
 
   get replies() { return this.#replies; }
 
-  /** Settles when no reply goes on. */
+  /** Settles when all replies have ended. */
   get ended() { return Promise.allSettled(this.#replies.map((reply) => reply.result)); }
 
-  /** Ends all replies; what they have is their result. */
+  /** Ends all replies; their results have what was written. */
   stop() {
     for (const reply of this.#replies) reply.stop();
   }
 
-  /** What fails one reply ends all. @returns {Promise<import('../index.d.ts').Result[]>} */
+  /** If one reply fails, all end. @returns {Promise<import('../index.d.ts').Result[]>} */
   results() {
     return Promise.all(this.#replies.map((reply) => reply.result)).catch((error) => {
       this.stop();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// BMP files in Node, those that are not compressed: 1 to 8 bits through a palette, 16 and 32 by masks, 24. As other
-// decoders do, a fourth byte counts as alpha only where a mask says so.
+// Reads uncompressed BMP files in Node: 1 to 8 bits with a palette, 16 and 32 bits with masks, 24 bits. As in other
+// decoders, a fourth byte counts as alpha only if a mask says so.
 
 import { undecoded } from './limits.js';
 
-// sizes of headers; of those after the first, fields stand at the same places
+// Sizes of headers. The fields of the later ones are at the same offsets.
 const [CORE, INFO, WITH_MASKS] = [12, 40, 56];
 const AT = 14;                      // where that header begins
 
 const PLAIN = 0;
 const MASKED = [3, 6];
 
-/** What masks are where none are said. */
+/** Masks to use if the file has none. */
 const MASKS = { 16: [0x7C00, 0x3E0, 0x1F, 0], 32: [0xFF0000, 0xFF00, 0xFF, 0] };
 
 function headOf(view) {
@@ -39,16 +39,16 @@ function headOf(view) {
   };
 }
 
-/** Numbers from which a table is cheaper than dividing. */
+/** Number of values from which a table would cost more than dividing. */
 const MOST_KNOWN = 2 ** 16;
 
 /**
- * @typedef {(values: Uint32Array, out: Uint8Array, to: number) => void} Writer of a row's pixels, which are numbers,
- * from `to` on
+ * @typedef {(values: Uint32Array, out: Uint8Array, to: number) => void} Writer writes the pixels of a row, given
+ *   as numbers, from `to` on
  */
 
 /**
- * One colour of each pixel, cut out by a mask and made a byte.
+ * Makes a writer of one channel: cuts it out by a mask and scales it to a byte.
  * @returns {(values: Uint32Array, out: Uint8Array, to: number, channels: number) => void}
  */
 function byMask(mask) {
@@ -81,7 +81,7 @@ function byMasks(view, { size, bits, packing }, channels) {
 function byPalette(view, { start, size, bits, packing, entry, colors }) {
   const from = AT + size + (size === INFO && MASKED.includes(packing) ? 12 : 0);
   const n = Math.min(colors || 2 ** bits, 2 ** bits, Math.floor((start - from) / entry));
-  const palette = new Uint8Array(3 * 2 ** bits);      // what is missing is black
+  const palette = new Uint8Array(3 * 2 ** bits);      // missing entries are black
   for (let i = 0; i < n; i++) for (let c = 0; c < 3; c++) palette[3 * i + c] = view.getUint8(from + entry * i + 2 - c);
   return (values, out, to) => {
     for (let i = 0; i < values.length; i++, to += 3) {
@@ -92,7 +92,7 @@ function byPalette(view, { start, size, bits, packing, entry, colors }) {
   };
 }
 
-/** Reads the numbers of a row's pixels. @returns {(row: number, values: Uint32Array) => void} */
+/** Makes a reader of the pixel values of a row. @returns {(row: number, values: Uint32Array) => void} */
 function readerOf(view, bits) {
   if (bits === 32)
     return (row, values) => {
@@ -115,11 +115,11 @@ function readerOf(view, bits) {
   };
 }
 
-/** Pixels of a slice. */
+/** Pixels that are converted in one slice. */
 const PART = 2 ** 17;
 
 /**
- * @param {Uint8Array} bytes a file whose header is in order
+ * @param {Uint8Array} bytes a file with a valid header
  * @param {import('./limits.js').Slice} slice
  * @returns {Promise<{data: Uint8Array, width: number, height: number}>} RGB or RGBA
  */

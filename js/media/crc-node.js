@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The check of PNG's parts. zlib has it since Node 22.
+// The checksum of PNG chunks. zlib has it since Node 22.
 
 import * as zlib from 'node:zlib';
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Decoding images' files in Node, which has no decoders. PNG and BMP files are read here (png-node.js, bmp-node.js);
-// for others there are packages that the caller may have installed: sharp, which reads all of them, or jpeg-js, which
-// is small and reads JPEG. Colour profiles are ignored.
+// Decodes image files in Node, which has no decoders. PNG and BMP files are read here (png-node.js, bmp-node.js); for
+// other formats the caller may have installed a package: sharp, which reads all of them, or jpeg-js, which is small and
+// reads JPEG. Colour profiles are ignored.
 //
-// It runs beside the engine (worker/aside.js), since it takes seconds for large images. What is read here goes on in
-// slices of a millisecond or two; sharp works in threads of its own, with an end; jpeg-js can be ended with its worker
-// only, and is given fewer pixels.
+// Decoding runs beside the engine (worker/aside.js), since it takes seconds for large images. Our own decoders work in
+// slices of a millisecond or two; sharp works in threads of its own, with a time limit; jpeg-js can only be stopped by
+// ending its worker, and gets fewer pixels.
 
 import { readBmp } from './bmp-node.js';
 import { QuernError } from '../shared/errors.js';
@@ -14,14 +14,14 @@ import { readPng } from './png-node.js';
 import { turned } from './turn.js';
 
 /**
- * What jpeg-js can be trusted with: it takes a second for 12 megapixels, in which nothing else goes on, and has no end
- * for files that lie.
+ * Limits for jpeg-js: it takes a second for 12 megapixels, blocks its worker in that time, and does not end for files
+ * with false sizes.
  */
 export const JPEG = { mostPixels: 40_000_000, mostMegabytes: 1024 };
 
 /**
- * A package that need not be there. Its name comes as an argument, so that no bundler misses it.
- * @returns {Promise<any>} null: it is not
+ * Imports an optional package. Its name is an argument, so that bundlers do not report it as missing.
+ * @returns {Promise<any>} null: it is not installed
  */
 async function installed(name) {
   try {
@@ -31,10 +31,10 @@ async function installed(name) {
   }
 }
 
-/** Pixels of a slice. */
+/** Pixels that are converted in one slice. */
 const PART = 2 ** 17;
 
-/** Inks as light: each of three colours through what black leaves. */
+/** Converts CMYK to RGB: each colour is reduced by black. */
 async function fromInks(data, slice) {
   const pixels = data.length / 4;
   const out = new Uint8Array(3 * pixels);
@@ -49,7 +49,9 @@ async function fromInks(data, slice) {
   return out;
 }
 
-/** Turned as EXIF says. sharp would show inks as some printer does; here they are as in other decoders. */
+/**
+ * Applies the EXIF orientation. sharp would convert CMYK as a printer does; here it is converted as in other decoders.
+ */
 async function bySharp(sharp, bytes, found, { target, slice }) {
   const reduced = reducedSize(found, target);
   const options = { limitInputPixels: PIXELS_MOST, failOn: 'warning', ignoreIcc: true };
@@ -59,7 +61,7 @@ async function bySharp(sharp, bytes, found, { target, slice }) {
   work = hasInks ? work.pipelineColourspace('cmyk').toColourspace('cmyk') : work.toColourspace('srgb');
   const { data, info: { width, height } } = await work.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
   const from = reduced && { reduced: { width: found.width, height: found.height } };
-  // a copy can be handed over
+  // a copy that can be transferred
   return { data: hasInks ? await fromInks(data, slice) : new Uint8Array(data), width, height, ...from };
 }
 
@@ -79,9 +81,9 @@ async function byJpegJs(jpeg, bytes, { width: w, height: h, orientation }, slice
   return turned({ data, width, height }, orientation, slice);
 }
 
-const missing = (kind, packages) => undecoded(`A ${kind} file needs a decoder that Node has not: install ${packages}.`);
+const missing = (kind, packages) => undecoded(`A ${kind} file needs a decoder that Node lacks: install ${packages}.`);
 
-/** By the brands of an AVIF file, which stand in its first box; that begins with its size. */
+/** Whether an AVIF file is animated, from the brands in its first box, which begins with its size. */
 function isAnimated({ buffer, byteOffset, length }) {
   const file = Buffer.from(buffer, byteOffset, length);
   return file.subarray(0, file.readUInt32BE()).includes('avis');
@@ -106,11 +108,11 @@ async function decodeAny(bytes, found, how) {
 
 /**
  * @param {Uint8Array} bytes
- * @param {{kind: string, width: number, height: number, orientation: number}} found in its header
+ * @param {{kind: string, width: number, height: number, orientation: number}} found in the file's header
  * @param {{target: {width: number, height: number}, slice: import('./limits.js').Slice, find?: (name: string) =>
- *   Promise<any>}} how target: what the model will see; find: the package of a name, or null
+ *   Promise<any>}} how target: the size that the model will see; find: returns the package of a name, or null
  * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} RGB,
- *   or RGBA with the white still to be laid behind it; reduced: from what size
+ *   or RGBA that is still to be drawn on white; reduced: the original size
  */
 export async function decode(bytes, found, { find = installed, ...how }) {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What no image may exceed, wherever it comes from, and how long a decoder may take. Files are looked at by the engine
+// Limits of all images, wherever they come from, and of the time that a decoder may take. The engine checks files
 // before (src/image).
 
 import { abortable, deadline, systemClock } from '../shared/clock.js';
@@ -9,7 +9,7 @@ import { oversized } from '../shared/image.js';
 const SIDE_MOST = 16_384;
 export const PIXELS_MOST = 100_000_000;
 
-/** Pixels above which an image is made smaller while it is decoded; no canvas of Safari has more. */
+/** Pixels above which an image is reduced while it is decoded; a canvas in Safari cannot have more. */
 export const LARGE = 2 ** 24;
 
 export const PATIENCE_MS = 30_000;
@@ -18,7 +18,7 @@ export const undecoded = (message, cause) => new QuernError('image/decode', mess
 
 /**
  * @param {{width: number, height: number}} image
- * @returns {{width: number, height: number}} its size, which is possible
+ * @returns {{width: number, height: number}} its size, if it is possible
  */
 export function checkedSize({ width, height }) {
   if (!(width >= 1 && height >= 1)) throw undecoded(`The image is ${width} x ${height}: it has no pixels.`);
@@ -26,17 +26,17 @@ export function checkedSize({ width, height }) {
   return { width, height };
 }
 
-/** Pixels that a byte of a JPEG file can stand for: a block of 64 has a bit at least. */
+/** Most pixels that a byte of a JPEG file can stand for: a block of 64 takes at least one bit. */
 const JPEG_MOST = 512;
 
-/** A file that says more than it can have is long in decoding, and grey. */
+/** Refuses a JPEG file whose size is impossible: decoding it would take long, and give grey. */
 export function checkPromise({ kind, width, height }, { length }) {
   if (kind === 'JPEG' && width * height > JPEG_MOST * length) {
     throw undecoded(`The JPEG file is damaged: ${length} bytes are not ${width} x ${height} pixels.`);
   }
 }
 
-/** Pixels that the caller has: RGB or RGBA, by their length. */
+/** Pixels from the caller: RGB or RGBA, depending on their number. */
 export const isRaw = (source) => ArrayBuffer.isView(source?.data);
 
 export function rawPixels({ data, width, height }) {
@@ -52,22 +52,25 @@ export function rawPixels({ data, width, height }) {
   return { data, width, height };
 }
 
-/** What a huge image becomes while it is decoded: twice what the model will see. Undefined: it stays. */
+/**
+ * Size to which a huge image is reduced while it is decoded: twice what the model will see. Undefined: it is not
+ * reduced.
+ */
 export function reducedSize({ width, height }, target) {
   if (width * height <= LARGE) return undefined;
   return { width: Math.min(width, 2 * target.width), height: Math.min(height, 2 * target.height) };
 }
 
 /**
- * Does a part of some work, of a millisecond or two, when it may; throws when nobody waits for it any more.
+ * Runs a part of some work, of a millisecond or two, when it may run; throws if nobody waits for the work any more.
  * @typedef {(part: () => void) => void | Promise<void>} Slice
  */
 
-/** At once. @type {Slice} */
+/** Runs the part at once. @type {Slice} */
 const now = (part) => part();
 
 /**
- * What a decoder promises, but not forever.
+ * Runs a decoder with a time limit.
  * @template T
  * @param {(slice: Slice) => Promise<T>} work
  * @param {{signal?: AbortSignal, clock?: typeof systemClock, slice?: Slice}} how
@@ -88,6 +91,6 @@ export async function withPatience(work, { signal, clock = systemClock, slice = 
     }), over);
   } finally {
     cancel();
-    late.abort();       // what still works ends
+    late.abort();       // ends work that still runs
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a page shows, as it is at the call, in a form that the engine's worker can be given. A worker of the page's may
-// call this too: it has canvases, bitmaps and frames, but no elements.
+// Copies elements of a page, as they are at the call, into a form that can be sent to the engine's worker. A worker of
+// the page may call this too: it has canvases, bitmaps and frames, but no elements.
 
 import { QuernError } from '../shared/errors.js';
 
 /**
- * Whether the page may read these pixels: those of another origin that does not allow it can be drawn, but not read.
+ * Whether the page may read these pixels. Pixels of another origin that does not allow it can be drawn, but not read.
  */
 function mayBeRead(bitmap) {
   const context = new OffscreenCanvas(1, 1).getContext('2d');
@@ -18,7 +18,7 @@ function mayBeRead(bitmap) {
 }
 
 /**
- * A copy of it.
+ * Copies a source to a bitmap.
  * @param {any} source an image, a canvas, an ImageBitmap, a VideoFrame
  * @returns {Promise<ImageBitmap>}
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Images' pixels in Node, as the engine's worker asks for them: headers, and what decoding will take, are looked at
-// here, decoding itself goes on beside it (decode-node.js).
+// Pixels of images in Node, for the engine's worker. Headers, and the cost of decoding, are examined here; decoding
+// runs beside the engine (decode-node.js).
 
 import { JPEG, decode } from './decode-node.js';
 import { checkPromise, checkedSize, isRaw, rawPixels, withPatience } from './limits.js';
@@ -8,12 +8,12 @@ import { checkPromise, checkedSize, isRaw, rawPixels, withPatience } from './lim
 const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await source.arrayBuffer()) : source);
 
 /**
- * Bytes of memory for each pixel that decoders take at most, measured, with what they give. PNG and BMP have theirs
- * twice where they are turned.
+ * Most bytes of memory that decoders take for each pixel, measured, including the result. PNG and BMP take twice as
+ * much if the image must be turned.
  */
 const EACH = { PNG: 4, BMP: 4, JPEG: 36, AVIF: 20, other: 12 };
 
-/** What decoding takes at most, in bytes; JPEG files that are too large for jpeg-js are sharp's. */
+/** Most bytes that decoding takes. JPEG files that are too large for jpeg-js are decoded by sharp. */
 function costOf({ kind, width, height, orientation }, { length }) {
   const pixels = width * height;
   const each = kind === 'JPEG' && pixels > JPEG.mostPixels ? EACH.other : (EACH[kind] ?? EACH.other);
@@ -21,10 +21,10 @@ function costOf({ kind, width, height, orientation }, { length }) {
 }
 
 /**
- * How large an image is as it is seen, and what decoding it takes; of a file the header is read only.
+ * The visible size of an image, and the bytes that decoding takes. Of a file only the header is read.
  * @param {Uint8Array | Blob | {data: Uint8Array, width: number, height: number}} source
  * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the
- *   engine's
+ *   engine's function
  * @returns {Promise<{width: number, height: number, bytes: number}>}
  */
 export async function sizeOf(source, header) {
@@ -36,14 +36,14 @@ export async function sizeOf(source, header) {
 }
 
 /**
- * RGB, or RGBA with the white still to be laid behind it.
+ * Returns RGB, or RGBA that is still to be drawn on white.
  * @param {Uint8Array | Blob | {data: Uint8Array, width: number, height: number}} source
  * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any, slice?:
  *   import('./limits.js').Slice, find?: (name: string) => Promise<any>, beside?: (job: {bytes: Uint8Array, found:
- *   object, target: object}) => Promise<any>}} how target: what the model will see; find: the package of a name, or
- *   null; beside: decodes elsewhere
+ *   object, target: object}) => Promise<any>}} how target: the size that the model will see; find: returns the package
+ *   of a name, or null; beside: decodes elsewhere
  * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>}
- *   reduced: from what size
+ *   reduced: the original size
  */
 export async function pixelsOf(source, { header, target, find, beside, ...how }) {
   if (isRaw(source)) return rawPixels(source);

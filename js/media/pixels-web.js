@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Images' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, turned as EXIF says, that
-// is drawn on white and read back. Runs in the engine's worker; DOM objects come as ImageBitmaps (page-sources.js).
+// Pixels of images in a browser, from the browser's own decoders: a file becomes an ImageBitmap, turned according to
+// EXIF, which is drawn on white and read back. Runs in the engine's worker; DOM objects arrive as ImageBitmaps
+// (page-sources.js).
 //
-// Some browsers alter what is read back from a canvas, so that nobody can be told by it: a model would see noise. So a
-// known pattern is read back first; where it comes back altered, or there is no canvas, bitmaps are read through
-// WebCodecs' frames, if those tell the truth.
+// Some browsers alter the pixels read from a canvas to prevent fingerprinting; a model would see noise. So a known
+// pattern is read back first. If it is altered, or there is no canvas, bitmaps are read through the frames of
+// WebCodecs, if those are correct.
 
 import { QuernError } from '../shared/errors.js';
 import { LARGE, checkPromise, checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
@@ -30,7 +31,7 @@ const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await
 const STRIP = 2 ** 18;
 
 /**
- * In strips, between which others go on.
+ * Reads in strips, between which other work runs.
  * @param {ImageBitmap} bitmap
  * @returns {Promise<Uint8Array>} RGBA, drawn on white
  */
@@ -51,10 +52,7 @@ async function readCanvas(bitmap, slice) {
   return data;
 }
 
-/**
- * @param {ImageBitmap} bitmap whose colours are not multiplied by their alpha, or opaque
- * @returns {Promise<Uint8Array>} RGBA
- */
+/** @param {ImageBitmap} bitmap with unpremultiplied colours, or opaque @returns {Promise<Uint8Array>} RGBA */
 async function readFrame(bitmap) {
   const frame = new VideoFrame(bitmap, { timestamp: 0 });
   try {
@@ -67,10 +65,10 @@ async function readFrame(bitmap) {
   }
 }
 
-/** Small canvases are left alone by some who alter large ones. */
+/** Side of the test image. Some browsers that alter large canvases leave small ones alone. */
 const PROBE = 64;
 
-/** Noise, opaque, always the same. */
+/** Opaque noise, always the same. */
 function pattern() {
   const image = new ImageData(PROBE, PROBE);
   for (let i = 0, random = 1; i < image.data.length; i++) {
@@ -89,17 +87,17 @@ async function chooseReader() {
   }
   throw new QuernError(
     'env/canvas',
-    'This browser alters what is read from a canvas, or has none that a worker could draw on.',
+    'This browser alters what is read from a canvas, or has none in workers.',
   );
 }
 
-let reader;     // promise; asked for where time is limited
+let reader;     // promise; created where the time is limited
 
-// --- what is given ---
+// --- sources ---
 
 const resized = (size) => size && { resizeWidth: size.width, resizeHeight: size.height, resizeQuality: 'high' };
 
-/** @param {ImageBitmap} bitmap which is closed then */
+/** @param {ImageBitmap} bitmap is closed afterwards */
 async function read(bitmap, from, reduced, slice) {
   try {
     const { width, height } = checkedSize(bitmap);
@@ -115,10 +113,10 @@ async function read(bitmap, from, reduced, slice) {
   }
 }
 
-/** Marks of EXIF, which stands before the pixels or behind them. */
+/** Marks of EXIF, which is before or after the pixels. */
 const EXIF = { JPEG: ['Exif\0\0', 1], WebP: ['EXIF', -1] };
 
-/** A PNG file without its chunk of EXIF; renamed, it would have the wrong sum. */
+/** Removes the EXIF chunk from a PNG file; renaming it would break its checksum. */
 function withoutChunk(bytes) {
   const { buffer, byteOffset, length } = bytes;
   const view = new DataView(buffer, byteOffset, length);
@@ -130,9 +128,9 @@ function withoutChunk(bytes) {
 }
 
 /**
- * A copy in which nobody finds EXIF: some browsers follow it in WebP and PNG, some do not, and bitmaps that are only
- * said to be turned are trouble.
- * @returns {Uint8Array | null} null: the file has none
+ * Copies a file so that no EXIF is found in it: some browsers apply it in WebP and PNG, others do not, and bitmaps that
+ * are only marked as turned cause trouble.
+ * @returns {Uint8Array | null} null: the file has no EXIF
  */
 function withoutExif(bytes, { kind, orientation }) {
   if (orientation === 1) return null;
@@ -148,10 +146,10 @@ function withoutExif(bytes, { kind, orientation }) {
   return copy;
 }
 
-/** Chunks of a PNG file that may stand before its pixels. */
+/** Most chunks of a PNG file before its pixels. */
 const MOST_CHUNKS = 1000;
 
-/** Whether a PNG file of grey or colours says that none of them is transparent, before its pixels come. */
+/** Whether a PNG file without alpha channel has no transparent colour either; this is known before its pixels. */
 function isOpaquePng(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let at = 8;
@@ -164,8 +162,8 @@ function isOpaquePng(bytes) {
 }
 
 /**
- * What nothing shines through need not be asked for with its colours as they are: taking them out of what is multiplied
- * holds a worker of Chromium for a tenth of a second where an image is large.
+ * An opaque file need not be decoded with unpremultiplied colours: undoing the multiplication blocks a worker of
+ * Chromium for a tenth of a second for a large image.
  */
 const alphaOf = (bytes, kind) => (kind === 'JPEG' || (kind === 'PNG' && isOpaquePng(bytes)) ? 'default' : 'none');
 
@@ -197,7 +195,7 @@ async function filePixels(bytes, how) {
   }
 }
 
-/** The caller's stays open. */
+/** Reads a bitmap of the caller, which stays open. */
 async function bitmapPixels(bitmap, how) {
   const size = checkedSize(bitmap);
   const reduced = reducedSize(size, how.target);
@@ -205,11 +203,11 @@ async function bitmapPixels(bitmap, how) {
   return withPatience(async (slice) => read(await copy, size, reduced, slice), how);
 }
 
-// --- what is asked for ---
+// --- exports ---
 
 /**
- * Bytes of memory for each pixel while a bitmap is decoded, and while it is read; more than that many are made smaller
- * first.
+ * Bytes of memory for each pixel while a bitmap is decoded, and while it is read. A bitmap with more than LARGE pixels
+ * is reduced before it is read.
  */
 const [DECODED, READ] = [4, 12];
 
@@ -217,10 +215,10 @@ const costOf = ({ width, height }, length) =>
   length + width * height * DECODED + Math.min(width * height, LARGE) * READ;
 
 /**
- * How large an image is as it is seen, and what decoding it takes; of a file the header is read only.
+ * The visible size of an image, and the bytes that decoding takes. Of a file only the header is read.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
  * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the
- *   engine's
+ *   engine's function
  * @returns {Promise<{width: number, height: number, bytes: number}>}
  */
 export async function sizeOf(source, header) {
@@ -232,12 +230,12 @@ export async function sizeOf(source, header) {
 }
 
 /**
- * RGB, or RGBA with the white still to be laid behind it.
+ * Returns RGB, or RGBA that is still to be drawn on white.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
  * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any, slice?:
- *   import('./limits.js').Slice}} how target: what the model will see
+ *   import('./limits.js').Slice}} how target: the size that the model will see
  * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>}
- *   reduced: from what size
+ *   reduced: the original size
  */
 export async function pixelsOf(source, how) {
   if (isRaw(source)) return rawPixels(source);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// PNG files in Node, every kind of them, over zlib. What is missing, altered or too much is refused, and no more is
-// ever inflated than the header has announced, which was looked at before. What does not concern pixels (colour
-// profiles, gamma, text) is passed over; of an animation the first image counts.
+// Reads PNG files of every kind in Node, with zlib. Missing, altered or surplus data is refused, and no more is
+// inflated than the header announced, which was checked before. Everything that does not concern pixels (colour
+// profiles, gamma, text) is ignored; an animation counts as its first image.
 
 import { pipeline } from 'node:stream/promises';
 import { createInflate } from 'node:zlib';
 import { crc32 } from './crc-node.js';
 import { Rows, broken } from './png-rows-node.js';
 
-/** Bytes of rows that come at once: a millisecond or two of work. */
+/** Bytes of rows that are processed at once: a millisecond or two of work. */
 const PIECE = 2 ** 18;
 
-/** @returns {{IHDR: Buffer, PLTE?: Buffer, tRNS?: Buffer, IDAT: Buffer[]}} those that make pixels */
+/** @returns {{IHDR: Buffer, PLTE?: Buffer, tRNS?: Buffer, IDAT: Buffer[]}} the chunks that make pixels */
 function chunksOf(bytes) {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const found = { IDAT: [] };
@@ -23,7 +23,7 @@ function chunksOf(bytes) {
     if (type === 'IEND') return found;
     if (['IHDR', 'PLTE', 'tRNS', 'IDAT'].includes(type)) {
       if (crc32(file.subarray(at + 4, at + 8 + size)) !== file.readUInt32BE(at + 8 + size))
-        throw broken(`its part ${type} is altered`);
+        throw broken(`its chunk ${type} is altered`);
       if (type === 'IDAT') found.IDAT.push(data);
       else found[type] ??= data;
     }
@@ -32,7 +32,7 @@ function chunksOf(bytes) {
 }
 
 /**
- * @param {Uint8Array} bytes a file whose header is in order
+ * @param {Uint8Array} bytes a file with a valid header
  * @param {import('./limits.js').Slice} slice
  * @returns {Promise<{data: Uint8Array, width: number, height: number}>} RGB or RGBA
  */
@@ -51,6 +51,6 @@ export async function readPng(bytes, slice) {
   }).catch((error) => {
     throw String(error.code).startsWith('Z_') ? broken('its pixels cannot be unpacked', error) : error;
   });
-  if (!rows.isWhole) throw broken('it has fewer pixels than it says');
+  if (!rows.isWhole) throw broken('it has too few pixels');
   return { data: rows.pixels, width: head.width, height: head.height };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows of PNG files as they come out of zlib, a piece after the other: filters are undone, samples made bytes, and
-// those put where they belong. Only the image and two rows are held. Loops are plain and over bytes, since a large
+// Rows of PNG files as they come out of zlib, piece by piece: filters are undone, samples converted to bytes, and these
+// put into their places. Only the image and two rows are in memory. Loops are simple and over bytes, since a large
 // image has hundreds of millions of them.
 
 import { undecoded } from './limits.js';
@@ -9,7 +9,7 @@ export const CHANNELS = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const PALETTE = 3;
 const MOST_COLORS = 256;
 
-/** Where a pass of an interlaced image begins, and its steps: x, y, dx, dy. */
+/** Start and steps of each pass of an interlaced image: x, y, dx, dy. */
 const PASSES = [[0, 0, 8, 8], [4, 0, 8, 8], [0, 4, 4, 8], [2, 0, 4, 4], [0, 2, 2, 4], [1, 0, 2, 2], [0, 1, 1, 2]];
 
 export const broken = (why, cause) => undecoded(`The PNG file is damaged: ${why}.`, cause);
@@ -47,7 +47,7 @@ const UNFILTER = [
 // --- samples ---
 
 /**
- * @typedef {(row: Uint8Array, bytes: Uint8Array) => void} Reader of a row's samples, as many as `bytes` has room for
+ * @typedef {(row: Uint8Array, bytes: Uint8Array) => void} Reader fills `bytes` with the samples of a row
  */
 
 /** @type {Reader} */
@@ -55,7 +55,7 @@ function read16(row, bytes) {
   for (let i = 0; i < bytes.length; i++) bytes[i] = ((row[2 * i] << 8 | row[2 * i + 1]) * 255 + 32895) >>> 16;
 }
 
-/** @returns {Reader} of samples that share bytes; `scale`: what is a palette's number stays it */
+/** @returns {Reader} for samples that share bytes; `scale` is 1 for indices of a palette */
 function readSmall(depth, scale) {
   const mask = (1 << depth) - 1;
   return (row, bytes) => {
@@ -73,12 +73,13 @@ function readerOf({ color, depth }) {
 // --- colours ---
 
 /**
- * @typedef {(bytes: Uint8Array, out: Uint8Array, to: number, by: number) => void} Writer of a row's pixels from `to`
- * on, `by` apart
+ * @typedef {(bytes: Uint8Array, out: Uint8Array, to: number, by: number) => void} Writer writes the pixels of a row
+ *   from `to` on, `by` apart
  */
 
 /**
- * By the samples of a pixel and the channels that it gets; a colour's fourth is written by whoever knows of it.
+ * Writers by the number of samples of a pixel and its channels. The alpha of a colour is written elsewhere, if there is
+ * one.
  * @type {Record<number, Writer>}
  */
 const WRITERS = {
@@ -108,10 +109,10 @@ const WRITERS = {
   },
 };
 
-/** @returns {Writer} through a palette, with alphas where there are some */
+/** @returns {Writer} through a palette, with alphas if there are any */
 function writerOfPalette(colors, alphas) {
   if (!colors?.length || colors.length % 3 || colors.length > 3 * MOST_COLORS)
-    throw broken('its palette is missing or odd');
+    throw broken('its palette is missing or invalid');
   const [n, channels] = [colors.length / 3, alphas ? 4 : 3];
   const table = new Uint8Array(channels * n).fill(255);
   for (let i = 0; i < n; i++)
@@ -125,12 +126,12 @@ function writerOfPalette(colors, alphas) {
 }
 
 /**
- * Writes a row's alphas where one colour is transparent; samples count as they are stored.
+ * Makes a writer of a row's alphas if one colour is transparent; it compares samples as they are stored.
  * @returns {(samples: Uint8Array, out: Uint8Array, to: number, by: number) => void}
  */
 function keyWriter({ color, depth }, key, scale) {
   const n = CHANNELS[color];
-  if (key.length < 2 * n) throw broken('its transparent colour is odd');
+  if (key.length < 2 * n) throw broken('its transparent colour is invalid');
   const storedAt = (at) => (depth === 16 ? [key[at], key[at + 1]] : [(key[at] << 8 | key[at + 1]) * scale]);
   const stored = Array.from({ length: n }, (_, c) => storedAt(2 * c)).flat();
   return (samples, out, to, by) => {
@@ -164,7 +165,7 @@ function colorsOf(head, { PLTE, tRNS }) {
 
 // --- rows ---
 
-/** Passes with the sizes of their rows; an image that is not interlaced is one. What has no pixels is left out. */
+/** Passes with the sizes of their rows; an image that is not interlaced has one. Empty passes are left out. */
 function passesOf({ width, height, depth, color, interlaced }) {
   const bits = CHANNELS[color] * depth;
   return (interlaced ? PASSES : [[0, 0, 1, 1]]).map(([x, y, dx, dy]) => {
@@ -174,18 +175,18 @@ function passesOf({ width, height, depth, color, interlaced }) {
   }).filter(({ columns, rows }) => columns && rows);
 }
 
-/** Pixels of an image, from the bytes of its rows. */
+/** Makes pixels of an image from the bytes of its rows. */
 export class Rows {
   #head;
   #colors;
   #read;
   #passes;
   #pass;
-  #row;             // with its filter before it; as far as it is filled
+  #row;             // the current row, with its filter type first
   #filled = 0;
   #above;
-  #bytes;           // its samples
-  #left;            // rows of the pass
+  #bytes;           // samples of the row
+  #left;            // remaining rows of the pass
   #out;
 
   constructor(head, chunks) {
@@ -200,13 +201,13 @@ export class Rows {
   /** RGB or RGBA. */
   get pixels() { return this.#out; }
 
-  /** Whether all of them have come. */
+  /** Whether all pixels have arrived. */
   get isWhole() { return !this.#pass; }
 
   /** @param {Uint8Array} piece the next bytes */
   take(piece) {
     for (let at = 0; at < piece.length;) {
-      if (!this.#pass) throw broken('it has more pixels than it says');
+      if (!this.#pass) throw broken('it has too many pixels');
       const n = Math.min(this.#row.length - this.#filled, piece.length - at);
       this.#row.set(piece.subarray(at, at + n), this.#filled);
       this.#filled += n;
@@ -228,7 +229,7 @@ export class Rows {
   #finish() {
     const { x, y, dx, dy, rows, step } = this.#pass;
     const [filter] = this.#row;
-    if (!UNFILTER[filter]) throw broken(`there is no filter ${filter}`);
+    if (!UNFILTER[filter]) throw broken(`unknown filter ${filter}`);
     const row = this.#row.subarray(1);
     UNFILTER[filter](row, this.#above.subarray(1), step);
     const { channels, write } = this.#colors;

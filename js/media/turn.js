@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// EXIF's orientation: pixels as they are stored, turned and mirrored into the image as it is seen.
+// Applies an EXIF orientation: turns and mirrors stored pixels into the visible image.
 
-/** By orientation: whether sides change places; then whether columns and rows of the stored image run backwards. */
+/**
+ * For each orientation: whether width and height are swapped; then whether columns and rows of the stored image run
+ * backwards.
+ */
 const TURNS = [
   , [false, false, false], [false, true, false], [false, true, true], [false, false, true],
   [true, false, false], [true, false, true], [true, true, true], [true, true, false],
 ];
 
-/** Pixels of a slice. */
+/** Pixels that are turned in one slice. */
 const PART = 2 ** 18;
 
 /**

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: MIT
-// Frames of a video, as the page's own player shows them, with their times. Only a page has a player, so this does not
-// run in the worker. The player goes to one time after the other; an element of the page's is taken as it is and put
-// back where it was.
+// Takes frames from a video with their times, using the page's own player. Only a page has a player, so this does not
+// run in the worker. The player seeks to one time after the other; an element of the page is used as it is, and put
+// back to its position.
 
 import { sleep, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 import { undecoded, withPatience } from './limits.js';
 import { capture } from './page-sources.js';
 
-/** Frames a second of a video that does not say, to stay before its end. */
+/** Assumed frames per second, so that the last frame taken is before the end. */
 const FPS = 30;
 
-/** Pixels of all frames together, about. What is larger is reduced: a video's frames are looked at small. */
+/**
+ * Approximate pixels of all frames together. Larger frames are reduced, since models see frames at a low resolution.
+ */
 const PIXELS = 2 ** 24;
 const FRAME_LEAST = 2 ** 16;
 
 const SHOWN_MS = 10;
 
 /**
- * A player that is nowhere to be seen may draw nothing and say nothing. In parts: a machine that stops for seconds
- * takes no more than one away.
+ * How long a frame may take to be drawn. A player that is not visible may draw nothing and report nothing. The time is
+ * counted in parts, so that a machine that stops for seconds uses up only one of them.
  */
 const DRAWN_MS = 250;
 const DRAWN_PARTS = 5;
 
-/**
- * Seconds between an image's own time and the one that was asked for, at most: less than between two that are taken.
- */
+/** Most seconds between a frame's own time and the requested one: less than between two frames that are taken. */
 const NEAR = 0.25;
 const NEVER = new AbortController().signal;
 
-/** Behind every video's end. */
+/** After the end of every video. */
 const FAR = 1e7;
 
-/** MediaError's codes: of these two the network is to blame. */
+/** Codes of MediaError that mean a network problem. */
 const ABORTED = 1;
 const NETWORK = 2;
 
 function failure(player) {
   const { code, message } = player.error ?? {};
-  const words = `The video cannot be played (${message || 'this browser knows no such files'}).`;
+  const words = `The video cannot be played (${message || 'an unknown format'}).`;
   return code === ABORTED || code === NETWORK ? new QuernError('net/unreachable', words) : undecoded(words);
 }
 
-/** The next event of this name; a failure of the player rejects. */
+/** Waits for the next event of this name; rejects if the player fails. */
 function heard(player, name, signal) {
   const over = new AbortController();
   const event = new Promise((resolve, reject) => {
@@ -53,14 +53,14 @@ function heard(player, name, signal) {
   return withPatience(() => event, { signal }).finally(() => over.abort());
 }
 
-/** The image of a time may come after the news that it is reached. */
+/** Waits until the player has the image of its time, which may come after the seek is reported. */
 async function shown(player) {
   while (player.readyState < player.HAVE_CURRENT_DATA) await sleep(systemClock, SHOWN_MS, NEVER);
 }
 
 /**
- * When the image of where the player is has been drawn, which may be after it has come there: until then the one before
- * is captured.
+ * Resolves when the image at the player's position has been drawn. This may happen after the player has arrived there;
+ * until then the previous image would be captured.
  */
 function drawn(player, signal) {
   return new Promise((done) => {
@@ -96,7 +96,7 @@ async function goTo(player, seconds, signal) {
   }
 }
 
-/** Seconds. Recordings of a browser do not say; their end is found by going there. */
+/** Duration in seconds. Recordings of a browser do not have it; seeking to the end finds it. */
 async function durationOf(player, signal) {
   if (player.duration === Infinity) {
     if (player.srcObject) throw undecoded('A live stream has no end; pass its frames.');
@@ -126,7 +126,7 @@ function ownPlayer(source) {
   };
 }
 
-/** The page's, which plays on afterwards from where it was. @param {HTMLVideoElement} player */
+/** A player of the page, which afterwards continues from its position. @param {HTMLVideoElement} player */
 function borrowedPlayer(player) {
   const { currentTime, paused } = player;
   player.pause();
@@ -139,7 +139,7 @@ function borrowedPlayer(player) {
   };
 }
 
-/** The frame that is shown. @param {number} most pixels of it */
+/** Copies the frame that is shown. @param {number} most pixels of the frame */
 async function frameOf(player, most) {
   const { videoWidth: width, videoHeight: height } = player;
   const scale = Math.sqrt(most / (width * height));
@@ -160,7 +160,7 @@ async function takeFrames({ player }, { perSecond, least, most, signal }) {
   try {
     for (const time of timestamps) {
       await goTo(player, time, signal);
-      await sleep(systemClock, 0, signal ?? NEVER);    // lets the page live
+      await sleep(systemClock, 0, signal ?? NEVER);    // lets the page run
       frames.push(await frameOf(player, Math.max(FRAME_LEAST, PIXELS / n)));
     }
   } catch (error) {
@@ -171,10 +171,11 @@ async function takeFrames({ player }, { perSecond, least, most, signal }) {
 }
 
 /**
- * @param {HTMLVideoElement | Blob | string} source an element, a file, or an address that allows to be read (CORS)
- * @param {{perSecond: number, least: number, most: number, signal?: AbortSignal}} how frames a second, and how many at
- *   least and at most
- * @returns {Promise<{frames: ImageBitmap[], timestamps: number[]}>} evenly from the first to the last; seconds
+ * @param {HTMLVideoElement | Blob | string} source an element, a file, or an address that may be read (CORS)
+ * @param {{perSecond: number, least: number, most: number, signal?: AbortSignal}} how frames per second, and the least
+ *   and most frames
+ * @returns {Promise<{frames: ImageBitmap[], timestamps: number[]}>} evenly spaced from the first to the last; in
+ *   seconds
  */
 export async function framesOf(source, how) {
   if (!globalThis.document) throw undecoded('Videos are played by pages, not by workers: pass the frames.');

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Whether an image's file has its end. Some browsers show what there is of one that was cut off, and grey below; a
-// model would describe the grey. Only lengths are followed, so this costs next to nothing beside decoding.
+// Checks whether an image's file is complete. Some browsers show the beginning of a truncated file, and grey below; a
+// model would describe the grey. Only lengths are followed, so the check costs next to nothing compared with decoding.
 
 const u16 = (view, at) => view.getUint16(at);
 
-/** Lengths that are followed in a slice. */
+/** Lengths that are followed in one slice. */
 const PART = 2 ** 15;
 
-/** @typedef {Generator<void, number>} End where a file ends, after steps of which each follows a length */
+/** @typedef {Generator<void, number>} End the position where a file ends, after steps that follow one length each */
 
-/** Parts of length, type, data and checksum; the last is IEND. @returns {End} */
+/** Parts of length, type, data and checksum; the last one is IEND. @returns {End} */
 function* png(view) {
   let at = 8;
   for (; view.getUint32(at + 4) !== 0x49454E44; at += 12 + view.getUint32(at)) yield;
@@ -17,7 +17,7 @@ function* png(view) {
 }
 
 /**
- * Segments up to the end's mark; pixels follow those of a scan, in which 0xFF stands before 0 or a restart only.
+ * Segments up to the end marker. After a scan's segment come pixels, in which only 0 or a restart follows 0xFF.
  * @returns {End}
  */
 function* jpeg(view, bytes) {
@@ -45,7 +45,7 @@ function* gif(view) {
   }
 }
 
-const UNPACKED = [0, 3, 6];     // pixels as they are, with masks or without
+const UNPACKED = [0, 3, 6];     // plain pixels, with masks or without
 
 function bmp(view) {
   const start = view.getUint32(10, true);
@@ -58,7 +58,7 @@ function bmp(view) {
 
 const webp = (view) => 8 + view.getUint32(4, true);
 
-/** Those whose lengths are followed one after the other, and those that say where they end. */
+/** Formats whose lengths are followed one after the other, and formats that tell where they end. */
 const WALKS = { PNG: png, JPEG: jpeg, GIF: gif };
 const ENDS = { BMP: bmp, WebP: webp };
 
@@ -74,8 +74,8 @@ async function endOf(kind, view, bytes, slice) {
 }
 
 /**
- * @param {Uint8Array} bytes whose header is in order
- * @param {string} kind the engine's word for it
+ * @param {Uint8Array} bytes with a valid header
+ * @param {string} kind the engine's name of the format
  * @param {import('./limits.js').Slice} slice
  */
 export async function isWhole(bytes, kind, slice) {
@@ -83,7 +83,7 @@ export async function isWhole(bytes, kind, slice) {
   try {
     return await endOf(kind, view, bytes, slice) <= bytes.length;
   } catch (error) {
-    if (error instanceof RangeError) return false;      // a length leads out of it
+    if (error instanceof RangeError) return false;      // a length leads out of the file
     throw error;
   }
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
-// One request for a part of a file, and whether the answer is one: status, range, size and version are checked before a
-// byte is used. `bytes=0-` even for a whole file: it costs no CORS preflight, keeps servers from compressing, and tells
-// the size.
+// Sends one request for a part of a file and checks the answer: status, range, size and version are checked before a
+// byte is used. The request has `bytes=0-` even for a whole file: this costs no CORS preflight, keeps servers from
+// compressing, and makes them tell the size.
 //
-// Another site's server shows a page only the headers it names (Access-Control-Expose-Headers): without Content-Range
-// the Content-Length must do, without ETag the Last-Modified date and the size. Repetitions go to the original address,
-// because what it redirects to is often signed and runs out. The browser's own cache is left out: it would hold the
-// file a second time.
+// A page sees only those headers of another site's server that the server exposes (Access-Control-Expose-Headers).
+// Without Content-Range the Content-Length is used, without ETag the Last-Modified date and the size. Repeated requests
+// go to the original address, because a redirect often leads to a signed address that expires. The browser's cache is
+// not used: it would hold the file a second time.
 
 import { QuernError } from '../shared/errors.js';
 import { Watch, abortable, reasonOf } from '../shared/clock.js';
 import { fetchFor } from './redirect.js';
 import { readerOf } from '../shared/stream.js';
 
-/** Bytes read at once: what a crash may cost besides a chunk. */
+/** Most bytes of one read: a crash may lose this much in addition to a chunk. */
 const PIECE = 1 << 18;
 
 /** @typedef {{url: string, headers: Headers, forwardHeaders: boolean, fetch: Function, clock: object}} Server */
 
 const netError = (code, message, detail, cause) => new QuernError(code, message, { phase: 'load', detail, cause });
 
-/** The reason that Node's fetch hides in `cause` (ECONNREFUSED and so on); browsers tell nothing. */
+/** The reason that Node's fetch hides in `cause` (ECONNREFUSED and so on); browsers give none. */
 const whyOf = (error) => String(error?.cause?.code ?? error?.cause?.message ?? error?.message ?? error).slice(0, 100);
 
 export const hostOf = (url) => new URL(url).host || 'The address';
 
-/** What a status means to people, after "<host> answered <status>". */
+/** Explanation of a status, after "<host> answered <status>". */
 const STATUSES = {
   401: "the file may be downloaded only when signed in. For a gated or private repository pass headers: { Authorization: 'Bearer <token>' }",
   403:
@@ -58,9 +58,9 @@ function statusError(response, host, now) {
 }
 
 const wrongRange = (host, why) =>
-  netError('net/range', `${host} sent something else than the part of the file asked for (${why}).`, { host });
+  netError('net/range', `${host} did not send the requested part of the file (${why}).`, { host });
 
-/** What is wrong with an answer that is compressed; null: it is not. */
+/** The error for a compressed answer; null if it is not compressed. */
 function compressionOf(headers, host) {
   const encoding = headers.get('Content-Encoding');
   return encoding && encoding !== 'identity'
@@ -68,10 +68,10 @@ function compressionOf(headers, host) {
     : null;
 }
 
-/** null for what is no number of bytes that there can be. */
+/** Parses a number of bytes; null if it is not a possible one. */
 const numberOf = (text) => (/^\d+$/.test(text ?? '') && Number.isSafeInteger(Number(text)) ? Number(text) : null);
 
-/** Where a 206's bytes begin and end, and the file's size, null where the server keeps it to itself. */
+/** The range of bytes in a 206 answer, and the file's size; null if the server does not tell it. */
 function rangeOf({ headers, type }, from, to, host) {
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/i.exec(headers.get('Content-Range') ?? '') ?? [];
   if (first !== undefined) {
@@ -84,7 +84,7 @@ function rangeOf({ headers, type }, from, to, host) {
   }
   const length = numberOf(headers.get('Content-Length'));
   if (type !== 'cors' || headers.has('Content-Range') || length === null || (to !== null && length !== to - from)) {
-    throw wrongRange(host, 'no range is named');
+    throw wrongRange(host, 'no range given');
   }
   return { start: from, end: from + length, size: to === null ? from + length : null };
 }
@@ -94,14 +94,14 @@ function wholeOf({ headers }) {
   return { start: 0, end: size, size };
 }
 
-/** 416: an empty file has no bytes to ask for; any other is shorter than it was, or the server is confused. */
+/** Handles 416: an empty file has no bytes to request; any other file has become shorter, or the server is wrong. */
 function unsatisfiable(response, from, host) {
   const size = numberOf(/^bytes \*\/(\d+)$/i.exec(response.headers.get('Content-Range') ?? '')?.[1]);
   if (size === 0 && from === 0) return { start: 0, end: 0, size: 0 };
   if (size !== null && size <= from) {
     throw netError('net/changed', `The file on ${host} has become shorter during the download.`, { host, found: size });
   }
-  throw wrongRange(host, 'it says that there is no such part');
+  throw wrongRange(host, 'no such part');
 }
 
 function spanOf(response, from, to, host, now) {
@@ -116,7 +116,7 @@ function spanOf(response, from, to, host, now) {
 
 const strong = (etag) => etag?.replace(/^W\//, '') ?? null;
 
-/** Throws when two answers are not about the same bytes. ETags decide where both have one, else the dates. */
+/** Throws if two answers are about different versions of a file. ETags decide if both have one, else the dates. */
 export function checkVersion(known, found, host) {
   const differ = (name) => known[name] !== null && found[name] !== null && known[name] !== found[name];
   const version = known.etag !== null && found.etag !== null ? 'etag' : 'lastModified';
@@ -130,7 +130,7 @@ export function checkVersion(known, found, host) {
   }
 }
 
-/** An answer that fits, whose bytes can be read. `read()` resolves to the next piece, or null at the end. */
+/** A valid answer. `read()` resolves to the next piece of its bytes, or null at the end. */
 class Answer {
   #host;
   #pos;
@@ -163,12 +163,12 @@ class Answer {
     return value;
   }
 
-  /** From now on another signal ends it. */
+  /** Makes another signal abort the request from now on. */
   follow(signal) {
     this.#abort.follow(signal);
   }
 
-  /** Ends the request, and with it whatever waits for it. */
+  /** Ends the request, and everything that waits for it. */
   close() {
     this.#watch.end();
     this.#abort.end();
@@ -177,13 +177,13 @@ class Answer {
 }
 
 /**
- * The hash of the contents where the server names it. (An ETag that looks like one is none: behind Hugging Face it
- * hashes something else.)
+ * The hash of the contents, if the server tells it. (An ETag that looks like a hash is not used: behind Hugging Face it
+ * is the hash of something else.)
  */
 const contentHash = ({ headers }) =>
   /^(?:W\/)?"?([0-9a-f]{64})"?$/.exec(headers.get('X-Linked-Etag') ?? '')?.[1] ?? null;
 
-/** A controller that also follows another signal, until it is told another one or ended. */
+/** A controller that also follows a signal, until it gets another one or ends. */
 class Follower extends AbortController {
   #leave = () => {};
 
@@ -206,7 +206,7 @@ class Follower extends AbortController {
   }
 }
 
-/** The failure of a fetch or a read as one of ours, or why it was aborted. */
+/** Converts an error of a fetch or a read to a QuernError, or to the reason of an abort. */
 function netFailure(error, host, signal, received) {
   if (signal.aborted) return reasonOf(signal);
   if (error instanceof QuernError) return error;
@@ -221,12 +221,12 @@ function netFailure(error, host, signal, received) {
   );
 }
 
-/** Milliseconds that a failure may take to be explained. */
+/** Most milliseconds for finding an explanation. */
 const EXPLAINING_MS = 5000;
 
 /**
- * Chromium refuses a compressed answer to a request for a part as if there were no connection. What the server says of
- * the whole file tells, unless it is another site's that keeps this header to itself.
+ * Chromium treats a compressed answer to a request for a part like a broken connection. A HEAD request for the whole
+ * file shows whether the server compresses, unless a server of another site hides this header.
  */
 async function explained(failure, { url, headers, forwardHeaders, fetch }, signal) {
   const isMute =
@@ -246,7 +246,7 @@ const rangeHeader = (from, to) => ({ range: `bytes=${from}-${to === null ? '' : 
 /**
  * @param {Server} server
  * @param {number} from
- * @param {number | null} to the end, exclusive; null: that of the file
+ * @param {number | null} to the end, exclusive; null is the end of the file
  * @returns {Promise<Answer>}
  */
 export async function ask(server, from, to, signal) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A file on a server, to be read in chunks: `openRemote` learns its size and version from a first answer, whose bytes
-// are used too; `chunks` yields what is wanted of it, whatever the connection and the server do (answer.js says what an
-// answer must be, patience.js what is repeated, transfer.js how it is put together).
+// A file on a server, read in chunks. `openRemote` gets the file's size and version from a first answer, whose bytes
+// are used too; `chunks` yields the wanted chunks despite faults of the connection and the server (answer.js checks
+// answers, patience.js repeats requests, transfer.js assembles chunks).
 //
-// Several ranges at a time help only where a server limits each connection: of one that gives 8 MB/s to each, 160 MB
-// came at 7.7 MB/s with one lane, at 12.9 with two and at 15.8 with three, in Node and in Chromium, and at the same
-// speed with any number from one that limits all together (tests/bench/ranges.mjs). So a download begins with one lane
-// and keeps another only when it measured a gain (pace.js).
+// Several ranges at a time help only if a server limits each connection. From a server with 8 MB/s for each connection,
+// 160 MB arrived at 7.7 MB/s with one lane, at 12.9 with two and at 15.8 with three, in Node and in Chromium; from a
+// server that limits all of them together, at the same speed with any number (tests/bench/ranges.mjs). So a download
+// begins with one lane, and keeps another one only after it measured a gain (pace.js).
 
 import { badParam, QuernError } from '../shared/errors.js';
 import { ask, checkVersion, hostOf } from './answer.js';
@@ -23,14 +23,14 @@ const WHOLE = { from: 0, to: null };
 
 class Remote {
   #server;
-  #first;              // the opening answer, until it is read or dropped
-  #ignored = 0;        // requests in a row for a part that brought the whole
+  #first;              // the first answer, until it is read or closed
+  #ignored = 0;        // requests in a row for a part that were answered with the whole file
   #signal;
   #most;
 
   /**
-   * Where the contents end by the file's own header; null: not known yet, so nothing is fetched ahead; Infinity: nobody
-   * will say.
+   * Where the contents end, according to the file's own header. null: not known yet, so nothing is fetched ahead;
+   * Infinity: it will not be known.
    */
   end = Infinity;
   onBytes = () => {};
@@ -57,14 +57,14 @@ class Remote {
     });
   }
 
-  /** Chunks of the file; Infinity while not known. */
+  /** Number of chunks; Infinity while unknown. */
   get count() {
     return this.size === null ? Infinity : Math.ceil(this.size / this.chunkSize);
   }
 
   /**
-   * The chunks that are wanted, as far as there are any. Each is valid until the next is asked for.
-   * @param {Runs} wanted all from one on, where the size is not known
+   * Yields the wanted chunks that exist. Each is valid until the next is requested.
+   * @param {Runs} wanted all chunks from one on, if the size is unknown
    * @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>}
    */
   async* chunks(wanted = Runs.from(0)) {
@@ -76,7 +76,8 @@ class Remote {
   }
 
   /**
-   * An answer with the bytes from `at` to the chunk `to` at least; from the start, where the server knows no ranges.
+   * Returns an answer with the bytes from `at` at least to the chunk `to`; it begins at 0 if the server does not
+   * support ranges.
    */
   async answer(at, to, signal) {
     const answer = this.#held(at, signal) ?? await ask(this.#server, at, this.#end(to), signal);
@@ -90,7 +91,7 @@ class Remote {
     return answer;
   }
 
-  /** Lets go of the server; chunks can still be asked for. */
+  /** Closes the connection; chunks can still be requested. */
   close() {
     this.#first?.close();
     this.#first = null;
@@ -113,18 +114,20 @@ class Remote {
     return this.ranges && end < (this.size ?? 0) ? end : null;
   }
 
-  /** The whole instead of a part is a mishap once; the second time the server is taken to know no ranges (any more). */
+  /**
+   * A whole file instead of a part is tolerated once; after the second time the server counts as one without ranges.
+   */
   #checkRanges(at, start) {
     this.#ignored = start === at ? 0 : this.#ignored + 1;
     if (this.#ignored === 1 && this.ranges) {
-      throw new QuernError('net/range', `${this.host} sent the whole file instead of the part asked for.`,
+      throw new QuernError('net/range', `${this.host} sent the whole file instead of a part.`,
         { phase: 'load', detail: { host: this.host } });
     }
     if (this.#ignored) this.ranges = false;
   }
 }
 
-/** What to call the file: as the server does, else as its address ends. */
+/** The file's name: from the server, or else from the end of the address. */
 export function nameOf(url, disposition) {
   const [, coded, plain] = /filename\*=UTF-8''([^;]+)|filename="?([^";]+)/i.exec(disposition ?? '') ?? [];
   const path = new URL(url).pathname.split('/').at(-1);
@@ -132,12 +135,12 @@ export function nameOf(url, disposition) {
   try {
     if (!plain) name = decodeURIComponent(name);
   } catch {
-    // not coded after all
+    // not encoded after all
   }
   return name.replace(/[\p{Cc}/\\]/gu, ' ').trim().slice(0, 200);
 }
 
-/** The first good answer. */
+/** Returns the first valid answer. */
 async function open(server, { from, to }, signal) {
   const patience = new Patience(server, signal, false);
   for (;;) {
@@ -153,7 +156,7 @@ function checkHeaders(headers) {
   try {
     return new Headers(headers);
   } catch {
-    throw badParam('options.headers', 'has a name or a value that no request can have');
+    throw badParam('options.headers', 'has an invalid name or value');
   }
 }
 
@@ -161,11 +164,11 @@ function checkHeaders(headers) {
  * @param {string} url absolute
  * @param {{headers?: object, forwardHeaders?: boolean, fetch?: Function, clock?: object, signal?: AbortSignal,
  *   parallel?: number, chunkSize?: number, first?: {from: number, to: number | null}, onWait?: (waiting: {ms: number |
- *   null, code: string, message: string}) => void}} options `first`: the bytes to ask for at first, for whoever has the
- *   others; `parallel`: requests at a time at most; `chunkSize`: for tests; `onWait`: hears for how long nothing will
- *   be asked after a failure, null until the device is online
+ *   null, code: string, message: string}) => void}} options `first`: the bytes to request first, for callers that have
+ *   the others; `parallel`: most requests at a time; `chunkSize`: for tests; `onWait`: gets the time until the next
+ *   request after a failure, null until the device is online
  * @returns {Promise<Remote>} `size` null: unknown until the end; `sha256` null: unknown; `ranges`: whether parts can be
- *   asked for
+ *   requested
  */
 export async function openRemote(
   url,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is known about Hugging Face and the mirrors that speak like it: how a file's address is made, which address of
-// its pages means which file, and where the hash of a large file's contents stands. The answer with the bytes does not
-// tell it (the redirect does, which a page cannot see), but `/raw/` gives the few lines that stand for the file in its
-// repository.
+// Hugging Face and mirrors with the same addresses: makes the address of a file, finds the file that a page is about,
+// and gets the hash of a large file's contents. The answer with the bytes does not have the hash (the redirect does,
+// but a page cannot see it), but `/raw/` returns the pointer that represents the file in its repository.
 
 import { ask } from './answer.js';
 
@@ -13,17 +12,17 @@ const PATIENCE_MS = 5000;
 
 const PAGES = /(?:^|\.)(?:huggingface\.co|hf\.co|hf-mirror\.com)$/;
 
-/** The address of a file of a repository, or of the repository's folder. */
+/** The address of a file in a repository, or of the repository's folder. */
 export function hubUrl({ repo, file = '', revision, endpoint }) {
   const path = file.split('/').map(encodeURIComponent).join('/');
   return `${endpoint.replace(/\/+$/, '')}/${repo}/resolve/${encodeURIComponent(revision)}/${path}`;
 }
 
-/** Where a repository says which files it has. */
+/** The address of a repository's list of files. */
 export const hubList = ({ repo, revision, endpoint }) => (
   `${endpoint.replace(/\/+$/, '')}/api/models/${repo}/revision/${encodeURIComponent(revision)}`);
 
-/** The file or folder that a page shows, where the address is that of its page; any other address as it is. */
+/** The address of the file or folder that a page shows; any other address is returned as it is. */
 export function fileOfPage(url) {
   const parsed = new URL(url);
   if (!PAGES.test(parsed.hostname)) return url;
@@ -35,7 +34,7 @@ export function fileOfPage(url) {
   return parsed.href;
 }
 
-/** What stands for a large file in a git repository. */
+/** Parses the pointer that represents a large file in a git repository. */
 const pointerOf = (text) =>
   /^version https:\/\/git-lfs[^\n]*\n(?:[^\n]*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d+)\n/.exec(text)?.slice(1) ?? [];
 
@@ -49,8 +48,8 @@ async function readPointer(server, signal) {
 }
 
 /**
- * Asks for the SHA-256 of a file's contents, beside its first request. `of(size)` resolves to it, or to null: nothing
- * depends on it, so whatever goes wrong, or takes long, means only that it is not known. `end()` in any case.
+ * Requests the SHA-256 of a file's contents, in parallel with the file's first request. `of(size)` resolves to it, or
+ * to null: it is optional, so any failure or delay means only that the hash is unknown. Call `end()` in any case.
  */
 export function hubHash(server, signal) {
   const url = server.url.replace(/^(https?:\/\/[^?#]*?\/[^/?#]+\/[^/?#]+)\/resolve\//, '$1/raw/');

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How many requests a download runs at a time: one at first, one more after each measurement that shows a gain, and
-// never more again once one shows none, once the consumer is what it waits for, or once the server objects.
+// Decides how many requests a download runs at a time: one at first, and one more after each measurement that shows a
+// gain. The number stays when a measurement shows no gain, when the download waits for its consumer, or when the server
+// objects.
 
-const WARM_UP_MS = 500;        // of a new connection, which starts slowly
+const WARM_UP_MS = 500;        // slow start of a new connection
 const MEASURE_MS = 2000;
 const GAIN = 1.15;
-const WAITING = 0.2;           // share of the time at which the consumer is the slower one
+const WAITING = 0.2;           // share of the time; above it the consumer is the slower side
 
 export class Pace {
   #clock;
@@ -17,7 +18,7 @@ export class Pace {
   #waited = 0;
   lanes = 1;
 
-  /** @param {number} most lanes @param {number} least bytes that a measurement takes */
+  /** @param {number} most lanes @param {number} least bytes of a measurement */
   constructor(clock, most, least) {
     this.#clock = clock;
     this.#most = most;
@@ -25,12 +26,12 @@ export class Pace {
     this.#begin();
   }
 
-  /** The consumer held a request up for so long. */
+  /** Records that the consumer delayed a request for this long. */
   waited(ms) {
     this.#waited += ms / this.lanes;
   }
 
-  /** Counts bytes; true when the number of lanes is another one now. */
+  /** Counts bytes. Returns true if the number of lanes has changed. */
   count(bytes) {
     if (this.lanes === this.#most && this.#best === Infinity) return false;
     const passed = this.#clock.now() - this.#since;
@@ -39,7 +40,7 @@ export class Pace {
     return passed >= MEASURE_MS && this.#bytes >= this.#least && this.#decide(this.#bytes / passed, passed);
   }
 
-  /** The number that it stays at. */
+  /** Sets the final number of lanes. */
   settle(lanes) {
     this.lanes = lanes;
     this.#most = lanes;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// How often a failed request is repeated and how long it is waited before: 1, 2, 4 … 30 s with jitter, or what the
-// server asks for; counted anew once bytes have come again. What cannot get better by waiting is not repeated.
+// Decides how often a failed request is repeated, and after what time: 1, 2, 4 … 30 s with jitter, or the time that the
+// server asks for. Counting restarts when bytes arrive. Errors that waiting cannot cure are final.
 
 import { QuernError } from '../shared/errors.js';
 import { sleep } from '../shared/clock.js';
 
 const FIRST_MS = 1000;
 const LONGEST_MS = 30_000;
-const LONGEST_TOLD_MS = 120_000;       // a server that asks for more is not waited for
+const LONGEST_TOLD_MS = 120_000;       // a server that asks for more is given up
 const OFFLINE_MS = 5 * 60_000;
 const POLL_MS = 1000;
-const STALL_GAIN = 64 << 10;           // bytes that make up for a stall: one a minute is no progress
+const STALL_GAIN = 64 << 10;           // bytes that make up for a stall: one byte a minute is no progress
 
-/** How often each failure is put up with before bytes come again. */
+/** How often each failure is tolerated before bytes arrive again. */
 const RETRIES = {
   'net/range': 1,
   'net/changed': 1,
@@ -24,14 +24,14 @@ const RETRIES = {
 };
 
 /**
- * Before the first answer: a wrong address does not get better, and a server that never answers is told within two
- * minutes.
+ * The same before the first answer: a wrong address does not get better, and a server that never answers is reported
+ * within two minutes.
  */
 const RETRIES_OPENING = { ...RETRIES, 'net/unreachable': 0, 'net/stalled': 2, final: 0 };
 
 /**
- * Statuses but those that say "later" are final, though in mid-download a signed address may have run out, which the
- * next request renews.
+ * Every status is final, except those that mean "later". During a download even a final one is repeated once, since a
+ * signed address may have expired, and the next request renews it.
  */
 const kindOf = ({ code, detail: { status } }) =>
   code === 'net/http' && status < 500 && ![408, 425, 429].includes(status) ? 'final' : code;
@@ -40,12 +40,12 @@ export class Patience {
   #clock;
   #signal;
   #onWait;
-  #failures = new Map();   // kind -> how often, since bytes came
+  #failures = new Map();   // kind -> number of failures since bytes arrived
   #opened;
 
   /**
    * @param {{clock: object, onWait: (waiting: {ms: number | null, code: string, message: string}) => void}} server
-   * @param {boolean} opened whether it has already answered well
+   * @param {boolean} opened whether the server has already answered correctly
    */
   constructor({ clock, onWait }, signal, opened) {
     this.#clock = clock;
@@ -54,13 +54,13 @@ export class Patience {
     this.#opened = opened;
   }
 
-  /** Something worked. */
+  /** Records progress. */
   reset() {
     this.#failures.clear();
   }
 
   /**
-   * Waits until the next attempt is due, or throws the error when it was one too many.
+   * Waits until the next attempt is due, or throws the error if there were too many.
    * @param {number} gained bytes since the last failure
    */
   async afterFailure(error, gained) {

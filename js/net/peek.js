@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The beginning of a file on a server, for whoever wants its header only: piece by piece, as far as it is asked for,
-// and nothing is kept.
+// Reads the beginning of a file on a server, for callers that need only its header: piece by piece, on demand, without
+// storing anything.
 
 import { openRemote } from './download.js';
 import { Runs } from './runs.js';
 
-/** Bytes that are fetched at once: a Qwen3 file's header has about 6 MB, most of it the vocabulary. */
+/** Bytes of one request: a Qwen3 file's header has about 6 MB, most of it the vocabulary. */
 const PIECE = 1 << 20;
 
-/** In one go where the server knows no ranges. @param {object} options of openRemote */
+/** Uses one request if the server does not support ranges. @param {object} options of openRemote */
 export async function* headerBytes(url, options) {
   const remote = await openRemote(url, {
     chunkSize: PIECE,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// fetch() in a browser's worker that tells the policy's doing (connect-src) from the network's: the failure itself does
-// not, an event of the worker does.
+// fetch() for a browser's worker. It distinguishes a request that the page's policy (connect-src) forbids from a
+// network error: the error does not tell, but an event in the worker does.
 
 import { hostOf } from './answer.js';
 import { QuernError } from '../shared/errors.js';
 
-let refused = '';       // what the policy forbade last, and did not only report
+let refused = '';       // the last address that the policy forbade (not only reported)
 
 globalThis.addEventListener('securitypolicyviolation', ({ disposition, effectiveDirective, blockedURI }) => {
   if (disposition === 'enforce' && effectiveDirective === 'connect-src') refused = blockedURI;
@@ -16,7 +16,7 @@ export async function fetchAllowed(url, options) {
   try {
     return await fetch(url, options);
   } catch (error) {
-    await new Promise((done) => { setTimeout(done); });    // the event may come after the failure
+    await new Promise((done) => { setTimeout(done); });    // the event may come after the error
     if (refused) {
       throw new QuernError('env/csp', `The page's policy (connect-src) forbids requests to ${hostOf(refused)}.`, {
         phase: 'load',

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The caller's headers are for the server that he named. fetch() itself keeps Authorization and Cookie from another
-// origin that this server redirects to, and hands on everything else: an API key of whatever name. So where there are
-// such headers redirects are followed here, without them. A page cannot do that, since it is not told where to; there
-// the caller must allow it.
+// The caller's headers are meant for the server that the caller named. On a redirect to another origin fetch() removes
+// Authorization and Cookie, but passes on everything else, such as an API key under any name. So if there are such
+// headers, redirects are followed here, without them. A page cannot do that, since it is not told the target; there the
+// caller must allow it.
 
 import { badParam } from '../shared/errors.js';
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 const MOST = 20;
 
-/** Of these fetch() takes care. */
+/** fetch() itself protects these. */
 const isGuarded = (name) => ['authorization', 'cookie'].includes(name.toLowerCase());
 
 async function follow(fetch, url, own, callers, options) {
@@ -20,7 +20,7 @@ async function follow(fetch, url, own, callers, options) {
     if (response.type === 'opaqueredirect') {
       throw badParam(
         'options.headers',
-        `would go on to wherever ${new URL(url).host} redirects, which a page is not told; pass forwardHeaders: true if they may`,
+        `would go to an unknown server, to which ${new URL(url).host} redirects; pass forwardHeaders: true to allow that`,
       );
     }
     const to = REDIRECTS.includes(response.status) && response.headers.get('Location');
@@ -35,9 +35,12 @@ async function follow(fetch, url, own, callers, options) {
 }
 
 /**
- * @param {Function} fetch @param {string} url
- * @param {object} own headers that any server may see @param {Headers} callers
- * @param {boolean} forward whether the caller's may go to other origins @param {object} options of fetch
+ * @param {Function} fetch
+ * @param {string} url
+ * @param {object} own headers that any server may see
+ * @param {Headers} callers
+ * @param {boolean} forward whether the caller's headers may go to other origins
+ * @param {object} options of fetch
  * @returns {Promise<Response>}
  */
 export function fetchFor(fetch, url, own, callers, forward, options) {

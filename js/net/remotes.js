@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The files of a model on their servers, fetched by chunks: what is missing in a store comes in one run per file, and a
-// chunk between (a damaged one) by a request of its own.
+// The files of a model on their servers, fetched in chunks. Chunks that are missing in the store are fetched in one run
+// per file; a single chunk in between (a damaged one) gets a request of its own.
 
 import { openRemote } from './download.js';
 import { Runs } from './runs.js';
 
-/** Opens a file where bytes are missing; as a whole, where that tells too little or the file is not as it was. */
+/** Opens a file at its missing bytes; or as a whole, if that tells too little or the file has changed. */
 async function openAt(url, options, first) {
   try {
     const remote = first && await openRemote(url, { ...options, first });
@@ -19,14 +19,14 @@ async function openAt(url, options, first) {
 
 export class Remotes {
   #files = [];
-  #run = null;    // {file, chunks, wanted, next}: what is being fetched, and the chunk that comes next
+  #run = null;    // {file, chunks, wanted, next}: the run in progress, and its next chunk
 
   /**
-   * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
-   * @param {object} options of `openRemote`; `found`: those that have been opened, if any; `onChunk(file, index,
-   *   bytes)`: keeps a chunk, as soon as it is there; `ends`: where the contents of each file end (Remote.end)
-   * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others
-   *   are there
+   * Opens all files first, so that all sizes are known; only the first answer is kept open.
+   * @param {object} options of `openRemote`; `found`: files that are open already, if any; `onChunk(file, index,
+   *   bytes)`: stores a chunk as soon as it has arrived; `ends`: where the contents of each file end (Remote.end)
+   * @param {{file: number, from: number, to: number | null}} [first] the bytes that are needed first, if others are
+   *   stored
    */
   static async open(urls, options, first) {
     const remotes = new Remotes();
@@ -52,7 +52,7 @@ export class Remotes {
 
   get name() { return this.#files[0].name; }
 
-  /** What tells a version of the files from another, as a journal keeps it. */
+  /** The versions of the files, as recorded in a journal. */
   get versions() {
     return this.#files.map(({ size, etag, lastModified }) => ({
       size: size ?? 0,
@@ -61,21 +61,21 @@ export class Remotes {
     }));
   }
 
-  /** 0: not known (yet). */
+  /** Size of a file; 0 while unknown. */
   size(file) { return this.#files[file].size ?? 0; }
   sha256(file) { return this.#files[file].sha256; }
 
-  /** A file's contents end there. */
+  /** Sets the end of a file's contents. */
   ends(file, end) { this.#files[file].end = end; }
 
-  /** Whether a chunk is among those that are being fetched, and comes in its turn. */
+  /** Whether a chunk is part of the run in progress and still to come. */
   brings(file, index) {
     return this.#run?.file === file && index >= this.#run.next && this.#run.wanted.has(index);
   }
 
   /**
-   * A chunk, valid until the next is asked for; null: the file ended before it.
-   * @param {(from: number) => Runs} missing what is not stored
+   * Returns a chunk, which is valid until the next is requested; null if the file ended before it.
+   * @param {(from: number) => Runs} missing chunks that are not stored, from an index on
    */
   async next(file, index, missing) {
     if (this.#run?.file !== file) this.#run = this.#start(file, index, missing(index));
@@ -86,7 +86,7 @@ export class Remotes {
     return done ? null : value.bytes;
   }
 
-  /** Of a file of unknown size comes all that follows. */
+  /** Starts a run. If the file's size is unknown, the run includes all chunks from the index on. */
   #start(file, index, missing) {
     const remote = this.#files[file];
     const wanted = remote.size === null ? Runs.from(index) : missing.below(remote.count);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Runs of chunks, {from, to} with `to` exclusive, ascending and apart: which chunks of a file are wanted, and which of
-// them nobody is fetching yet. Never a list of indices: how many there are is what a server claims.
+// Runs of chunks, {from, to} with `to` exclusive, ascending and disjoint: the chunks of a file that are wanted, and
+// those of them that nobody fetches yet. They are never a list of indices, because their number comes from the server.
 
 export class Runs {
   #runs;
 
-  /** @param {{from: number, to: number}[]} runs ascending; `to` Infinity where the file's size is not known */
+  /** @param {{from: number, to: number}[]} runs ascending; `to` is Infinity if the file's size is unknown */
   constructor(runs = []) {
     this.#runs = runs.map(({ from, to }) => ({ from, to }));
   }
 
-  /** Everything from one chunk on. */
+  /** All chunks from one on. */
   static from(first) {
     return new Runs([{ from: first, to: Infinity }]);
   }
@@ -20,7 +20,7 @@ export class Runs {
     return new Runs([{ from: index, to: index + 1 }]);
   }
 
-  /** What lies between these ascending indices, from one chunk on. */
+  /** The chunks from `first` on that are not among these ascending indices. */
   static without(indices, first) {
     const runs = [];
     let from = first;
@@ -31,7 +31,7 @@ export class Runs {
     return new Runs([...runs, { from, to: Infinity }]);
   }
 
-  /** The part of them below a chunk. */
+  /** The chunks below `end`. */
   below(end) {
     return new Runs(
       this.#runs.map(({ from, to }) => ({ from, to: Math.min(to, end) })).filter(({ from, to }) => from < to),
@@ -42,7 +42,7 @@ export class Runs {
     return this.#runs.length > 0;
   }
 
-  /** The first chunk; Infinity when there is none. */
+  /** The first chunk; Infinity if there is none. */
   get first() {
     return this.#runs[0]?.from ?? Infinity;
   }
@@ -51,7 +51,7 @@ export class Runs {
     return this.next(index) === index;
   }
 
-  /** The first chunk that is not before this one; Infinity when there is none. */
+  /** The first chunk that is not before `index`; Infinity if there is none. */
   next(index) {
     const run = this.#runs.find(({ to }) => index < to);
     return run ? Math.max(index, run.from) : Infinity;
@@ -62,7 +62,7 @@ export class Runs {
     this.#runs.sort((a, b) => a.from - b.from);
   }
 
-  /** Takes the first run, or the first `most` chunks of it; rather one whose first chunk is begun. */
+  /** Takes the first run, or its first `most` chunks; preferably a run whose first chunk has been started. */
   take(most, isBegun) {
     const at = Math.max(0, this.#runs.findIndex(({ from }) => isBegun(from)));
     const run = this.#runs[at];
@@ -72,7 +72,7 @@ export class Runs {
     return part;
   }
 
-  /** Takes everything, and what lies between, as one run. */
+  /** Takes everything, with the gaps, as one run. */
   takeAll() {
     const run = { from: this.#runs[0].from, to: this.#runs.at(-1).to };
     this.#runs = [];

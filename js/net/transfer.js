@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One pass over a remote file: fetches the chunks that are wanted and yields them in order. Lanes (requests side by
-// side) take runs of chunks from the front of a pool, write what comes into chunk buffers, and put back what they did
-// not get done, half-filled chunks included, so that a fault costs no byte twice. A lane begins a chunk when its last
-// one is kept (onChunk), so that a crash costs each lane one. Buffers are bounded: a lane waits for the consumer before
-// it begins a chunk too far ahead, except for the very chunk that is awaited. A server without ranges: one lane reads
-// all, skips what is there.
+// One pass over a remote file: fetches the wanted chunks and yields them in order. Lanes (parallel requests) take runs
+// of chunks from the front of a pool, write the bytes into chunk buffers, and put back whatever they did not finish,
+// half-filled chunks included, so that a fault costs no byte twice. A lane begins a chunk only after its last one is
+// stored (onChunk), so that a crash costs each lane one chunk. The number of buffers is limited: a lane waits for the
+// consumer before it begins a chunk too far ahead, unless the consumer waits for that chunk. If the server does not
+// support ranges, one lane reads everything and skips stored chunks.
 
 import { QuernError } from '../shared/errors.js';
 import { reasonOf } from '../shared/clock.js';
@@ -12,17 +12,17 @@ import { Pace } from './pace.js';
 import { Patience } from './patience.js';
 import { checkTrailing } from './trailing.js';
 
-const SPAN = 16;         // chunks that a lane takes at once while there are others
-const ALONE = 4;         // chunks in memory while there are none
+const SPAN = 16;         // chunks that a lane takes at once while there are other lanes
+const ALONE = 4;         // chunks in memory while there are no other lanes
 
 export class Transfer {
   #remote;
   #wanted;               // Runs
-  #pool;                 // what of them no lane has taken
+  #pool;                 // wanted chunks that no lane has taken
   #running = new Set();  // runs that lanes have taken
-  #chunks = new Map();   // index -> {bytes, size, filled, kept}; kept: what was kept, null before
-  #spare = [];           // buffers to use again
-  #head;                 // the chunk that the consumer awaits
+  #chunks = new Map();   // index -> {bytes, size, filled, kept}; kept: the stored bytes, null before
+  #spare = [];           // buffers for reuse
+  #head;                 // the chunk that the consumer waits for
   #lanes = 0;
   #pace;
   #abort = new AbortController();
@@ -59,7 +59,7 @@ export class Transfer {
 
   // --- the consumer's side ---
 
-  /** The chunk once it is kept; null when the file ended before it. */
+  /** Returns the chunk once it is stored; null if the file ended before it. */
   async #complete(index) {
     this.#head = index;
     this.#wake();
@@ -74,7 +74,7 @@ export class Transfer {
 
   #release(index) {
     const { bytes } = this.#chunks.get(index);
-    if (bytes.length) this.#spare.push(bytes);   // else the consumer gave it away
+    if (bytes.length) this.#spare.push(bytes);   // else the consumer has transferred the buffer
     this.#chunks.delete(index);
     this.#head = index + 1;
     this.#wake();
@@ -90,7 +90,7 @@ export class Transfer {
 
   #width = () => (this.#remote.ranges && this.#remote.end !== null ? this.#pace.lanes : 1);
 
-  /** Starts the lanes that are missing. */
+  /** Starts lanes up to the current number. */
   #crew() {
     while (this.#lanes < this.#width() && !this.#abort.signal.aborted && (this.#pool.any || this.#share())) {
       this.#lanes++;
@@ -102,7 +102,7 @@ export class Transfer {
     }
   }
 
-  /** Takes the far part of the longest run from its lane, when it has enough. */
+  /** Takes the far part of the longest run from its lane, if it is long enough. */
   #share() {
     const run = [...this.#running].reduce(
       (longest, one) => (one.to - one.from > longest.to - longest.from ? one : longest),
@@ -116,8 +116,8 @@ export class Transfer {
   }
 
   /**
-   * The next run, rather one whose first chunk is half there; of a server without ranges all that is left, since
-   * nothing can be left out.
+   * Takes the next run, preferably one whose first chunk is half filled. If the server does not support ranges, takes
+   * everything, since nothing can be skipped.
    */
   #take() {
     if (!this.#remote.ranges) return this.#pool.takeAll();
@@ -134,13 +134,13 @@ export class Transfer {
       this.#running.delete(run);
       if (run.from < run.to) this.#pool.put(run);
       this.#wake();
-      if (!error || run.from >= run.to) patience.reset();   // what fails after the last byte does not matter
+      if (!error || run.from >= run.to) patience.reset();   // a failure after the last byte does not matter
       else if (this.#lanes > 1 && isRefusal(error)) this.#pace.settle(1);
       else await patience.afterFailure(error, tally.gained);
     }
   }
 
-  /** Reads one answer into a run's chunks, until the run is done, the answer ends, or an earlier run waits. */
+  /** Reads one answer into the chunks of a run, until the run is done, the answer ends, or an earlier run waits. */
   async #fill(run, tally) {
     const answer = await this.#remote.answer(this.#position(run), run.to, this.#abort.signal);
     let pos = answer.start;
@@ -157,7 +157,7 @@ export class Transfer {
     else if (pos < answer.end) throw this.#truncated(pos);
   }
 
-  /** Puts a piece that begins at `pos` where it belongs; false when nothing more of the answer is needed. */
+  /** Copies a piece that begins at `pos` into its chunks; returns false if no more of the answer is needed. */
   async #write(run, piece, pos, tally) {
     if (this.#remote.size === null) checkTrailing(this.#remote.host, pos + piece.length, this.#remote.end);
     for (let used = 0; used < piece.length && run.from < run.to;) {
@@ -169,7 +169,7 @@ export class Transfer {
     return run.from < run.to;
   }
 
-  /** Waits until the run's first chunk is kept, once it is whole. */
+  /** Waits until the run's first chunk is stored, if it is complete. */
   async #keep(run) {
     const chunk = this.#chunks.get(run.from);
     if (!chunk || chunk.kept || chunk.filled < chunk.size) return;
@@ -182,8 +182,8 @@ export class Transfer {
   }
 
   /**
-   * Copies into the run's first chunk what belongs there, skipping what comes before.
-   * @returns {number} where in the piece to go on
+   * Copies the bytes of a piece that belong to the run's first chunk, skipping those before it.
+   * @returns {number} where in the piece to continue
    */
   #copy(run, piece, used, pos, tally) {
     const from = Math.max(used, this.#position(run) - pos);
@@ -199,7 +199,8 @@ export class Transfer {
   }
 
   /**
-   * Waits until there is room for a chunk; false when a lane must go back to an earlier one, which the consumer awaits.
+   * Waits until there is room for a chunk; false if the lane must go back to an earlier chunk that the consumer waits
+   * for.
    */
   async #room(index) {
     const start = this.#remote.clock.now();
@@ -213,15 +214,15 @@ export class Transfer {
   }
 
   /**
-   * Chunks in memory. Of several lanes each has a run; while nobody knows where the contents end, no chunk is begun
-   * ahead.
+   * Most chunks in memory. With several lanes, each has a run. While the end of the contents is unknown, no chunk is
+   * begun ahead.
    */
   #most() {
     if (this.#remote.end === null) return 1;
     return this.#pace.lanes === 1 ? ALONE : this.#pace.lanes * SPAN + 1;
   }
 
-  /** Whether a chunk need not be fetched: kept, handed over, or not wanted. */
+  /** Whether a chunk need not be fetched: it is stored, has been yielded, or is not wanted. */
   #isThere(index) {
     const chunk = this.#chunks.get(index);
     if (chunk) return chunk.kept;
@@ -242,12 +243,12 @@ export class Transfer {
     return this.#chunks.get(index);
   }
 
-  /** The next byte that a run needs. */
+  /** Offset of the next byte that a run needs. */
   #position({ from }) {
     return from * this.#remote.chunkSize + (this.#chunks.get(from)?.filled ?? 0);
   }
 
-  /** The end of a file whose size the server did not tell. */
+  /** Handles the end of a file whose size the server did not tell. */
   async #finish(run, size) {
     if (size < this.#position(run)) throw this.#truncated(size);
     this.#remote.size = size;
@@ -271,5 +272,5 @@ export class Transfer {
   }
 }
 
-/** What a server answers that does not like several requests at a time. */
+/** Whether an error may mean that the server does not allow several requests at a time. */
 const isRefusal = ({ code }) => code === 'net/http' || code === 'net/range' || code === 'net/unreachable';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How images and videos are taken in Node (media.js).
+// Reads images and videos of messages in Node (media.js).
 
 import { fileURLToPath } from 'node:url';
 import { badParam } from '../shared/errors.js';
@@ -10,8 +10,8 @@ export { takeMedia, transferOf } from './media.js';
 export { checkPart } from './parts.js';
 
 /**
- * An image's file is read in the worker where it has a path or an address. A Blob is read here: some crash Node 20 when
- * a worker reads them.
+ * If an image is given by path or address, the worker reads its file. A Blob is read here, because some Blobs crash
+ * Node 20 when a worker reads them.
  */
 function takeImage(image) {
   if (image instanceof Blob) return blobBytes(image);
@@ -29,7 +29,7 @@ async function blobBytes(blob) {
 async function takeVideo() {
   throw badParam(
     'messages',
-    'have a video that is not { frames, fps }: Node has nothing that plays videos, so give its frames',
+    'have a video that is not { frames, fps }: Node cannot play videos, so give its frames',
   );
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a page's images are taken, and who takes its videos (media.js). A file of its own in the package, which comes
-// with the first model that sees.
+// Reads images and videos of messages in a page (media.js). A separate file of the package, which is loaded with the
+// first model that has vision.
 
 import { badParam } from '../shared/errors.js';
 import { capture } from '../media/page-sources.js';
@@ -15,11 +15,11 @@ function addressOf(image) {
   try {
     return new URL(image, globalThis.document?.baseURI ?? globalThis.location?.href).href;
   } catch {
-    throw badParam('messages', `have an image whose address is none: '${String(image).slice(0, 64)}'`);
+    throw badParam('messages', `have an image with a bad address: '${String(image).slice(0, 64)}'`);
   }
 }
 
-/** What the page shows is read at the call. */
+/** Elements of the page are read when the call is made. */
 function takeImage(image) {
   if (isAddress(image)) return { url: addressOf(image) };
   if (image instanceof Blob) return { blob: image };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the page's file shares with those that come later (shared/lent.js).
+// Modules that the page's file shares with files that are loaded later (shared/lent.js).
 
 import { abortable, deadline, sleep, systemClock } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';

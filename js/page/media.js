@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A conversation's images and videos on their way to the worker: taken out of the messages in order, which keep their
-// kinds. What a page shows is read before the call returns, so that its owner may go on with it; videos of a page are
-// taken apart into frames here, since only a page can play them. What differs between a page and Node is `reader`
-// (images.js, images-node.js).
+// Prepares a conversation's images and videos for the worker: they are taken out of the messages in order, and the
+// messages keep their kinds. Elements of a page are read before the call returns, so that the caller may change them
+// afterwards. Videos of a page are cut into frames here, since only a page can play them. `reader` has the difference
+// between a page and Node (images.js, images-node.js).
 
-/**
- * Frames of a video that are looked at each second, and the least and the most of them where the caller does not say.
- */
+/** Frames taken from each second of a video, and the least and most frames in all, unless the caller sets them. */
 const SAMPLING = { perSecond: 2, least: 4, most: 16 };
 
 /** @import { Medium } from '../shared/protocol.js' */
 
-/** Pixels of the caller's, who may go on with them. */
+/** Copies the caller's pixels, which the caller may go on changing. */
 export const copyOf = ({ data, width, height }) => ({ data: Uint8Array.from(data), width, height });
 
 /** @returns {Promise<Medium>} */
@@ -35,11 +33,11 @@ async function videoOf({ video, fps: perSecond = SAMPLING.perSecond, maxFrames, 
 }
 
 /**
- * @param {object[]} messages checked (messages.js)
+ * @param {object[]} messages checked by messages.js
  * @param {{takeImage: (image: any) => any, takeVideo: (video: any, sample: object, how: object) => Promise<object>}}
  *   reader
- * @param {{most?: number, signal?: AbortSignal, videos?: Function}} options most: frames of a video, where its part
- *   does not say; videos.js
+ * @param {{most?: number, signal?: AbortSignal, videos?: Function}} options most: frames of a video, unless its part
+ *   sets them; videos: loads videos.js
  * @returns {{messages: object[], media: Promise<Medium[]>}}
  */
 export function takeMedia(messages, reader, options) {
@@ -59,6 +57,6 @@ export function takeMedia(messages, reader, options) {
   return { messages: bare, media };
 }
 
-/** What of the media is handed over, not copied. */
+/** The parts of the media that are transferred to the worker instead of copied. */
 export const transferOf = (media) => media.flatMap(({ frames }) => frames.flatMap(({ bitmap, pixels, bytes }) => (
   bitmap ?? pixels?.data.buffer ?? bytes?.buffer ?? [])));

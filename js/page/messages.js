@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Conversations as callers may pass them, checked on the page: an error names what is wrong as it was written
-// (`messages[3].content[1].image`). What is left of a content is a text, or, where it has images or videos, a list of
-// parts.
+// Checks conversations on the page. An error names the faulty place as the caller wrote it
+// (`messages[3].content[1].image`). The content of a checked message is a text, or a list of parts if it has images or
+// videos.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 import { copied, oneOf, read } from './values.js';
 
-/** Images and videos of one prompt. */
+/** Most images and videos in one prompt. */
 const MOST_MEDIA = 64;
 
 const ROLES = oneOf('system', 'user', 'assistant', 'tool');
 
-/** What other parts there are. */
+/** Types of parts other than text. */
 const SEEN = ['image', 'image_url', 'video'];
 
-/** A part for a model without vision. @returns {{type: string, text?: string}} */
+/** Checks a part for a model without vision. @returns {{type: string, text?: string}} */
 export function textPart(part, path) {
   if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
   const type = read(part, 'type', `${path}.type`);
@@ -30,7 +30,7 @@ export function textPart(part, path) {
   return { type, text };
 }
 
-/** A text, or parts where some are no text. */
+/** Returns a text, or the parts if some of them are not text. */
 function checkContent(content, path, role, checkPart) {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) throw badParam(path, 'must be a string or an array of parts');
@@ -38,7 +38,7 @@ function checkContent(content, path, role, checkPart) {
   return parts.every(({ type }) => type === 'text') ? parts.map(({ text }) => text).join('') : parts;
 }
 
-/** Names of what was thought, as programs write it: the first one that is there counts, as in transformers. */
+/** Names that programs use for thinking. The first one present counts, as in transformers. */
 export const THOUGHTS = ['reasoning_content', 'thinking', 'reasoning'];
 
 function thoughtOf(message, path) {
@@ -51,7 +51,7 @@ function thoughtOf(message, path) {
   return {};
 }
 
-/** OpenAI's calls as ours. */
+/** Converts calls in OpenAI's form. */
 function callsOf(message, path) {
   const at = `${path}.tool_calls`;
   return read(message, 'tool_calls', at, (calls) => calls?.map((call, i) => {
@@ -64,8 +64,8 @@ function callsOf(message, path) {
 const FIELDS = ['role', 'content', ...THOUGHTS, 'toolCalls', 'toolCallId', 'tool_calls', 'tool_call_id'];
 
 /**
- * How other programs, and slips of the hand, call what a model is told; what else a message has (an id, a date) is its
- * owner's affair.
+ * Field names with which other programs, or typing errors, would tell the model something. Any other field of a message
+ * (an id, a date) is the caller's own.
  */
 const TELLING = new RegExp(
   `^(?:${[
@@ -76,7 +76,7 @@ const TELLING = new RegExp(
   'i',
 );
 
-/** Nothing of that kind vanishes unsaid. */
+/** Throws if a field that would tell the model something would be ignored. */
 function checkTelling(message, path, role) {
   for (const key of Object.keys(message)) {
     if (FIELDS.includes(key) || !TELLING.test(key) || (key === 'name' && role === 'tool')) continue;
@@ -93,7 +93,7 @@ function checkMessage(message, path, checkPart) {
   const problem = ROLES(role);
   if (problem) throw badParam(`${path}.role`, problem);
   checkTelling(message, path, role);
-  // The worker looks at these closely (reply/tools.js).
+  // The worker checks these in detail (reply/tools.js).
   const toolCallId =
     read(message, 'toolCallId', `${path}.toolCallId`) ?? read(message, 'tool_call_id', `${path}.tool_call_id`);
   if (toolCallId != null && typeof toolCallId !== 'string') throw badParam(`${path}.toolCallId`, 'must be a string');
@@ -108,14 +108,14 @@ function checkMessage(message, path, checkPart) {
 const mediaIn = ({ content }) =>
   typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length;
 
-/** How many images and videos checked messages have. */
+/** Counts the images and videos in checked messages. */
 export const countMedia = (messages) => messages.reduce((sum, message) => sum + mediaIn(message), 0);
 
 /**
- * A checked copy of a conversation; a string is one message of the user's.
- * @param {boolean} [goesOn] with its last message
- * @param {(part: any, path: string, role: string) => {type: string, text?: string}} [checkPart] parts.js's, for models
- *   that see
+ * Returns a checked copy of a conversation. A string is one message of the user.
+ * @param {boolean} [goesOn] whether the reply continues the last message
+ * @param {(part: any, path: string, role: string) => {type: string, text?: string}} [checkPart] the function of
+ *   parts.js, for models with vision
  */
 export function checkMessages(messages, goesOn = false, checkPart = textPart) {
   if (typeof messages === 'string') return checkMessages([{ role: 'user', content: messages }], goesOn);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, images read,
-// requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
+// A loaded model. All work happens in the worker; this file checks arguments, reads images, sends requests and shapes
+// the answers. `platform` has the differences between a page and Node (platform-*.js).
 
 import { abortable, deadline } from '../shared/clock.js';
 import { called, callable } from '../shared/called.js';
@@ -17,15 +17,15 @@ import { judged } from './standard.js';
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
 /**
- * Letters or bytes of a text whose tokens are asked for: as many tokens as a context can have. A list of them takes a
+ * Most letters or bytes of a text for tokenize(): as many tokens as a context can have. A list of that many takes a
  * tenth of a gigabyte, and seconds.
  */
 const MOST_TEXT = 2 ** 24;
 
-/** How long a model that is disposed of has for what it is about to keep. */
+/** How long dispose() waits for pending saves. */
 const SETTLE_MS = 5000;
 
-/** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
+/** Default seed of a reply: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
 class Model {
@@ -33,9 +33,9 @@ class Model {
   #platform;
   #info;
   #hasStore;
-  #keeps = false;     // whether anything may be on its way to the store
-  #images;          // how they are taken (images.js); null where the model sees nothing
-  #most;              // frames of a video
+  #keeps = false;     // whether any save may be pending
+  #images;          // reads images (images.js); null for a model without vision
+  #most;              // most frames of a video
 
   constructor(rpc, info, platform, images, { store, visionOptions = {} }) {
     this.#rpc = rpc;
@@ -134,7 +134,7 @@ class Model {
     return this.dispose();
   }
 
-  /** What is being kept is written, as far as that takes no longer than some seconds. */
+  /** Waits for pending saves, but only for some seconds. */
   async #settle() {
     let cancel;
     const late = new Promise((done) => { cancel = deadline(SETTLE_MS, done); });
@@ -142,7 +142,7 @@ class Model {
     cancel();
   }
 
-  /** Answers carry the engine's own figures along, so that `info` can show them without a question of its own. */
+  /** Every answer includes the engine's current figures, so that `info` can show them without a request of its own. */
   #answer({ value, memory, work }) {
     this.#info = Object.freeze({ ...this.#info, memory: Object.freeze(memory), work: Object.freeze(work) });
     return value;
@@ -156,7 +156,10 @@ class Model {
     return checkMessages(messages, goesOn, this.#images?.checkPart ?? textPart);
   }
 
-  /** A conversation with its images read, or on their way; `media` is there where it has none. */
+  /**
+   * Takes the images out of a conversation; `media` is a promise while they are being read, and a list if there are
+   * none.
+   */
   #taken(messages, signal) {
     if (countMedia(messages) === 0) return { messages, media: [] };
     return this.#images.takeMedia(messages, this.#images.reader, {
@@ -176,17 +179,13 @@ class Model {
     );
   }
 
-  /**
-   * What they take and give is a part of the package of its own.
-   * @param {'embed' | 'rank'} kind
-   * @param {any[]} given
-   */
+  /** These functions are in a separate file of the package. @param {'embed' | 'rank'} kind @param {any[]} given */
   async #vectors(kind, given) {
     const { [kind]: work } = await this.#platform.vectors();
     return work(this.#info, (payload, how) => this.#call(VECTORS, payload, how), ...given);
   }
 
-  /** Of a text, or of a conversation with everything its template adds. */
+  /** Tokens of a text, or of a conversation with everything its template adds. */
   async #tokens(text, { signal, ...choices }) {
     if (Array.isArray(text)) return this.#converse(PROMPT, text, { signal, choices });
     if (text.length > MOST_TEXT) {
@@ -199,7 +198,7 @@ class Model {
     return this.#call(TOKENIZE, { text, options: choices }, { signal });
   }
 
-  /** Bad arguments fail the reply, like everything else that can go wrong with it. */
+  /** Bad arguments fail the reply, like any other error. */
   #reply(type, kind, options, prepare) {
     return new Reply((push) => {
       const leave = new AbortController();
@@ -243,15 +242,15 @@ callable(Model.prototype, [
 ]);
 
 /**
- * A text that is JSON is read here, with what there was of it before, as a value may be nested too deeply to be sent;
- * and judged where the schema is a library's.
+ * Parses a JSON text together with the text that it continues; this happens here because a value may be nested too
+ * deeply to be sent. A library's schema then judges the value.
  */
 const valued = async ({ begun, ...result }, schema) => (
   begun === undefined ? result : { ...result, ...await judged(schema, JSON.parse(begun + result.text)) });
 
 /**
- * Calls once the images are there: at once, where there are none. What is stopped before is told so to the worker,
- * which gives it a result.
+ * Sends the call when the images are read, or at once if there are none. If it was stopped before that, the worker is
+ * told so and gives it a result.
  * @param {{media?: any[] | Promise<any[]>}} payload
  * @param {(payload: object, transfer?: any[]) => {promise: Promise<any>, stop: () => void}} call
  */

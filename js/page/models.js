@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stored models as a page sees them: what is there, how much of it, and how to get and remove it. Only downloading
-// needs a worker. Documentation: index.d.ts.
+// The stored models, seen from the page: lists them, and downloads and removes them. Only downloading needs a worker.
+// Documentation: index.d.ts.
 
 import { callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
@@ -47,7 +47,7 @@ export class Models {
     return found;
   }
 
-  /** What a store knows a source by; local files are not stored. '': of this type nothing is there. */
+  /** The id of a source in the store; '' if no model of the wanted type is stored. Local files are not stored. */
   async #idOf(source, store) {
     const { source: located } = this.#platform.resolveSource(source);
     if (located.type) return (await storedOfType(store, located))?.header.id ?? '';
@@ -85,7 +85,7 @@ export class Models {
     if (id) await (await Entry.open(store, id)).remove(PATIENCE_MS);
   }
 
-  /** Kept conversations, without a model that keeps them. */
+  /** Saved conversations, without a model. */
   async kept(options) {
     return listKept(guarded(this.#store(options)));
   }

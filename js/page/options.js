@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What callers may pass: one table row per option, many of which stand in shared/options.js. Everything is checked on
-// the page, before anything is sent, so that an error names the argument as it was written (`options.topP`). Unknown
-// names are errors: a mistyped option would otherwise be ignored silently.
+// Checks the options of callers, with one table row per option; many rows are in shared/options.js. Everything is
+// checked on the page before anything is sent, so that an error names the argument as it was written (`options.topP`).
+// Unknown names are errors: otherwise a mistyped option would be ignored silently.
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { schemaOf, toolOf } from './standard.js';
@@ -29,7 +29,7 @@ function isStrings(value) {
   return bad ? `must be an object of strings, but '${bad[0].slice(0, 64)}' is not one` : null;
 }
 
-/** Those of a `Headers`, or of pairs, as a fetch takes them too. */
+/** Accepts a `Headers` or pairs too, as fetch() does. */
 const headers = Object.assign((value) => isStrings(value), {
   take: (value) => (isRecord(value) && Symbol.iterator in value ? Object.fromEntries(value) : value),
 });
@@ -57,11 +57,11 @@ function bias(value) {
   return null;
 }
 
-/** What weights may become by the caller's choice, and what each may be said of. */
+/** Types to which weights can be converted, and the groups of weights that can be set separately. */
 const quantized = oneOf(...QUANTIZED.slice(0, -1));
 const EACH = ['weights', 'embeddings'];
 
-/** A word for all, or one each for those of layers and the embeddings. */
+/** One type for all weights, or one each for the layers' weights and the embeddings. */
 function quantize(value) {
   if (value === 'auto' || !quantized(value)) return null;
   if (!isFields(value))
@@ -75,7 +75,7 @@ function quantize(value) {
   return null;
 }
 
-/** What store.js calls. */
+/** Methods that store.js calls. */
 const STORE = ['list', 'read', 'open', 'remove', 'lock', 'usage'];
 
 function store(value) {
@@ -85,16 +85,16 @@ function store(value) {
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
 
-/** What JSON can say, of which a copy is taken; the worker looks at it closely. */
+/** Copies a value as JSON; the worker checks it in detail. */
 const json = Object.assign(() => null, { take: copied });
 
-/** As JSON, which the worker reads. */
+/** Converts a value to JSON text, which the worker parses. */
 const written = Object.assign(() => null, {
   take: (value) =>
     value == null ? value : asJson(value instanceof RegExp ? { source: value.source, flags: value.flags } : value),
 });
 
-/** Schemas of libraries among them, as what they say. */
+/** Like `written`, but converts schemas of libraries to JSON Schema first. */
 const schema = Object.assign(() => null, {
   take: (value) => (value == null ? value : asJson(schemaOf(value, 'options.schema'))),
 });
@@ -102,14 +102,14 @@ const tools = Object.assign(() => null, {
   take: (list) => copied(Array.isArray(list) ? list.map((tool, i) => toolOf(tool, `options.tools[${i}]`)) : list),
 });
 
-/** What a conversation is kept under: as many bytes as a file of it has room for. */
+/** Name of a saved conversation. Its file has room for MAX_NAME bytes. */
 function keep(value) {
   if (typeof value !== 'string' || value === '') return 'must be a name, a text that is not empty';
   const bytes = new TextEncoder().encode(value);
   if (bytes.length > MAX_NAME) return `has ${bytes.length} bytes (UTF-8), at most ${MAX_NAME} are possible`;
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === value
     ? null
-    : 'must be proper text, without halves of characters';
+    : 'must be text without lone surrogates';
 }
 
 const isHash = (text) => typeof text === 'string' && /^[0-9a-f]{64}$/i.test(text);
@@ -119,7 +119,7 @@ function sha256(value) {
     : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
 }
 
-/** @returns {string | null} what is wrong */
+/** @returns {string | null} the problem */
 function visionOptions(value) {
   if (!isFields(value)) return 'must be an object';
   for (const key of Object.keys(value)) {
@@ -131,14 +131,14 @@ function visionOptions(value) {
   return null;
 }
 
-/** True and false are for the files of a folder; what else it is, locate() finds out. */
+/** Booleans are for the files of a folder; locate() checks anything else. */
 const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].includes(typeof value)
   ? null : 'must be true, false, or where the projector is');
 
 const whole = ({ least, most }) => integer(least, most);
 
 /**
- * What a value must be, by the kind of its row in the list of options.
+ * Makes the check of an option, by the kind of its row in the list of options.
  * @type {Record<string, (row: any) => (value: any) => string | null>}
  */
 const KINDS = {
@@ -170,7 +170,10 @@ const LIMITS = checksOf(VISION);
 
 const LOGPROBS = integer(0, 20);
 
-/** Whose it is: what only those know of who say the same, and which of them asks, for a server (worker/turns.js). */
+/**
+ * `cacheScope` limits a request to cached prompts of its scope; `guest` is the guest in that scope, for a server
+ * (worker/turns.js).
+ */
 const WHOSE = { cacheScope: integer(0, 2 ** 32 - 1), guest: integer(0, Number.MAX_SAFE_INTEGER) };
 
 const COMPLETE = {
@@ -218,14 +221,14 @@ const TABLES = {
   look: { signal, ...WHOSE, detail: DETAIL, maxPixels: PIXELS },
 };
 
-/** A checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */
+/** Returns a checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */
 export function checkOptions(kind, given) {
   const options = given ?? {};
   if (!isFields(options)) throw badParam('options', 'must be an object');
   return checkFields(options, TABLES[kind], 'options');
 }
 
-/** The part of checked generation options that the worker needs, in the engine's terms. */
+/** Converts checked options of a reply to the form that the worker needs. */
 export function sampling({ logitBias = {}, stop = [], ...options }, nTokens) {
   const pairs = Object.entries(logitBias).map(([id, amount]) => [Number(id), amount]);
   const unknown = pairs.find(([id]) => id >= nTokens);
@@ -237,14 +240,14 @@ export function sampling({ logitBias = {}, stop = [], ...options }, nTokens) {
   return { ...plain, bias: pairs, stops: typeof stop === 'string' ? [stop] : [...stop] };
 }
 
-/** What a conversation is kept under; undefined: whatever there is. */
+/** Checks the name of a saved conversation; undefined stands for all of them. */
 export function checkName(name) {
   const problem = name == null ? null : keep(name);
   if (problem) throw badParam('name', problem);
   return name ?? undefined;
 }
 
-/** A checked copy of token ids. */
+/** Returns a checked copy of token ids. */
 export function checkTokens(tokens, nTokens, path = 'tokens') {
   if (typeof tokens !== 'object' || typeof tokens?.length !== 'number')
     throw badParam(path, 'must be an array of token ids');

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Parts of a message as callers may pass them: texts, images, videos. What is left of one is a copy of the fields that
-// are there, in which OpenAI's `image_url` is an image. Comes with the first model that sees; without one, messages.js
-// knows texts.
+// Checks parts of a message: texts, images, videos. A checked part is a copy of the fields that are present; OpenAI's
+// `image_url` becomes an image. This file is loaded with the first model that has vision; without one, messages.js
+// accepts only texts.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
 import { DETAIL, PIXELS, above, checkFields, integer, ofType, read } from './values.js';
 
-/** Frames of a video, and sides of what is given as pixels. */
+/** Most frames of a video, and most pixels per side of an image given as pixels. */
 const MOST_FRAMES = 768;
 const MOST_SIDE = 2 ** 14;
 
 const FILE = ['string', 'URL', 'Blob'];
 const SEEN = ['ImageBitmap', 'HTMLImageElement', 'HTMLCanvasElement', 'OffscreenCanvas', 'VideoFrame'];
 
-/** Whether a value is an instance of one of these, which may not be there. */
+/** Whether a value is an instance of one of these classes, which may not exist here. */
 const isOneOf = (names, value) => names.some((name) => (
   typeof value === name || (typeof globalThis[name] === 'function' && value instanceof globalThis[name])));
 
-/** Red, green and blue, or with alpha; ImageData too. */
+/** Pixels of 3 or 4 channels (RGB, RGBA); also an ImageData. */
 function pixels({ data, width, height }) {
   if (!isOneOf(['Uint8Array', 'Uint8ClampedArray'], data)) return 'must have its pixels in data, a Uint8Array';
   const problem = integer(1, MOST_SIDE)(width) ?? integer(1, MOST_SIDE)(height);
@@ -32,7 +32,7 @@ function image(value) {
   if (value === '') return 'must not be empty';
   if (isOneOf([...FILE, ...SEEN], value)) return null;
   if (isRecord(value) && 'data' in value) return pixels(value);
-  return 'must be a Blob, an address, an ImageBitmap or what else a page shows, or { data, width, height }';
+  return 'must be a Blob, an address, an ImageBitmap or element of a page, or { data, width, height }';
 }
 
 const times = (list, n) =>
@@ -49,7 +49,7 @@ const VIDEO = {
 
 const isFrames = (value) => isRecord(value) && 'frames' in value;
 
-/** A video of frames. */
+/** Checks a video that is given as frames. */
 function frames(value, path) {
   const video = fields(value, VIDEO, path);
   if (!Array.isArray(video.frames) || video.frames.length === 0)
@@ -75,7 +75,7 @@ function video(value) {
     : 'must be a Blob, an address, a video element, or { frames, fps }';
 }
 
-/** The fields of a part besides its type. */
+/** Fields of each part besides its type. */
 const PARTS = {
   text: { text: ofType('string', 'a string') },
   image: { image, detail: DETAIL, maxPixels: PIXELS },
@@ -87,7 +87,7 @@ const PARTS = {
 
 const fields = (value, table, path) => checkFields(value, table, path, 'field', ['type']);
 
-/** A part of the OpenAI API as one of ours; what else stands in it there means nothing here. */
+/** Converts an OpenAI `image_url` part to an image part; its other fields are ignored. */
 function imageOf(part, path) {
   const given = read(part, 'image_url', `${path}.image_url`);
   const { url, detail } = isRecord(given) ? given : { url: given };
@@ -95,7 +95,7 @@ function imageOf(part, path) {
   return { type: 'image', image: url, ...(detail != null && { detail }) };
 }
 
-/** A checked copy of a part of a message. */
+/** Returns a checked copy of a part of a message. */
 export function checkPart(given, path, role) {
   if (!isRecord(given)) throw badParam(path, 'must be an object with a type');
   const part = read(given, 'type', `${path}.type`) === 'image_url' ? imageOf(given, path) : given;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What Node supplies: the same as platform-web.js with worker threads and paths.
+// The platform of Node: as platform-web.js, but with worker threads and paths.
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -29,14 +29,15 @@ function failure(error, started) {
 }
 
 /**
- * Flags of the process are not for its workers: some make them fail (--input-type). V8's hold for all threads anyway.
+ * Flags of the process are not passed to its workers: some make them fail (--input-type). V8's flags apply to all
+ * threads anyway.
  */
 const NO_FLAGS = { execArgv: [] };
 
-/** How long a worker has to end itself. */
+/** How long a worker may take to end itself. */
 const END_GRACE_MS = 1000;
 
-/** A process ends although a model is loaded, but not while a call is pending. */
+/** Starts a worker that keeps the process alive only while a call is pending. */
 function startWorker(workerUrl) {
   const worker = new Worker(workerUrl ? new URL(workerUrl) : workerFile(), NO_FLAGS);
   let started = false;
@@ -53,11 +54,11 @@ function startWorker(workerUrl) {
     },
     keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
     /**
-     * Node crashes when a worker is ended from outside while it asks for a file (20) or imports its modules (24): it is
-     * asked to end itself.
+     * Asks the worker to end itself, because Node crashes when a worker is terminated while it requests a file (20) or
+     * imports its modules (24).
      */
     async terminate() {
-      worker.ref();   // whoever waits for the end must see it
+      worker.ref();   // keeps the process alive until the worker has ended
       worker.postMessage({ type: END });
       await Promise.race([gone, sleep(END_GRACE_MS, undefined, { ref: false })]);
       await worker.terminate();
@@ -96,7 +97,7 @@ function pathOf(text) {
   return path;
 }
 
-/** What the disk says about a path. */
+/** Runs a file system call on a path, and explains its error. */
 function ask(path, question) {
   try {
     return question();
@@ -106,7 +107,8 @@ function ask(path, question) {
 }
 
 /**
- * What stands at a path; null: nothing. Told not to throw, Node 26 says the same of a path that leads through a file.
+ * Returns the stat of a path, or null if nothing exists there. With `throwIfNoEntry: false`, Node 26 returns the same
+ * for a path that leads through a file.
  */
 function standingAt(path) {
   try {
@@ -117,7 +119,7 @@ function standingAt(path) {
   }
 }
 
-/** What a folder below has; nothing where it is none, or not to be read. */
+/** Names in a subfolder; none if it does not exist or cannot be read. */
 function namesBelow(path, folder) {
   try {
     return readdirSync(join(path, folder)).map((name) => `${folder}/${name}`);
@@ -126,7 +128,7 @@ function namesBelow(path, folder) {
   }
 }
 
-/** The files of a folder, or of a checkpoint whose vocabulary stands beside it. */
+/** The files of a folder, or of a checkpoint with its vocabulary beside it. */
 function filesAt(path) {
   if (existsSync(path + VOCABULARY)) return [path + VOCABULARY, path];
   if (!ask(path, () => standingAt(path))?.isDirectory()) return [path];
@@ -144,7 +146,7 @@ function filesAt(path) {
   return model.map((i) => join(path, names[i]));
 }
 
-/** Blobs go over as streams: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
+/** Blobs are sent as streams: a Blob that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
 function resolveSource(source) {
   const located = locate(source, (text) => (isWebUrl(text) ? { url: addressOf(text) } : { path: pathOf(text) }));
   if (located.kind === 'paths' && located.paths.length === 1)

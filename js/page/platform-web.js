@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a page supplies: starting the engine's worker and naming a source so that a worker can open it.
+// The platform of a page: starts the engine's worker, and resolves a source so that a worker can open it.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { LENT } from './lent.js';
@@ -12,7 +12,8 @@ import { OpfsStore } from '../store/store-opfs.js';
 import { describeSupport, workerObstacle } from '../shared/variant.js';
 
 /**
- * A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw.
+ * A worker's `error` event has no message if its script could not be fetched or was forbidden, and has one if the
+ * script threw.
  */
 function startFailure(event, forbidden) {
   const phase = { phase: 'start' };
@@ -27,12 +28,12 @@ function startFailure(event, forbidden) {
 
 const crash = (what) => new QuernError('engine/trap', `The engine crashed (${what || 'no reason given'}).`);
 
-const lost = () => new QuernError('engine/lost', 'The engine\'s worker has ended without a word.');
+const lost = () => new QuernError('engine/lost', 'The engine\'s worker has ended silently.');
 
-/** The worker as rpc.js wants it. */
+/** Wraps a worker as the port that rpc.js needs. */
 function port(worker) {
   let started = false;
-  let forbidden;      // the directive that does it
+  let forbidden;      // the directive that forbids the worker
   let fail = () => {};
   let forget = () => {};
   const onViolation = ({ disposition, effectiveDirective, blockedURI }) => {
@@ -60,7 +61,7 @@ function port(worker) {
         // The report of a violation may come after the error.
         else setTimeout(() => fail(startFailure(event, forbidden)));
       });
-      worker.addEventListener('messageerror', () => fail(crash('a message of it could not be read')));
+      worker.addEventListener('messageerror', () => fail(crash('an unreadable message')));
     },
     keepAlive() {},
     terminate() {
@@ -80,7 +81,7 @@ function startWorker(workerUrl) {
 
 const baseUrl = () => globalThis.document?.baseURI ?? globalThis.location?.href;
 
-/** URL.canParse would ask for browsers of 2023. */
+/** URL.canParse is missing in browsers before 2023. */
 function resolveUrl(url) {
   try {
     return new URL(url, baseUrl()).href;
@@ -91,7 +92,7 @@ function resolveUrl(url) {
 
 const take = lending(LENT);
 
-/** What takes images and videos from a page, for models that see; and what asks for vectors. */
+/** Files that are loaded later: images and videos for models with vision, and vectors. */
 const images = () => import('./images.js').then(take, notFetched('start'));
 const videos = () => import('./videos.js').then(take, notFetched('start'));
 const vectors = () => import('./vectors.js').then(take, notFetched('start'));

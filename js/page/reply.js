@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A reply being made, as the caller holds it. The work goes on whether or not anybody reads; pieces that wait are
-// joined, so a slow reader costs at most the text of one reply. Not thenable on purpose: `await model.chat(…)`
-// would otherwise swallow the stream.
+// A reply in progress. The work continues whether or not anybody reads; unread pieces are joined, so a slow reader
+// costs at most the text of one reply. A reply has no `then` on purpose: `await model.chat(…)` would otherwise consume
+// the stream.
 
 import { leaving } from '../shared/called.js';
 import { QuernError } from '../shared/errors.js';
 
 const DONE = Object.freeze({ done: true, value: undefined });
 
-/** One reader's view of the pieces; `pick` turns a piece into what the reader gets, or undefined to pass over it. */
+/** One reader of the pieces. */
 class Reader {
   #pieces = [];
-  #waiting = [];          // {resolve, reject} of calls of next() without an answer
-  #end = null;            // {error?} once nothing more comes
+  #waiting = [];          // {resolve, reject} of pending calls of next()
+  #end = null;            // {error?} once no more pieces come
   #stop;
 
   constructor(stop) {
@@ -61,7 +61,7 @@ class Reader {
   }
 }
 
-/** Two neighbouring pieces of one kind become one, of one call where they are calls'. */
+/** Joins two neighbouring pieces of the same kind (and, for calls, of the same call) into one. */
 function join(last, next) {
   if (last.type !== next.type || last.index !== next.index) return false;
   last.text += next.text;
@@ -83,14 +83,14 @@ export class Reply {
   constructor(begin) {
     const here = new Error();
     this.#reader = new Reader(() => this.stop());
-    // Every event has a text, so that who shows the text of all shows no `undefined`.
+    // Every event has a text, so that code that shows the text of all events never shows `undefined`.
     const { promise, stop } = begin((event) => this.#reader.push({ text: '', ...event }, join));
     this.#stop = stop;
     this.#result = promise.then(
       (result) => { this.#reader.end(); return result; },
       async (error) => { const said = await leaving(error, here); this.#reader.end(said); throw said; },
     );
-    // The reader reports the error as well, and nobody has to ask for both.
+    // The reader reports the error as well, and callers need not ask for both.
     this.#result.catch(() => {});
   }
 
@@ -120,10 +120,10 @@ export class Reply {
 }
 
 /**
- * Texts as they are asked for. Who cancels it ends the work, also while a piece is waited for.
+ * Makes a stream of bytes from texts, on demand. Cancelling the stream ends the work, also while it waits for a piece.
  * @param {AsyncIterable<any>} pieces
- * @param {{textOf?: (piece: any) => string, stop?: () => void}} [how] stop: where leaving the pieces does not end the
- *   work by itself
+ * @param {{textOf?: (piece: any) => string, stop?: () => void}} [how] stop: ends the work, if leaving the pieces does
+ *   not
  * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
  */
 export function bytesOf(pieces, { textOf = String, stop } = {}) {

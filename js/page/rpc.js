@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page's end of the line to one engine worker: requests with their promises, events of running requests, and
-// the one rule that nothing waits for ever: whatever ends the worker rejects everything that is pending.
-// It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
+// The page's end of the connection to one worker: requests with their promises, and events of running requests. It
+// guarantees that nothing waits for ever: when the worker ends for any reason, everything pending is rejected. It knows
+// nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
 
 import { QuernError, fromWire } from '../shared/errors.js';
 import { inNode } from '../shared/host.js';
@@ -20,13 +20,13 @@ export class Rpc {
   #port;
   #pending = new Map();   // id -> {resolve, reject, onEvent, release}
   #lastId = 0;
-  #dead = null;           // why no further call is possible
+  #dead = null;           // the error of all further calls
   #closing = null;        // promise of the worker's end
   #ready = withResolvers();
   #gone = withResolvers();
   #watchdog;
 
-  /** @param {{limits?: object, clock?: object}} [watch] of the watchdog; for tests */
+  /** @param {{limits?: object, clock?: object}} [watch] options of the watchdog; for tests */
   constructor(port, watch) {
     this.#port = port;
     this.#watchdog = new Watchdog({
@@ -51,8 +51,8 @@ export class Rpc {
   }
 
   /**
-   * Sends a request. With `signal` the promise rejects at once when it aborts; `stop` asks the worker to end the
-   * request early and lets it answer with what it has.
+   * Sends a request. When `signal` aborts, the promise rejects at once; `stop` asks the worker to end the request early
+   * and answer with what it has.
    * @returns {{promise: Promise<any>, stop: () => void}}
    */
   call(type, payload, { signal, onEvent, transfer } = {}) {
@@ -79,7 +79,7 @@ export class Rpc {
     return { promise, stop: () => this.#stop(id) };
   }
 
-  /** Ends the worker and everything pending. @returns {Promise<void>} when it is gone */
+  /** Ends the worker and rejects everything pending. @returns {Promise<void>} resolves when the worker is gone */
   close(reason) {
     this.#closing ??= this.#end(reason);
     return this.#closing;
@@ -114,8 +114,8 @@ export class Rpc {
   }
 
   /**
-   * A notice is worth one line, however many models are loaded. What a program of Node writes to its standard output is
-   * its own affair.
+   * A notice is printed once, however many models are loaded. In Node it goes to standard error, since standard output
+   * belongs to the program.
    */
   static #told = new Set();
   static #tell(text) {
@@ -123,7 +123,7 @@ export class Rpc {
     Rpc.#told.add(text);
   }
 
-  /** A listener of the caller's that throws ends its own request and no other; one that fails later, nothing. */
+  /** A listener that throws ends its own request only; a rejection is only reported. */
   #event(id, event) {
     try {
       Promise.resolve(this.#pending.get(id)?.onEvent?.(event)).catch(report);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs', blobs}
-// or {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [],
-// folder, id?}, which the worker looks into; `type`: for files of this type, which stand in the `list` of a repository.
-// Runs on the page, so that a mistake is told before anything starts. Where the name of a stored model was given
-// instead of its address (identity.js), that is `id`, and `isName` is true. `names` are the paths of blobs that are a
-// folder's files.
+// Converts a source given by the caller to the files that the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs',
+// blobs} or {kind: 'paths', paths}, the files of a split model in order. A folder on a server is {kind: 'urls', urls:
+// [], folder, id?}, which the worker looks into. `type` selects files of this type in the `list` of a repository. If
+// the name of a stored model was given instead of its address (identity.js), `id` is that name and `isName` is true.
+// `names` are the paths of blobs that are files of a folder. This runs on the page, so that mistakes are reported
+// before anything starts.
 
 import { badParam } from '../shared/errors.js';
 import { modelOf, pathOf } from '../shared/folder.js';
@@ -19,20 +19,20 @@ const MOST_PARTS = 1000;
 const five = (n) => String(n).padStart(5, '0');
 const shorten = (text) => (text.length > 80 ? `…${text.slice(-79)}` : text);
 
-/** The number of a part and how many there are, by its name; null for a file that is not split. */
+/** The number of a part and the number of parts, from its name; null for a file that is not split. */
 function partOf(name) {
   const [, no, of] = SPLIT.exec(name) ?? [];
   return no === undefined ? null : { no: Number(no), of: Number(of) };
 }
 
-/** All parts of a split file by the name of the first; a file that is not split alone. */
+/** Names of all parts of a split file, from the name of the first; other files have one part. */
 function partsOf(name, param) {
   const part = partOf(name);
   if (!part) return [name];
   const { no, of } = part;
   const nameOf = (i) => name.replace(SPLIT, (_, __, total, ending) => `-${five(i)}-of-${total}${ending}`);
   if (of < 1 || of > MOST_PARTS || no < 1 || no > of)
-    throw badParam(param, `names part ${no} of ${of}, which cannot be: '${shorten(name)}'`);
+    throw badParam(param, `names the impossible part ${no} of ${of}: '${shorten(name)}'`);
   if (no !== 1)
     throw badParam(param, `is part ${no} of ${of} of a model; name its first part, '${shorten(nameOf(1))}'`);
   return Array.from({ length: of }, (_, i) => nameOf(i + 1));
@@ -40,7 +40,7 @@ function partsOf(name, param) {
 
 // --- addresses ---
 
-/** The same address with the name of another part at the end of its path. */
+/** The same address with another path. */
 function withPath(url, path) {
   const copy = new URL(url);
   copy.pathname = path;
@@ -77,7 +77,7 @@ const isEndpoint = (value) => {
   }
 };
 
-/** Each field: whether a value is one, and what it must be. */
+/** For each field: its check, and the problem of a wrong value. */
 const FIELDS = {
   repo: [
     (value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots),
@@ -149,10 +149,7 @@ function checkSplit(blobs, numbers) {
   if (numbers.length !== of) throw badParam('source', `has ${numbers.length} parts of a model of ${of}`);
 }
 
-/**
- * Picked files are sorted by their numbers, or as the files of a folder are; blobs without names are taken in the order
- * given.
- */
+/** Sorts picked files by their numbers, or as the files of a folder. Blobs without names stay in the given order. */
 function blobs(list) {
   const names = list.every(({ name }) => typeof name === 'string') ? list.map(pathOf) : [];
   const folder = modelOf(names);
@@ -175,8 +172,8 @@ function blobs(list) {
 }
 
 /**
- * A model and its projector, as they are located: one list of files where both are of one kind, of which the last
- * `projectors` are no part of the language model; else the projector is a source `beside` the other.
+ * Adds a located projector to a located model: at the end of one list if both are of one kind (the last `projectors`
+ * files are then not part of the language model), else as a source `beside` the model.
  */
 export function withProjector(model, projector) {
   const { kind } = projector;
@@ -186,7 +183,7 @@ export function withProjector(model, projector) {
   return { ...model, [kind]: [...model[kind], ...projector[kind]], projectors: 1 };
 }
 
-/** What goes wrong in locating the projector is said of the option, not of the source. */
+/** Reports errors in locating the projector as errors of the option instead of the source. */
 export function asOption(locating) {
   try {
     return locating();
@@ -199,11 +196,11 @@ export function asOption(locating) {
   }
 }
 
-/** A list of files as an array; a page's FileList is none. @param {any} source */
+/** Converts a list of files to an array, since a page's FileList is none. @param {any} source */
 const listed = (source) =>
   typeof source === 'object' && typeof source?.item === 'function' ? Array.from(source) : source;
 
-/** What the files of a source are called, as far as it says. @param {any} source */
+/** Names of the files of a source, as far as they are known. @param {any} source */
 export function namesOf(source) {
   const all = [listed(source)].flat();
   if (all.every((file) => file instanceof Blob)) return all.map((file) => pathOf(file) ?? '');
@@ -212,9 +209,9 @@ export function namesOf(source) {
 }
 
 /**
- * @param {unknown} given as `load` takes it
- * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in
- *   Node a path
+ * @param {unknown} given as passed to `load`
+ * @param {(text: string) => {url: string} | {path: string}} resolve converts a string to an absolute address, or in
+ *   Node to a path
  * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string, type?: string, list?: string}
  *   | {kind: 'blobs', blobs: Blob[], names?: string[]} | {kind: 'paths', paths: string[]}}
  */

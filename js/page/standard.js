@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Schemas that libraries make (Zod, Valibot, ArkType and others): what has `~standard` says by itself what JSON it
-// takes, and judges values. Documented at https://standardschema.dev; no library is imported, so none has to be there.
+// Schemas that libraries make (Zod, Valibot, ArkType and others). An object with `~standard` can describe the JSON that
+// it accepts, and validates values. Documented at https://standardschema.dev; no library is imported, so none has to be
+// installed.
 
 import { badParam } from '../shared/errors.js';
 import { isObject } from '../shared/kinds.js';
@@ -12,7 +13,7 @@ const mayBeSchema = (value) => isObject(value) || typeof value === 'function';
 
 const standardOf = (schema) => (mayBeSchema(schema) && mayBeSchema(schema['~standard']) ? schema['~standard'] : null);
 
-/** The JSON Schema of what has to be written; anything else as it is. */
+/** The JSON Schema of the input of a library's schema; any other value is returned as it is. */
 export function schemaOf(schema, path) {
   const standard = standardOf(schema);
   if (!standard) return schema;
@@ -24,11 +25,11 @@ export function schemaOf(schema, path) {
     throw Object.assign(badParam(path, `has no JSON Schema (${why})`), { cause: error });
   }
   if (mayBeSchema(said)) return said;
-  throw badParam(path, `is a schema of '${String(standard.vendor).slice(0, 40)}' that does not say its JSON Schema: `
-    + 'give that (z.toJSONSchema(schema)), or take a version that has ~standard.jsonSchema');
+  throw badParam(path, `is a schema of '${String(standard.vendor).slice(0, 40)}' without a JSON Schema: `
+    + 'pass that (z.toJSONSchema(schema)), or use a version that has ~standard.jsonSchema');
 }
 
-/** The tool with its parameters as JSON Schema, which others call its inputSchema. */
+/** Returns the tool with its parameters as JSON Schema. Other programs call them inputSchema. */
 export function toolOf(tool, path) {
   if (tool?.inputSchema == null) {
     return standardOf(tool?.parameters)
@@ -42,7 +43,7 @@ export function toolOf(tool, path) {
 }
 
 /**
- * What a schema makes of a value that its JSON Schema allows: `value`, or `issues`.
+ * Validates a value with a library's schema: returns its `value`, or `issues`.
  * @returns {Promise<{value?: any, issues?: readonly any[]}>}
  */
 export async function judged(schema, value) {

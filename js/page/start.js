@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a worker comes to work on a source: what goes to it of the options, and that it is gone again when anything goes
-// wrong.
+// Starts a worker on a source: sends it the options that it needs, and ends it if anything fails.
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
@@ -23,7 +22,8 @@ function startRpc(platform, workerUrl) {
 }
 
 /**
- * Asked once, when the first model is about to be kept: the browser may then clear it away only when its user says so.
+ * The browser is asked once, when the first model is about to be stored. If it agrees, it deletes the model only when
+ * its user says so.
  */
 let asked = false;
 function askToPersist(platform, { phase, waiting }) {
@@ -33,8 +33,9 @@ function askToPersist(platform, { phase, waiting }) {
 }
 
 /**
- * What the workers of one script have compiled, by build: a model that is loaded later needs to compile nothing, and
- * runs the browser's best code from the start. The latest of each stays as long as the page, some MB.
+ * The WebAssembly modules that workers of one script have compiled, by build. A model that is loaded later need not
+ * compile anything, and runs the browser's best code from the start. The latest module of each build stays as long as
+ * the page, some MB.
  * @type {{script?: string, engines: Record<string, {url?: string, module: WebAssembly.Module}>}}
  */
 let compiled = { engines: {} };
@@ -44,7 +45,7 @@ function enginesOf(script) {
   return compiled.engines;
 }
 
-/** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
+/** The options as sent to the worker, and the server of the caller's own store, if any. */
 function wireOptions(platform, { store = true, sha256 = [], ...options }) {
   const served = typeof store === 'object' ? serveStore(store) : null;
   const wire = { ...options, store: served?.port ?? store, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
@@ -52,7 +53,7 @@ function wireOptions(platform, { store = true, sha256 = [], ...options }) {
   return { wire, served };
 }
 
-/** A source, and its projector where one is named; without vision where that is wanted. */
+/** Resolves a source and its projector, if one is named; `blind` leaves the vision part out. */
 export function resolveBoth(platform, source, vision) {
   const model = platform.resolveSource(source);
   if (vision === undefined || typeof vision === 'boolean')
@@ -65,7 +66,7 @@ export function resolveBoth(platform, source, vision) {
 }
 
 /**
- * The same with a failure that says what the files are, where their names tell.
+ * Runs the work; an error also tells what the files are, if their names show it.
  * @template T
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
@@ -79,7 +80,7 @@ export async function explained(source, work) {
 }
 
 /**
- * Has a worker of its own work on a source; whatever goes wrong, it is gone again before this rejects.
+ * Starts a worker of its own on a source. If anything fails, the worker is gone before this rejects.
  * @returns {Promise<{rpc: Rpc, answer: any}>}
  */
 export const startWith = (platform, type, source, options) =>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing
-// is.
+// Checks of values for the rows of tables. A check is a function from a value to a description of the problem, or null.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { VISION } from '../shared/options.js';
@@ -15,31 +14,33 @@ export const oneOf = (...names) => (value) => (names.includes(value)
   ? null : `must be one of ${names.map((name) => (typeof name === 'string' ? `'${name}'` : name)).join(', ')}`);
 export const ofType = (type, words) => (value) => (typeof value === type ? null : `must be ${words}`);
 
-/** Of images: how closely they are looked at, and limits of their pixels. */
+/** Options of images: resolution, and limits of pixels. */
 export const DETAIL = oneOf('low', 'auto', 'high');
 export const PIXELS = integer(VISION.maxPixels.least, VISION.maxPixels.most);
 
-/** Letters and values of what is said as JSON, where parts that objects share count each time. */
+/** Most letters and values of a value that is given as JSON; parts that several objects share count each time. */
 const MOST_SAID = 2 ** 22;
 
-/** Whether all that a value says stands in its fields. A Map, a date or a promise has none, as if nothing were said. */
+/**
+ * Whether the fields of a value have all of its content. A Map, a date or a promise has no fields, as if it were empty.
+ */
 export const isFields = (value) => /^\[object (?:Object|Module)\]$/.test(Object.prototype.toString.call(value));
 
-/** Letters that stand for a place in an array. */
+/** Letters that an element of an array counts for. */
 const PLACE = 4;
 
-/** Nested so deeply a value is looked at by JSON.stringify() itself. */
+/** Values nested more deeply are checked by JSON.stringify() itself. */
 const DEEP = 500;
 
-/** Not a Map, nor anything else whose fields JSON would silently pass over. */
+/** Whether JSON keeps all of an object; false for a Map and other objects whose content JSON would silently drop. */
 export function isPlain(value) {
   const parent = Object.getPrototypeOf(value);
   return Array.isArray(value) || !parent || !Object.getPrototypeOf(parent);
 }
 
 /**
- * What is left of so many letters and values, as asJson() counts them; -Infinity where something is odd, or nested too
- * deeply.
+ * Subtracts the letters and values of a value from `left`, counting as asJson() does; -Infinity if something is not
+ * plain, or nested too deeply.
  */
 function leftOf(value, left, depth = 0) {
   if (typeof value === 'string') return left - value.length;
@@ -51,10 +52,13 @@ function leftOf(value, left, depth = 0) {
   return left;
 }
 
-/** JSON; throws where that would not be all of a value. What is plain is written at once, a tenth of the time. */
+/**
+ * Converts a value to JSON; throws if JSON would not keep all of it. A plain value is written directly, in a tenth of
+ * the time.
+ */
 export function asJson(value) {
   const left = leftOf(value, MOST_SAID);
-  const tooMuch = new RangeError(`it says more than ${MOST_SAID} letters`);
+  const tooMuch = new RangeError(`it has more than ${MOST_SAID} letters`);
   if (left >= 0) return JSON.stringify(value);
   if (left > -Infinity) throw tooMuch;
   let said = 0;
@@ -62,15 +66,18 @@ export function asJson(value) {
     said += 1 + key.length + (typeof one === 'string' ? one.length : 0);
     if (said > MOST_SAID) throw tooMuch;
     const isOdd = typeof one === 'object' ? one && !isPlain(one) : typeof one === 'function' || typeof one === 'symbol';
-    if (isOdd) throw new TypeError(`'${key.slice(0, 40)}' is no plain object, nor anything else of JSON's`);
+    if (isOdd) throw new TypeError(`'${key.slice(0, 40)}' is not plain JSON`);
     return one;
   });
 }
 
-/** What JSON can say of a value; throws where that is not all of it. */
+/** Copies a value through JSON; throws if JSON would not keep all of it. */
 export const copied = (value) => (value === undefined ? value : JSON.parse(asJson(value)));
 
-/** Reads a property of the caller's, whose getter may throw. @param {(value: any) => any} [take] what is taken of it */
+/**
+ * Reads a property of the caller's object, whose getter may throw.
+ * @param {(value: any) => any} [take] converts the value
+ */
 export function read(object, key, path, take = (value) => value) {
   try {
     return take(object[key]);
@@ -83,11 +90,11 @@ export function read(object, key, path, take = (value) => value) {
 }
 
 /**
- * A checked copy of the fields that are there; null counts as not given.
- * @param {Record<string, ((value: any) => string | null) & {take?: (value: any) => any}>} table what is wrong with a
- *   field's value; what is taken of it
- * @param {string} [what] they are called
- * @param {string[]} [others] names that are passed over
+ * Returns a checked copy of the fields that are present; null counts as not given.
+ * @param {Record<string, ((value: any) => string | null) & {take?: (value: any) => any}>} table the check of each
+ *   field, and a conversion of its value
+ * @param {string} [what] word for the fields in errors
+ * @param {string[]} [others] names that are ignored
  */
 export function checkFields(value, table, path, what = 'option', others = []) {
   const copy = {};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// embed() and rank() of a model: what they are given is checked, one request goes to the worker (worker/pooling.js),
-// and its answer gets its form. A file of its own in the package, which comes with the first call.
+// embed() and rank() of a model: checks the arguments, sends one request to the worker (worker/pooling.js), and shapes
+// its answer. A separate file of the package, which is loaded with the first call.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkOptions, checkTokens } from './options.js';
 import { checkFields, integer, isFields, ofType } from './values.js';
 
-/** Texts of one call: a list of results that a page can hold. */
+/** Most texts of one call: a list of results that a page can hold. */
 const MOST_TEXTS = 2 ** 20;
 
 const text = ofType('string', 'a text');
@@ -16,8 +16,8 @@ const RANK = { instruction: text, ...WHOSE, onProgress: ofType('function', 'a fu
 const EMBED = { ...RANK, dimensions: integer(1, 2 ** 20), normalize: ofType('boolean', 'true or false') };
 
 /**
- * @returns {{options: any, how: {signal?: AbortSignal, onEvent?: (event: any) => any}}} a checked copy, and apart what
- * is not sent
+ * @returns {{options: any, how: {signal?: AbortSignal, onEvent?: (event: any) => any}}} a checked copy of the options,
+ *   and separately those that are not sent
  */
 function optionsOf(given, table) {
   if (given != null && !isFields(given)) throw badParam('options', 'must be an object');

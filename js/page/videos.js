@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// How a page's videos are taken: played, and what was played last is kept. A file of its own in the package, which
-// comes with the first of them.
+// Takes frames from videos of a page by playing them, and keeps those of the last one. A separate file of the package,
+// which is loaded with the first video.
 
 import { framesOf } from '../media/video.js';
 
 /**
- * Frames of the video that was played last, where it is a file: playing takes seconds, and each turn of its
- * conversation asks for them.
+ * Frames of the last video that was played from a file: playing takes seconds, and each turn of its conversation needs
+ * them.
  */
 let last = null;
 
 /**
  * @param {HTMLVideoElement | Blob | string} video
  * @param {object} sample how many frames
- * @returns {Promise<object>} what the worker is handed
+ * @returns {Promise<object>} the form that the worker receives
  */
 export async function takeVideo(video, sample, signal) {
   const how = Object.values(sample).join();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Tells from the page whether a worker still lives, while something is awaited from it. Signs of life are its messages:
-// it answers pings, between two layers while it computes. When one of its threads has ended, it notices that itself,
-// and says so.
+// Watches from the page whether a worker still lives, while an answer is pending. Every message of the worker is a sign
+// of life. It answers pings between two layers while it computes. If one of its threads has ended, the worker itself
+// notices and reports that.
 //
-// Only time in which the page was visible and ran counts: a look that comes late (a sleeping machine, throttled timers,
-// a debugger) is worth one interval, and a hidden page's is worth none. A debugger that stops the worker alone looks
-// like a hang.
+// Only time in which the page was visible and running counts. A check that comes late (a sleeping machine, throttled
+// timers, a debugger) counts as one interval, and one in a hidden page as none. A debugger that stops the worker alone
+// looks like a hang.
 
 import { every, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 
-/** Longest silence in ms of a worker that starts and of one that works, and the time between two looks. */
+/** Longest silence in ms of a worker that starts and of one that works, and the time between two checks. */
 const LIMITS = { start: 10_000, hang: 30_000, look: 1000 };
 
 export class Watchdog {
@@ -18,14 +18,14 @@ export class Watchdog {
   #fail;
   #limits;
   #clock;
-  #started = false;       // whether there was ever a sign
+  #started = false;       // whether the worker ever gave a sign
   #asked = false;         // whether a ping is unanswered
-  #silence = 0;           // ms that count
-  #end = null;            // ends the looks
+  #silence = 0;           // ms of silence that count
+  #end = null;            // ends the checks
 
   /**
-   * @param {() => void} ask sends a ping: any message from the worker is the answer
-   * @param {(error: QuernError) => void} fail what to do when it is dead
+   * @param {() => void} ask sends a ping; any message from the worker counts as the answer
+   * @param {(error: QuernError) => void} fail called when the worker is dead
    */
   constructor({ ask, fail, limits, clock = systemClock }) {
     this.#ask = ask;
@@ -34,7 +34,7 @@ export class Watchdog {
     this.#clock = clock;
   }
 
-  /** From now on something is awaited. */
+  /** Starts watching: an answer is pending. */
   watch() {
     if (this.#end) return;
     this.#silence = 0;
@@ -42,13 +42,13 @@ export class Watchdog {
     this.#end = every(this.#clock, this.#limits.look, () => this.#look());
   }
 
-  /** Nothing is awaited any more. */
+  /** Stops watching: no answer is pending. */
   rest() {
     this.#end?.();
     this.#end = null;
   }
 
-  /** The worker has given a sign of life. */
+  /** Records a sign of life of the worker. */
   sign() {
     this.#started = true;
     this.#asked = false;

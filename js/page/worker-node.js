@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
-// Where the file of the engine's worker is in Node: beside this file, or, where a bundler has put this one elsewhere,
-// in the package as the program has it installed. It ends in .mjs, since the folder that it is copied to may say that
-// .js files are CommonJS.
+// Finds the file of the engine's worker in Node: beside this file, or, if a bundler has moved this file, in the
+// installed package. It ends in .mjs, since the folder that it is copied to may declare that .js files are CommonJS.
 
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { QuernError } from '../shared/errors.js';
 
-/** What stands beside the worker; a bundler that takes the worker for a file like others does not copy it. */
+/** A file beside the worker. A bundler that treats the worker as an ordinary file does not copy it. */
 const ENGINE = 'node/quern-simd.mjs';
 
 const WORKER = 'worker.node.mjs';
 
-/** In a bundle that is CommonJS `import.meta` has no address. */
+/** In a CommonJS bundle `import.meta` has no address. */
 const commonJs = () => (typeof __filename === 'string' ? pathToFileURL(__filename).href : undefined);
 
-/** The address stands here as bundlers and those who trace files want it. */
+/** The address is written in the form that bundlers and file tracers recognize. */
 const besideThis = () =>
   import.meta.url ? new URL('./worker.node.mjs', import.meta.url) : new URL(WORKER, commonJs());
 
-/** Where a program finds its packages: below the folders above its file. @param {string} file its address */
+/**
+ * Possible places of the package: below each folder above a program's file.
+ * @param {string} file address of that file
+ */
 function* packagesOf(file) {
   for (let folder = new URL('.', file), last; folder.href !== last; folder = new URL('..', folder)) {
     yield new URL(`node_modules/quern/dist/${WORKER}`, folder);
@@ -28,8 +30,8 @@ function* packagesOf(file) {
 }
 
 /**
- * This file as a module and in CommonJS, and the file that the program was started with. The folder in which it was
- * started is not asked: that may be anybody's.
+ * Candidates are found from this file as a module and in CommonJS, and from the file with which the program was
+ * started. The current folder is not searched: it may be anybody's.
  */
 function* candidates() {
   yield besideThis();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a public call fails. Its error may have come by a message from the worker, with a stack that says nothing of who
-// called: it gets the call's. A name that is another program's, or misspelt, gets the words that say ours, which are
-// fetched then only (foreign.js).
+// Errors of public calls. An error may have come from the worker by a message, with a stack that does not show the
+// caller: it gets the stack of the call. An error about an unknown name also tells the right name; the code for that is
+// fetched only then (foreign.js).
 
 import { QuernError } from './errors.js';
 
@@ -14,7 +14,7 @@ async function explained(error) {
   return words ? new QuernError(error.code, `${error.message.replace(/\.$/, '')}: ${words}.`, error) : error;
 }
 
-/** An error on its way to the caller. @param {any} error @param {Error} here made at the call */
+/** Prepares an error for the caller. @param {any} error @param {Error} here made at the call */
 export async function leaving(error, here) {
   if (!(error instanceof QuernError)) return error;
   const said = error.detail?.known ? await explained(error) : error;
@@ -22,7 +22,7 @@ export async function leaving(error, here) {
   return said;
 }
 
-/** A function that fails so. */
+/** Wraps a function so that its errors are prepared for the caller. */
 export const called = (work) => async function call(...given) {
   const here = new Error();
   try {
@@ -32,7 +32,7 @@ export const called = (work) => async function call(...given) {
   }
 };
 
-/** Has methods fail so. @param {object} prototype @param {string[]} names */
+/** Wraps methods in the same way. @param {object} prototype @param {string[]} names */
 export function callable(prototype, names) {
   for (const name of names) prototype[name] = called(prototype[name]);
 }

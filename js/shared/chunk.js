@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The pieces in which a model is fetched, kept, checked and read.
+// Chunks: the units in which a model is downloaded, stored, verified and read.
 
-/** Bytes of a chunk; the last one of a file is shorter. */
+/** Bytes of a chunk. The last chunk of a file is shorter. */
 export const CHUNK = 1 << 20;
 
-/** Chunks that are read from a store in one go, and hashed by all threads. */
+/** Number of chunks that are read from a store at once, and hashed by all threads. */
 export const CHUNKS = 4;
 
-/** A hash as a journal writes it. @param {Uint8Array} bytes */
+/** Converts a hash to the form in a journal. @param {Uint8Array} bytes */
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Time as downloads, deadlines and the watchdog see it. What waits takes a clock, so that tests can play it: `now()` in
-// milliseconds since 1970, `after(ms, work)` which returns how to cancel it, `online()`, `visible()`, and `random()`
-// for jitter.
+// Time for downloads, deadlines and the watchdog. Code that waits takes a clock, so that tests can replace it: `now()`
+// in milliseconds since 1970; `after(ms, work)`, which returns a function that cancels it; `online()`; `visible()`; and
+// `random()` for jitter.
 //
-// Silence and deadlines are measured in the time during which our own timers ran, in ticks (`every`): a machine that
-// slept, or a page that the browser froze in the background, comes back with one late tick, which counts as one tick
-// and not as hours without data.
+// Silence and deadlines are counted in ticks of our own timers (`every`). After a machine slept, or a browser froze the
+// page in the background, there is one late tick, which counts as one tick and not as hours without data.
 
 import { abortError } from './errors.js';
 
 export const systemClock = {
   now: () => Date.now(),
   random: () => Math.random(),
-  online: () => globalThis.navigator?.onLine !== false,   // Node does not say
+  online: () => globalThis.navigator?.onLine !== false,   // Node does not tell
   visible: () => globalThis.document?.visibilityState !== 'hidden',
   after(ms, work) {
     const timer = setTimeout(work, ms);
@@ -20,7 +19,7 @@ export const systemClock = {
   },
 };
 
-/** Calls `work` again and again, that time after its last call at the soonest. @returns {() => void} ends it */
+/** Calls `work` repeatedly, at least `ms` after the previous call. @returns {() => void} ends it */
 export function every(clock, ms, work) {
   let cancel;
   const next = () => {
@@ -35,7 +34,7 @@ export function every(clock, ms, work) {
 
 const COUNT_MS = 500;
 
-/** Calls `work` when that time has passed, counted in ticks. @returns {() => void} cancels it */
+/** Calls `work` when `ms` milliseconds have passed, counted in ticks. @returns {() => void} cancels it */
 export function deadline(ms, work, clock = systemClock) {
   let left = ms / COUNT_MS;
   const cancel = every(clock, COUNT_MS, () => {
@@ -46,10 +45,13 @@ export function deadline(ms, work, clock = systemClock) {
   return cancel;
 }
 
-/** What an aborted signal rejects with. */
+/** The error with which work ends when its signal aborts. */
 export const reasonOf = (signal) => signal.reason ?? abortError();
 
-/** The promise's outcome, or the signal's reason as soon as it aborts. What then comes of the promise is ignored. */
+/**
+ * Returns the promise's outcome, or throws the signal's reason as soon as it aborts. A later outcome of the promise is
+ * ignored.
+ */
 export async function abortable(promise, signal) {
   if (signal.aborted) {
     Promise.resolve(promise).catch(() => {});
@@ -67,7 +69,7 @@ export async function abortable(promise, signal) {
   }
 }
 
-/** Waits; ends early, with its reason, when the signal aborts. */
+/** Waits. If the signal aborts, throws its reason at once. */
 export async function sleep(clock, ms, signal) {
   let cancel;
   try {
@@ -80,7 +82,7 @@ export async function sleep(clock, ms, signal) {
 const TICK_MS = 1000;
 const STALL_MS = 30_000;
 
-/** Calls `onStall` when half a minute passes, by ticks, in which something was awaited and nothing came. */
+/** Calls `onStall` when nothing has arrived for half a minute, in ticks, although something was awaited. */
 export class Watch {
   #clock;
   #onStall;
@@ -93,7 +95,7 @@ export class Watch {
     this.#onStall = onStall;
   }
 
-  /** The same promise, watched while it is pending. */
+  /** Returns the outcome of a promise that is watched while it is pending. */
   async during(promise) {
     this.#silent = 0;
     this.#waiting++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every failure that leaves the library: one class with a stable code, a sentence that says what and where, and a hint
-// that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire), where they get
-// their hints: a worker is built without these sentences.
+// Every failure that leaves the library is of one class, with a stable code, a sentence that tells what happened and
+// where, and a hint that tells what to do. Errors cross from the worker to the page as plain objects (toWire,
+// fromWire). They get their hints there: the worker is built without these sentences.
 
 import { hintOf } from './hints.js';
 import { HOST } from './host.js';
@@ -18,15 +18,18 @@ const RETRYABLE = new Set([
 ]);
 
 /**
- * What steers a terminal, or shows text in another order than it has: control characters, controls of direction, odd
+ * Characters that control a terminal or change the order of text: control characters, bidirectional controls, unusual
  * line ends.
  */
 const STEERING = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** Text from elsewhere that only shows, piece by piece the same as at once. Lines and tabs stay. */
+/**
+ * Removes control characters from foreign text that is only shown; lines and tabs stay. The result does not depend on
+ * how the text is cut into pieces.
+ */
 export const harmless = (text) => text.replace(/\r/g, '').replace(STEERING, '\uFFFD');
 
-/** What all copies of the class below have in common: other entries of the package have one of their own. */
+/** Marks the class below in all of its copies: other entries of the package have a copy of their own. */
 const OURS = Symbol.for('quern.error');
 
 export class QuernError extends Error {
@@ -36,7 +39,7 @@ export class QuernError extends Error {
    * @param {string} code
    * @param {string} message
    * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown, hint?: string}} [options] hint:
-   *   instead of the code's
+   *   replaces the hint of the code
    */
   constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause, hint } = {}) {
     super(harmless(String(message)), cause === undefined ? undefined : { cause });
@@ -56,18 +59,22 @@ export class QuernError extends Error {
   }
 }
 
-/** Whether an error is one of ours and of this group. */
+/** Whether an error is a QuernError whose code is of this group. */
 export const isOf = (group, error) => error instanceof QuernError && error.code.startsWith(`${group}/`);
 
 /**
- * A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`.
- * @param {object} [more] for `detail`
+ * Makes the error for a bad argument. `path` names it as the caller wrote it: `options.temperature`,
+ * `messages[3].role`.
+ * @param {object} [more] further fields of `detail`
  */
 export function badParam(path, problem, more) {
   return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path, ...more } });
 }
 
-/** A name that is none here, beside those that are (called.js says which of them is meant). @param {string[]} known */
+/**
+ * Makes the error for an unknown name. called.js adds which of the known names is meant.
+ * @param {string[]} known the names that exist
+ */
 export const unknownName = (path, known, what = 'option') =>
   badParam(path, `is not ${what === 'option' ? 'an' : 'a'} ${what} here`, { known });
 
@@ -75,18 +82,18 @@ export function abortError() {
   return new DOMException('The work was aborted.', 'AbortError');
 }
 
-/** What Emscripten throws out of a call that waits for a thread, when it notices that one has crashed. */
+/** Emscripten throws this from a call that waits for a thread, when it notices that a thread has crashed. */
 const THREAD_CRASHED = 'unwind';
 
 /**
- * An error that is none of ours: memory that was not given, else a bug or a crash, after which the engine must not be
- * entered again.
+ * Converts a foreign error: it means that memory was refused, or else a bug or a crash, after which the engine must not
+ * be called again.
  */
 function foreign(error, phase) {
   const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const text = error === THREAD_CRASHED ? 'one of its threads has ended' : said.slice(0, 200);
   if (error instanceof RangeError && /alloc|array length|string length/i.test(text)) {
-    return new QuernError('mem/load', `This ${HOST} has not enough memory for this (${text}).`, {
+    return new QuernError('mem/load', `There is not enough memory in this ${HOST} (${text}).`, {
       phase,
       cause: error,
     });

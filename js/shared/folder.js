@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Which files of a folder make up a model, and the order in which the engine takes them: what describes it, then its
-// weights. Here names decide, since nobody wants to read a folder's every file; in the engine a file's bytes do. Names
-// are paths, since files in folders below count too, and what a folder below calls its own config.json is not the
-// model's.
+// Finds the files of a model in a folder, and their order for the engine: descriptions first, then weights. Only names
+// decide here, since reading every file of a folder would take too long; the engine decides by the bytes. Names are
+// paths, because subfolders matter too: a config.json in a subfolder is not the model's.
 
 import { badParam } from './errors.js';
 
 export const INDEX = 'model.safetensors.index.json';
-/** What only models with vision have beside it, and their template, which older exports keep apart. */
+/** Files of models with vision only, and the chat template file of older exports. */
 export const SEEING = [
   'processor_config.json',
   'preprocessor_config.json',
@@ -15,17 +14,17 @@ export const SEEING = [
   'chat_template.json',
 ];
 
-/** A chat template in a file of its own; it comes before all others that say one, and counts. */
+/** A file with only the chat template. It takes precedence over templates in other files. */
 export const TEMPLATE = 'chat_template.jinja';
-/** Named templates beside it. Of a folder that nobody lists only this one is asked for. */
+/** Named chat templates beside it. If a folder cannot be listed, only this one is requested. */
 export const TOOLS_TEMPLATE = 'additional_chat_templates/tool_use.jinja';
-/** What sentence-transformers does with a model's states. */
+/** Files of sentence-transformers that describe how vectors are made. */
 export const MODULES = 'modules.json';
 export const POOLING = '1_Pooling/config.json';
-/** What it does to a text before. */
+/** A file of sentence-transformers that describes how texts are prepared. */
 export const SENTENCES = 'sentence_bert_config.json';
 
-/** Folders below that have files of the model. */
+/** Subfolders with files of the model. */
 export const BELOW = ['additional_chat_templates', '1_Pooling'];
 
 export const DESCRIPTIONS = [
@@ -46,7 +45,7 @@ const WEIGHTS = /\.safetensors$/i;
 const GGUF = /\.gguf$/i;
 const PART = /-\d{5}-of-(\d{5})\.gguf$/i;
 
-/** What counts beside a GGUF file, which describes its weights itself. */
+/** Files that matter beside a GGUF file, which describes its weights itself. */
 const BESIDE_GGUF = [
   'generation_config.json',
   TEMPLATE,
@@ -56,38 +55,38 @@ const BESIDE_GGUF = [
   'tokenizer.json',
 ];
 
-/** The vocabulary of a qwen3.c checkpoint stands beside it. */
+/** Ending of the vocabulary file beside a qwen3.c checkpoint. */
 export const VOCABULARY = '.tokenizer';
 
 const NAMED = /^additional_chat_templates\/([\w.-]+)\.jinja$/;
 
-/** A file's path without the folders above those that count here. */
+/** A file's path without the folders above the model's folder. */
 const lastOf = (path) => /(?:(?:additional_chat_templates|1_Pooling)\/)?[^/]*$/.exec(path)[0];
 
-/** @param {string} url of a file of a folder @returns {string} its path there */
+/** @param {string} url of a file in a folder @returns {string} its path in the folder */
 export const pathIn = (url) => lastOf(new URL(url).pathname);
 
-/** The name of the chat template that a file is by its path; undefined for any other file. @param {string} path */
+/** The name of the chat template in a file with this path; undefined for any other file. @param {string} path */
 export function templateName(path) {
   const last = lastOf(path);
   return last === TEMPLATE ? 'default' : NAMED.exec(last)?.[1];
 }
 
-/** Where a picked file lies, as far as it is known. */
+/** Path of a picked file, as far as it is known. */
 export const pathOf = ({ webkitRelativePath, name }) => webkitRelativePath || name;
 
 const folderOf = (path) => path.slice(0, path.lastIndexOf('/') + 1);
 
-/** Whether these are one GGUF file, or all parts of one. */
+/** Whether the names are one GGUF file, or all parts of one. */
 function isOne(names) {
   const models = new Set(names.map((name) => name.replace(PART, '$1')));
   return models.size === 1 && names.length === Number(PART.exec(names[0])?.[1] ?? 1);
 }
 
 const several = (what) =>
-  badParam('source', `has ${what}; give the files of one model, with their folders' names where they have some`);
+  badParam('source', `has ${what}; give the files of one model, with their folders' names if they have any`);
 
-/** The files that were given, by their paths. */
+/** The given files, by their paths. */
 class Files {
   #at = new Map();
   #twice = new Set();
@@ -100,7 +99,7 @@ class Files {
     }
   }
 
-  /** Those of a kind in the folder nearest to the top, sorted: the others are of other things. */
+  /** Files of a kind in the folder nearest to the top, sorted. Files in deeper folders belong to other things. */
   nearest(kind) {
     const depth = (path) => path.split('/').length;
     const paths = [...this.#at.keys()].filter((path) => kind.test(path));
@@ -108,7 +107,7 @@ class Files {
     return paths.filter((path) => depth(path) === least).sort();
   }
 
-  /** A description's path, beside the weights or else in a folder above them. */
+  /** Path of a description, beside the weights or else in a folder above them. */
   #find(name, folder) {
     for (let above = folder; ; above = folderOf(above.slice(0, -1))) {
       if (this.#at.has(above + name)) return above + name;
@@ -116,7 +115,7 @@ class Files {
     }
   }
 
-  /** These descriptions, as far as they are there; where the template for tools has its place, all named ones. */
+  /** Those of the descriptions that exist. The template for tools stands for all named templates. */
   #described(names, folder) {
     const below = [...this.#at.keys()]
       .filter((path) => path.startsWith(folder) && NAMED.test(path.slice(folder.length)))
@@ -124,7 +123,7 @@ class Files {
     return names.flatMap((name) => (name === TOOLS_TEMPLATE ? below : (this.#find(name, folder) ?? [])));
   }
 
-  /** A model's files by their places in the list. */
+  /** Indices of a model's files. */
   model(descriptions, weights) {
     const folder = folderOf(weights[0]);
     if (weights.some((path) => folderOf(path) !== folder)) throw several('weights in several folders');
@@ -134,19 +133,19 @@ class Files {
     return paths.map((path) => this.#at.get(path));
   }
 
-  /** A checkpoint behind its vocabulary, by their places; null where there is none. */
+  /** Indices of a vocabulary and its checkpoint; null if there is none. */
   checkpoint() {
     const path = [...this.#at.keys()].find((name) => this.#at.has(name + VOCABULARY));
     return path === undefined ? null : [this.#at.get(path + VOCABULARY), this.#at.get(path)];
   }
 
-  /** Whether a file in the same place, or above, describes a model. */
+  /** Whether a file in the same folder, or above it, describes a model. */
   isDescribed(folder) { return DESCRIPTIONS.some((name) => this.#find(name, folder) !== undefined); }
 }
 
 /**
  * @param {string[]} names with or without folders
- * @returns {number[] | null} the model's files by their places in the list; null where these are no such model
+ * @returns {number[] | null} indices of the model's files; null if there is no such model
  */
 export function modelOf(names) {
   const files = new Files(names);

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Models as other programs keep them, told by the names of their files, and what to take instead. What bytes or a
-// description tell, the engine says (src/load/sniff.c, src/load/formats/hf_quantization.c). A file of its own in the
-// package, which is fetched when a load has failed (named.js), or a name was refused (called.js, ours.js).
+// Models of other programs, recognized by the names of their files, and advice what to use instead. The engine
+// recognizes those that only bytes or a description show (src/load/sniff.c, src/load/formats/hf_quantization.c). A
+// separate file of the package, which is fetched after a load has failed (named.js) or a name was refused (called.js,
+// ours.js).
 
 export { oursFor } from './ours.js';
 
-const SAME = 'take the same model\'s GGUF file, or its folder with safetensors files';
-const ANEW = 'save the tokenizer anew with transformers (AutoTokenizer, save_pretrained), which writes it';
+const SAME = 'use the same model\'s GGUF file, or its folder with safetensors files';
+const ANEW = 'save the tokenizer again with transformers (AutoTokenizer, save_pretrained), which writes it';
 
 const LORA = {
-  rule: 'lora', what: 'an adapter (LoRA), which changes another model and is none itself',
-  instead: 'merge it into that model (PEFT: merge_and_unload) and save the whole',
+  rule: 'lora', what: 'an adapter (LoRA), which is not a whole model',
+  instead: 'merge it into its model (PEFT: merge_and_unload) and save the result',
 };
 
 /**
- * Names of files, with the rule of the error, what they are and what to do. `where`: beside safetensors files only, in
- * place of them (if nothing is said), or either; `unless`: not beside such a file; `alone`: even if it is the only
- * file; `ask`: what of it a server is asked for where this file of a model is missing.
+ * Kinds of files: their names, the rule of the error, what they are and what to do. `where`: only beside safetensors
+ * files ('beside'), only without any (absent), or both; `unless`: not if there is such a file too; `alone`: even if it
+ * is the only file; `ask`: files to look for on a server that lacks this file of a model.
  * @type {{names: RegExp, rule: string, what: string, instead?: string, where?: 'beside' | 'either', unless?: RegExp,
  *   alone?: boolean, ask?: Record<string, string[]>}[]}
  */
@@ -41,7 +42,7 @@ const KINDS = [
     rule: 'pickle',
     ask: { 'model.safetensors': ['pytorch_model.bin', 'pytorch_model.bin.index.json'] },
     what: 'a model with pickled weights (pytorch_model.bin): reading them would run whatever code they hold',
-    instead: 'take a version of it with safetensors files, or a GGUF file' },
+    instead: 'use a version of it with safetensors files, or a GGUF file' },
   { names: /^weights(?:\.\d+)?\.npz$/i, rule: 'quantisation', what: 'an MLX model of an older form (weights.npz)' },
   {
     names: /^mlc-chat-config\.json$|^params_shard_\d+\.bin$/i,
@@ -82,7 +83,7 @@ const KINDS = [
     where: 'beside',
     unless: /^tokenizer\.json$/i,
     ask: { 'tokenizer.json': ['vocab.json'] },
-    what: 'a model whose vocabulary is in vocab.json and merges.txt, without the tokenizer.json that is read here',
+    what: 'a model whose vocabulary is in vocab.json and merges.txt, without the tokenizer.json that is needed here',
     instead: ANEW,
   },
   {
@@ -91,24 +92,24 @@ const KINDS = [
     where: 'beside',
     unless: /^tokenizer\.json$/i,
     ask: { 'tokenizer.json': ['qwen.tiktoken'] },
-    what: 'a model with a tiktoken vocabulary, as the first Qwen had, without the tokenizer.json that is read here',
-    instead: 'take a Qwen3 model',
+    what: 'a model with a tiktoken vocabulary, as the first Qwen had, without the tokenizer.json that is needed here',
+    instead: 'use a Qwen3 model',
   },
 ];
 
-/** `OWNER/REPO`, with a file or a type behind it; no path of a file that is only missing. */
+/** `OWNER/REPO`, followed by a file or a type; not the path of a file that is merely missing. */
 const REPOSITORY =
   /^(?![^/]*\/[^/]*\.(?:gguf|safetensors|json|bin|tokenizer)$)[\w-][\w.-]*\/[\w.-]+(?:\/.+|:[\w.-]+)?$/i;
 
-/** What to write for what may be a repository's name. @param {any} source */
+/** Advice for a source that may be the name of a repository. @param {any} source */
 export const repositoryOf = (source) => (typeof source === 'string' && REPOSITORY.test(source)
-  ? `If this is a repository of Hugging Face, write 'hf:${source.slice(0, 200)}'.` : '');
+  ? `If this is a repository on Hugging Face, write 'hf:${source.slice(0, 200)}'.` : '');
 
 const sentence = ({ rule, what, instead = SAME }) => ({ rule, message: `This is ${what}; ${instead}.` });
 
 /**
- * A piece of a file that was cut up by a program that knows nothing of models: behind the file's own ending it has one
- * more.
+ * A piece of a file that was split by a program that knows nothing of models: it has one more ending after the file's
+ * own.
  */
 const PIECE =
   /^(.*\.(?:gguf|safetensors))[.-](?:part\d+of\d+|part[-_.]?(?:\d+|[a-z]{1,3})|split[-_.]?(?:\d+|[a-z]{1,3})|\d{2,4}|a[a-z])$/i;
@@ -116,15 +117,15 @@ const PIECE =
 function pieceOf(names) {
   const name = names.find((one) => PIECE.test(one));
   if (name === undefined) return null;
-  const message = `This is one piece of a file that was cut up ('${name.slice(-64)}'); join all of them in order `
+  const message = `This is one piece of a split file ('${name.slice(-64)}'); join all of them in order `
     + `(cat FIRST SECOND ... > ${name.replace(PIECE, '$1').slice(-64)}) and load that file.`;
   return { rule: 'pieces', message };
 }
 
 /**
- * What files are that are no model here.
+ * Recognises files that are not a model for this package.
  * @param {string[]} paths
- * @returns {{rule: string, message: string} | null} null: nothing that is known, or with a GGUF file among it
+ * @returns {{rule: string, message: string} | null} null: unknown, or there is a GGUF file among them
  */
 export function foreignOf(paths) {
   const names = paths.map((path) => path.split(/[\\/]/).at(-1));
@@ -141,7 +142,7 @@ export function foreignOf(paths) {
 }
 
 /**
- * What a server may have instead of a file that a model needs.
+ * Files that a server may have instead of a file that a model needs.
  * @param {string} missing config.json, tokenizer.json or model.safetensors
  * @returns {{name: string, rule: string, message: string}[]}
  */

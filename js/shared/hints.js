@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
-// What people can do about a failure. Only the page's half has these sentences: the worker's would go nowhere.
+// Hints: what people can do about a failure. Only the page has these sentences, since the worker's errors get theirs
+// there.
 
 import { HOST, inNode } from './host.js';
 
-/** What else runs beside this. */
+/** What else uses memory here. */
 const OTHERS = inNode ? 'programs' : 'tabs';
 
-/** Of servers, by their status. */
+/** Hints for HTTP errors, by status. */
 const STATUS = {
-  401: "Pass headers: { Authorization: 'Bearer …' } of somebody who may have the file.",
+  401: "Pass headers: { Authorization: 'Bearer …' } of an account with access to the file.",
   404: 'Check the address.',
   429: 'Try again later.',
 };
 const ALIKE = { 403: 401, 410: 404, 500: 429, 502: 429, 503: 429, 504: 429 };
 
-/** By code. The message says what happened, so the hint does not repeat it. */
+/** Hints by code. The message tells what happened, so the hint does not repeat it. */
 export const HINTS = {
   'model/format': 'Choose a GGUF model file, or download it again.',
   'model/unsupported': 'Choose a Qwen3 model in a GGUF file with one of the supported weight types.',
   'model/inconsistent': 'The file is damaged or was converted wrongly; choose another one.',
   'model/nonfinite': 'Download the file again or choose another one.',
-  'net/offline': 'Connect to the network and try again. If the model was complete here, it has been cleared away.',
+  'net/offline': 'Connect to the network and try again. If the model was stored here, it has been deleted.',
   'net/http': 'Check the address and whether the file may be downloaded without signing in.',
   'net/unreachable': `Check the address and the connection.${inNode ? '' : ' The server (CORS) or a content blocker may also be in the way.'}`,
   'net/truncated': 'Try again.',
@@ -56,9 +57,9 @@ export const HINTS = {
     ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads others too; or pass pixels ' +
       '(data, width, height).'
     : 'Choose another image.',
-  'image/size': 'Make the image smaller, or cut it, or show fewer.',
+  'image/size': 'Make the image smaller, crop it, or use fewer.',
   'use/busy': 'Try again when a reply has ended.',
-  'use/schema': 'Leave out what the message names, or say it otherwise.',
+  'use/schema': 'Leave out what the message names, or rewrite it.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What this runs in, in the words of its users.
+// The host that this code runs in, and the word for it in messages.
 
 export const inNode = Boolean(globalThis.process?.versions?.node);
 

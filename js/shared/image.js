@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How large an image may be, and its file.
+// Limits of images and their files.
 
 import { QuernError } from './errors.js';
 

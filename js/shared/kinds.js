@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What kind of thing a value is.
+// Tests for kinds of values.
 
-/** Whether it has fields, or is a list; null is neither. */
+/** Whether a value is an object or an array, not null. */
 export const isObject = (value) => typeof value === 'object' && value !== null;
 
-/** Whether it has fields and is no list. */
+/** Whether a value is an object that is not an array. */
 export const isRecord = (value) => isObject(value) && !Array.isArray(value);

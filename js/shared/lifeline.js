@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How a page learns at once that a worker is gone. No event tells when a browser ends a worker (or it ends itself), but
-// a lock that it holds is given back then. Without Web Locks, which insecure and opaque origins lack, the watchdog
-// notices later.
+// Tells a page at once when a worker is gone. No event reports that a browser has ended a worker (or that it ended
+// itself), but a lock held by the worker is released then. Without Web Locks, which insecure and opaque origins lack,
+// the watchdog notices later.
 
 const request = async (...args) => globalThis.navigator.locks.request(...args);
 
 const ignore = () => {};
 
-/** In the worker: takes a lock for life. `tell` gets its name once it is held. */
+/** In the worker: takes a lock for its lifetime. `tell` gets the lock's name once it is held. */
 export function holdLifeline(tell) {
   const name = `quern-worker-${globalThis.crypto.randomUUID?.()}`;
   const held = () => {
@@ -17,7 +17,10 @@ export function holdLifeline(tell) {
   request(name, held).catch(ignore);
 }
 
-/** In the page: calls `gone` when the worker that holds it no longer exists. @returns {() => void} ends the wait */
+/**
+ * In the page: calls `gone` when the worker that holds the lock no longer exists.
+ * @returns {() => void} ends the wait
+ */
 export function followLifeline(name, gone) {
   const wait = new AbortController();
   request(name, { signal: wait.signal }, gone).catch(ignore);

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
-// A load that failed, explained by the names of its files: most of what people try and cannot load is another
-// program's, or a piece of a file. The words for that (foreign.js) are fetched then only; without them the failure
-// stays what it is.
+// Explains a failed load by the names of its files: most sources that cannot be loaded are models of other programs, or
+// pieces of files. The code for that (foreign.js) is fetched only then; without it the error stays as it is.
 
 import { QuernError, isOf } from './errors.js';
 
 const foreign = () => import('./foreign.js');
 
-/** Its message says what to do. */
+/** Makes the error for a foreign model. Its message tells what to do, so it has no hint. */
 export const refusal = ({ rule, message }, cause) => (
   new QuernError('model/unsupported', message, { phase: 'load', detail: { rule }, cause, hint: '' }));
 
 /**
  * @param {any} error of a load
  * @param {string[]} names of its files
- * @param {any} source as it was given
- * @returns {Promise<any>} what to throw
+ * @param {any} source as given
+ * @returns {Promise<any>} the error to throw
  */
 export async function named(error, names, source) {
   const { param, status } = error?.detail ?? {};
@@ -28,7 +27,7 @@ export async function named(error, names, source) {
 }
 
 /**
- * What a server may have where a file of a model is missing.
+ * Files that a server may have in place of a missing file of a model.
  * @param {string} missing
  * @returns {Promise<{name: string, error: Error}[]>}
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Names that other programs have for what is here: of options, fields of messages and of tools. A part of foreign.js,
-// which is fetched once a name was refused. Names are compared without underscores, hyphens and case, so only what is
-// called otherwise stands here.
+// Names in other programs for options and fields of messages and tools here. A part of foreign.js, which is fetched
+// when a name was refused. Names are compared without underscores, hyphens and case, so only names that differ
+// otherwise are listed.
 
 /**
- * By ours, as far as the call has it: what OpenAI, transformers and transformers.js, llama.cpp, Ollama, the AI SDK,
- * web-llm and wllama say.
+ * Other programs' names for each of ours, as far as the call has it: from OpenAI, transformers and transformers.js,
+ * llama.cpp, Ollama, the AI SDK, web-llm and wllama.
  */
 export const SYNONYMS = {
   maxTokens:
@@ -54,48 +54,48 @@ export const SYNONYMS = {
   parameters: 'inputschema argsschema schema jsonschema',
 };
 
-/** What there is no one name for. */
+/** Names without a single counterpart here, by the advice that they get. */
 const SENTENCES = {
-  "what the system says is a message, { role: 'system', content }":
+  "pass it as a message, { role: 'system', content }":
     'system systemprompt systemmessage systeminstruction instructions',
   'messages are the first argument': 'messages',
   'the prompt is the first argument': 'prompt',
   'a model is loaded already': 'model modelname',
   'the source is the first argument': 'modelid modelurl modelpath repo url',
-  'say it in the source, { repo, file, revision }': 'revision file filename hffile',
+  'put it into the source, { repo, file, revision }': 'revision file filename hffile',
   'every reply is an async iterable: for await (const text of model.chat(…))':
     'stream streaming streamer streamoptions',
-  'call as often as you want replies, which are made side by side': 'n numreturnsequences bestof',
-  'there is no search by beams': 'numbeams beamsize',
+  'make one call for each reply; calls run side by side': 'n numreturnsequences bestof',
+  'there is no beam search': 'numbeams beamsize',
   'there are topP, topK and minP': 'mirostat mirostattau mirostateta typicalp tfsz topa',
-  'there is no least length': 'minlength minnewtokens mintokens',
+  'there is no minimum length': 'minlength minnewtokens mintokens',
   'forbid the model\'s end tokens by logitBias': 'ignoreeos',
-  'say it in headers, { Authorization: \'Bearer …\' }': 'token hftoken accesstoken apikey authorization',
+  'pass it in headers, { Authorization: \'Bearer …\' }': 'token hftoken accesstoken apikey authorization',
   'models run on the processor here': 'device ngpulayers numgpu gpulayers usegpu usewebgpu maingpu',
   'a model stays until dispose()': 'keepalive',
-  'what is known of a prompt is never read again': 'cacheprompt',
-  'there is no choice of that here': 'usemmap usemlock nthreadsbatch numa loglevel verbose logger',
-  'the model\'s files say it': 'poolingtype pooling ropefreqbase ropefreqscale ropescaling',
+  'prompts are always cached': 'cacheprompt',
+  'this cannot be chosen here': 'usemmap usemlock nthreadsbatch numa loglevel verbose logger',
+  'it comes from the model\'s files': 'poolingtype pooling ropefreqbase ropefreqscale ropescaling',
   'every model has embed()': 'embeddings embedding',
   'images are parts of the content, { type: \'image\', image }':
     'images image imageurl inputimage attachment attachments experimentalattachments file files media',
   'videos are parts of the content, { type: \'video\', video }': 'videos video inputvideo',
-  'there is no sound here': 'audio audios inputaudio',
-  'say in the content who speaks': 'name',
+  'there is no audio here': 'audio audios inputaudio',
+  'put the name into the content': 'name',
   'its text is the content': 'text',
   'its parts are the content, { type: \'text\', text } each': 'parts',
   'pass options.continue': 'prefix partial',
-  'whose result it is says toolCallId': 'toolname',
+  'pass the id of the call as toolCallId': 'toolname',
   'calls are toolCalls, and each result is a message, { role: \'tool\', toolCallId, content }':
     'toolinvocations toolcall toolresult toolresults toolresponse toolresponses functioncall',
-  'say it in the content': 'documents refusal annotations',
+  'put it into the content': 'documents refusal annotations',
   'a tool is { name, description, parameters }, without another object around it': 'type function',
-  'arguments are always held to their schema': 'strict',
+  'arguments always follow their schema': 'strict',
 };
 
 const plain = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** Insertions, deletions, changes and swaps of neighbours that make one text of another. */
+/** Edit distance: insertions, deletions, changes, and swaps of neighbours. */
 function distance(a, b) {
   let [before, last] = [[], Array.from({ length: b.length + 1 }, (_, i) => i)];
   for (let i = 1; i <= a.length; i++) {
@@ -109,7 +109,7 @@ function distance(a, b) {
   return last[b.length];
 }
 
-/** The known name that is nearest, if a slip of the hand can have made the other of it. */
+/** The nearest known name, if the difference may be a typing error. */
 function nearest(name, known) {
   const far = (one) => distance(name, plain(one));
   const best = [...known].sort((a, b) => far(a) - far(b))[0];
@@ -117,10 +117,10 @@ function nearest(name, known) {
 }
 
 /**
- * What is meant by a name that is none here.
+ * Finds the right name for one that does not exist here.
  * @param {string} param as the caller wrote it: `options.max_tokens`
- * @param {string[]} known names that are possible in its place
- * @returns {string} '': nobody knows
+ * @param {string[]} known names that exist in its place
+ * @returns {string} advice; '' if none is known
  */
 export function oursFor(param, known) {
   const name = plain(param.split('.').at(-1));

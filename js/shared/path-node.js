@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a path of this machine cannot be read.
+// Explains why a path of this machine cannot be read.
 
 import { QuernError } from './errors.js';
 
@@ -13,8 +13,8 @@ const REASONS = {
 };
 
 /**
- * @param {string | {code: string}} why a reason, or what the system says
- * @param {string} [param] what named the path
+ * @param {string | {code: string}} why a reason, or an error of the system
+ * @param {string} [param] the argument that named the path
  */
 export function unreadable(path, why, param = 'source') {
   const reason = why.code ? REASONS[why.code] ?? why.code : why;

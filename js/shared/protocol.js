@@ -14,11 +14,11 @@
 //   forget     id name
 //   profile, kept, ping   id;   stop  target;   end (Node's alone)
 //
-// Options say whose a request is: `cacheScope`, and `guest`, one of those who share it (worker/turns.js).
+// Options tell the owner of a request: `cacheScope`, and `guest`, one of the guests of that scope (worker/turns.js).
 
 /**
- * A medium as the worker gets it. An image has one frame, as the platform has it; a video has several, of which
- * `sample` tells whether all are looked at (null) or how many.
+ * A medium as sent to the worker. An image has one frame, in the platform's form. A video has several; `sample` tells
+ * how many of them to use, and null means all.
  * @typedef {object} Medium
  * @property {'image' | 'video'} kind
  * @property {any[]} frames
@@ -56,7 +56,7 @@ export const LIFELINE = 'lifeline';
 export const PONG = 'pong';
 
 /**
- * An event of `load` and `download`: a compiled engine (`build`, the caller's `url`, `module`), for `engines` in
- * options of later ones.
+ * An event of `load` and `download`: a compiled engine (`build`, the caller's `url`, `module`), to be passed in the
+ * `engines` option of later ones.
  */
 export const ENGINE = 'engine';

@@ -4,5 +4,5 @@ import { hex } from './chunk.js';
 
 const BYTES = 12;
 
-/** Letters that name an answer, or a call; nothing else is named so. */
+/** A unique name for an answer or a call. */
 export const randomId = () => hex(crypto.getRandomValues(new Uint8Array(BYTES)));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// JSON that stays the text that it is. What a client has written as JSON goes to a chat template so: numbers keep their
-// text (1.0, 1e-5, 9223372036854775807) and members their order ("10" before "2"), both of which JavaScript's values
-// lose. All texts here have been parsed once, so nothing looks for mistakes again; what walks through them takes time
-// by their length alone, however deep they are.
+// JSON that stays text. JSON from a client is passed to a chat template in this form: numbers keep their text (1.0,
+// 1e-5, 9223372036854775807) and members their order ("10" before "2"), which JavaScript values would lose. All texts
+// here have been parsed once, so they are not checked again. The time of walking through a text depends on its length
+// only, not on its depth.
 
 import { isObject, isRecord } from './kinds.js';
 import { PART, atOnce, mapParts } from './steps.js';
 
-/** The value of a JSON text; undefined: it is none. @param {string} text */
+/** The value of a JSON text; undefined if it is not valid. @param {string} text */
 export function parsed(text) {
   try {
     return JSON.parse(text);
@@ -16,7 +16,7 @@ export function parsed(text) {
   }
 }
 
-/** Stands for a value in what jsonSteps() and mapSteps() are given. */
+/** JSON text that stands for a value in the arguments of jsonSteps() and mapSteps(). */
 export class RawJson {
   /** @param {string} text valid JSON */
   constructor(text) {
@@ -24,14 +24,14 @@ export class RawJson {
   }
 }
 
-/** A text as JSON. */
+/** Converts a text to a JSON string. */
 function* quoted(text) {
   return `"${yield* mapParts(text, (part) => JSON.stringify(part).slice(1, -1))}"`;
 }
 
 /**
- * JSON of a value, in which texts that stand for values are what they are, in steps.
- * @returns {Generator<void, string | undefined>} undefined where JSON.stringify() says so
+ * Converts a value to JSON in steps; RawJson is inserted as it is.
+ * @returns {Generator<void, string | undefined>} undefined where JSON.stringify() returns it
  */
 export function* jsonSteps(value) {
   if (value instanceof RawJson) return value.text;
@@ -51,13 +51,13 @@ export function* jsonSteps(value) {
   return `{${parts.join(',')}}`;
 }
 
-/** The same at once. @returns {string | undefined} */
+/** Does the same at once. @returns {string | undefined} */
 export const jsonText = (value) => atOnce(jsonSteps(value));
 
 // --- walking through a text ---
 
 /**
- * Where a string that begins at a place ends: behind its second quote; 0: it does not.
+ * Finds the end of a string that begins at a position: the position after its closing quote; 0 if it does not end.
  * @returns {Generator<void, number>}
  */
 export function* stringEnd(text, at) {
@@ -71,10 +71,10 @@ export function* stringEnd(text, at) {
   }
 }
 
-/** The same at once. */
+/** Does the same at once. */
 const endOfString = (text, at) => atOnce(stringEnd(text, at));
 
-/** A place in a string's JSON, or one before it, where no escape is cut. */
+/** The position in the JSON of a string, or one shortly before it, where no escape is cut. */
 function cutOfJson(json, from, at) {
   const slash = json.lastIndexOf('\\', at - 1);
   if (slash < Math.max(from, at - 6)) return at;
@@ -84,11 +84,7 @@ function cutOfJson(json, from, at) {
   return isEscape && slash + (json[slash + 1] === 'u' ? 6 : 2) > at ? slash : at;
 }
 
-/**
- * The text that a string's JSON stands for. Throws where it is broken.
- * @param {string} json
- * @returns {Generator<void, string>}
- */
+/** Parses the JSON of a string. Throws if it is not valid. @param {string} json @returns {Generator<void, string>} */
 export function* unquoted(json) {
   if (json.length <= PART) return JSON.parse(json);
   const parts = [];
@@ -101,7 +97,7 @@ export function* unquoted(json) {
   return parts.join('');
 }
 
-/** A text with its strings, names of members too, made into others, and what stands between them. */
+/** Converts all strings of a JSON text, including names of members, and the text between them. */
 function* mapped(text, ofString, ofRest) {
   const parts = [];
   for (let at = 0; ;) {
@@ -115,7 +111,7 @@ function* mapped(text, ofString, ofRest) {
 }
 
 /**
- * A value as JSON knows them with its texts, names of fields too, made into others, in steps.
+ * Converts all texts in a JSON value, including names of fields, in steps.
  * @param {(text: string) => Generator<void, string>} make
  * @returns {Generator<void, any>}
  */
@@ -133,7 +129,7 @@ export function* mapSteps(value, make) {
   return parts;
 }
 
-/** JSON spaced as Python writes it, and chat templates. */
+/** JSON with spaces as Python and chat templates write it. */
 export const spaced = (json) =>
   atOnce(
     mapped(
@@ -155,7 +151,7 @@ export const dense = (json) =>
     ),
   );
 
-/** What stands between the commas of an array or an object. @param {string} json @returns {string[]} */
+/** The elements of an array, or the members of an object. @param {string} json @returns {string[]} */
 export function partsOf(json) {
   const all = [];
   let depth = 0;
@@ -176,7 +172,7 @@ export function partsOf(json) {
 }
 
 /**
- * The value of an object's member, as it is written; undefined: there is none. Of several the last one counts.
+ * The value of an object's member as written; undefined if there is none. If there are several, the last one counts.
  * @param {string} json
  */
 export function memberOf(json, name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * A number that workers share, to be written and awaited by Atomics; undefined where memory cannot be shared.
+ * A number that workers share, to be written and awaited with Atomics; undefined if memory cannot be shared.
  * @returns {Int32Array | undefined}
  */
 export function sharedWord() {

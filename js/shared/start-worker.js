@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Starts the package's module workers, whatever stands in the way. Another origin: browsers refuse `new Worker` across
-// origins (a package imported from a CDN), so there, and only there, a one-line blob imports the script: pages with a
-// strict policy never meet a blob URL. In a sandboxed frame, whose origin is none, Chromium starts no module from a
-// blob; the line is a data: address there. Trusted Types: addresses pass through a policy of our own, named `quern`. It
-// vouches for nothing but what is started here. Bundlers: they follow `new Worker(new URL('./FILE', import.meta.url),
-// …)` where they find it literally, so it stands where a worker is wanted, and finds a `Worker` in its place that does
-// the above.
+// Starts the package's module workers despite several obstacles. Another origin: browsers refuse `new Worker` across
+// origins (a package imported from a CDN), so only then a one-line blob imports the script; pages with a strict policy
+// never meet a blob URL. Sandboxed frames, which have no origin: Chromium starts no module from a blob there, so the
+// line is a data: address. Trusted Types: addresses pass through our own policy, named `quern`, which approves only
+// workers that are started here. Bundlers: they follow `new Worker(new URL('./FILE', import.meta.url), …)` only if it
+// is written literally, so callers write that, and `Worker` is replaced by a function that does all the above.
 
 import { QuernError } from './errors.js';
 
@@ -15,7 +14,7 @@ function importing(url) {
   const script = `import ${JSON.stringify(url)};`;
   if (globalThis.origin === 'null') return `data:text/javascript,${encodeURIComponent(script)}`;
   const blob = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
-  // The fetch of the script is under way by then.
+  // By then the script is being fetched.
   setTimeout(() => URL.revokeObjectURL(blob), 10_000);
   return blob;
 }
@@ -30,7 +29,8 @@ const rules = {
 let policy;
 
 /**
- * Where the page allows no policy of this name, or another copy of the package was first, a default policy may decide.
+ * A default policy may decide if the page does not allow a policy of this name, or another copy of the package was
+ * first.
  */
 function makePolicy() {
   try {
@@ -40,7 +40,7 @@ function makePolicy() {
   }
 }
 
-/** Of what a worker is made from, only an address that Trusted Types refuse is of a wrong type. */
+/** Among the arguments of a worker, only an address that Trusted Types refuse causes a TypeError. */
 function failure(error) {
   const phase = { phase: 'start', cause: error };
   if (error instanceof TypeError) {
@@ -53,7 +53,7 @@ function failure(error) {
   return new QuernError('env/worker', `A worker cannot be started (${error.message}).`, phase);
 }
 
-/** @param {() => Worker} start makes a worker */
+/** @param {() => Worker} start creates a worker */
 export function startWorker(start) {
   const { Worker } = globalThis;
   policy ??= makePolicy();

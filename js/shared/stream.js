@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Reads byte streams piece by piece. Where the stream allows it, all pieces come in one buffer, handed back and forth;
-// otherwise each is a new one, and a large file leaves as much garbage as the collector puts up with.
+// Reads byte streams piece by piece. If the stream allows it, all pieces come in one buffer, which is passed back and
+// forth; otherwise each piece has a new one, and a large file leaves as much garbage as the collector tolerates.
 
-/** A reader of pieces of at most so many bytes, each valid until the next is asked for. */
+/** Returns a reader of pieces of at most `most` bytes. A piece is valid until the next one is requested. */
 export function readerOf(stream, most = 1 << 20) {
   let reader;
   try {
@@ -21,7 +21,7 @@ export function readerOf(stream, most = 1 << 20) {
   };
 }
 
-/** The pieces of a stream; what goes wrong in reading them, and only that, is thrown as `failed(error)`. */
+/** The pieces of a stream. An error of reading them, and only that, is thrown as `failed(error)`. */
 export async function* piecesOf(stream, failed) {
   const reader = readerOf(stream);
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which build of the engine a machine can run. A module with an instruction that is not known does not
-// validate, so each detector is a tiny module with the one instruction in question.
+// Chooses the build of the engine that a machine can run. A module with an unknown instruction does not validate, so
+// each test is a tiny module with the one instruction in question.
 
 import { QuernError } from './errors.js';
 import { HOST } from './host.js';
@@ -8,14 +8,15 @@ import { HOST } from './host.js';
 const PAGE = 2 ** 16;
 
 /**
- * Bytes that 32-bit addresses reach, less the last page (Emscripten's limit), and what browsers allow to 64-bit ones.
+ * Bytes that 32-bit addresses reach, less the last page (Emscripten's limit), and the limit of browsers for 64-bit
+ * addresses.
  */
 const MAX_MEMORY = { 32: 2 ** 32 - PAGE, 64: 2 ** 34 };
 
 /** More threads than this compete for memory bandwidth instead of sharing the work. */
 const MAX_DEFAULT_THREADS = 8;
 
-/** A module with one function `f` () -> i32 of this body. Sections: type, function, export, code. */
+/** A module with one function `f` () -> i32 with this body. Sections: type, function, export, code. */
 const moduleOf = (...body) => Uint8Array.of(
   0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
   0x01, 5, 1, 0x60, 0, 1, 0x7f,
@@ -34,7 +35,7 @@ const relaxedModule = (n) => moduleOf(...splat(-n), ...splat(1), ...splat(0), ..
 
 const validates = (bytes) => typeof WebAssembly === 'object' && WebAssembly.validate(bytes);
 
-/** Whether WebAssembly may be used, which a page's policy can forbid. */
+/** Whether WebAssembly may be used; a page's policy can forbid it. */
 function mayCompile() {
   try {
     return new WebAssembly.Module(simdModule) !== null;
@@ -46,16 +47,16 @@ function mayCompile() {
 const hasSimd = () => validates(simdModule);
 export const knowsRelaxed = () => validates(relaxedModule(1));
 
-/** A shared memory that can grow; sizes in pages. @param {32 | 64} address bits of its addresses */
+/** Creates a shared memory that can grow; sizes are in pages. @param {32 | 64} address bits of its addresses */
 export function newMemory(address, initial, maximum) {
   if (address === 32) return new WebAssembly.Memory({ initial, maximum, shared: true });
   return new WebAssembly.Memory({ initial: BigInt(initial), maximum: BigInt(maximum), shared: true, address: 'i64' });
 }
 
 /**
- * Whether memories can have more than 4 GiB: the final form of 64-bit addresses, of V8 13.3 and Firefox 134. Older ones
- * do not know the property `address`, and Node 20's and 22's, behind a flag, allow no more memory than 32-bit addresses
- * reach.
+ * Whether memories can be larger than 4 GiB: this needs the final form of 64-bit addresses, of V8 13.3 and Firefox 134.
+ * Older versions do not know the property `address`; Node 20 and 22 have it behind a flag, but allow no more memory
+ * than 32-bit addresses reach.
  */
 export function hasMemory64() {
   try {
@@ -68,9 +69,9 @@ export function hasMemory64() {
 let trial = 0;
 
 /**
- * Whether relaxed SIMD is there and right. V8's baseline compiler of 2023 (Node 20) swaps the operands of the dot
- * product, one of which counts as unsigned, so a negative one comes out wrong. Modules of the same bytes may share code
- * that was compiled under other flags; hence a new number each time.
+ * Whether relaxed SIMD exists and works correctly. V8's baseline compiler of 2023 (Node 20) swaps the operands of the
+ * dot product, of which one counts as unsigned, so a negative one gives a wrong result. Modules with the same bytes may
+ * share code that was compiled under other flags; hence a new number each time.
  */
 export function hasRelaxed() {
   if (!knowsRelaxed()) return false;
@@ -78,7 +79,7 @@ export function hasRelaxed() {
   try {
     return new WebAssembly.Instance(new WebAssembly.Module(relaxedModule(trial))).exports.f() === -4 * trial;
   } catch {
-    return false;    // the page's policy forbids WebAssembly, which loading will say better
+    return false;    // the page's policy forbids WebAssembly; loading reports it better
   }
 }
 
@@ -87,9 +88,9 @@ export function defaultThreads(hardwareThreads) {
 }
 
 /**
- * The build for a wanted variant, or the best one. The scalar kernels are in the SIMD build.
+ * Chooses the build for a wanted variant, or the best one. The scalar kernels are in the SIMD build.
  * @param {'scalar' | 'simd' | 'relaxed'} [wanted]
- * @param {32 | 64} [address] bits of its addresses, when that is wanted too
+ * @param {32 | 64} [address] bits of its addresses, if those are wanted too
  * @returns {{build: 'simd' | 'relaxed', scalar: boolean}}
  */
 export function chooseVariant(wanted, address) {
@@ -97,13 +98,13 @@ export function chooseVariant(wanted, address) {
     throw new QuernError('env/simd', `This ${HOST} ${what}.`, { phase: 'start', detail: { wanted } });
   };
   if (!hasSimd()) refuse('is too old: it has no WebAssembly with SIMD');
-  if (address === 64 && !hasMemory64()) refuse('has no WebAssembly with 64-bit addresses, which were asked for');
+  if (address === 64 && !hasMemory64()) refuse('has no WebAssembly with 64-bit addresses, as requested');
   if (wanted === 'relaxed' && !hasRelaxed()) refuse('has no relaxed SIMD, which the variant \'relaxed\' needs');
   const build = wanted === 'relaxed' || (!wanted && hasRelaxed()) ? 'relaxed' : 'simd';
   return { build, scalar: wanted === 'scalar' };
 }
 
-/** Why no worker can be started here; '' where one can. */
+/** The reason why no worker can be started here; '' if one can. */
 export function workerObstacle() {
   if (typeof Worker === 'function') return '';
   const kind = ['Service', 'Shared'].find((name) => `${name}WorkerGlobalScope` in globalThis);
@@ -112,7 +113,7 @@ export function workerObstacle() {
 }
 
 /**
- * Why only one thread can be used; '' when more can. WebKitGTK has no shared memory for any page, unless it is told to.
+ * The reason why only one thread can be used; '' if more can. WebKitGTK has no shared memory for any page by default.
  */
 export function threadObstacle(isolated) {
   if (isolated && typeof SharedArrayBuffer === 'function') return '';
@@ -123,15 +124,15 @@ export function threadObstacle(isolated) {
     + '"Cross-Origin-Opener-Policy: same-origin" and "Cross-Origin-Embedder-Policy: require-corp".';
 }
 
-/** Why no model can run here; '' where one can. */
+/** The reason why no model can run here; '' if one can. */
 function modelObstacle() {
   if (!hasSimd()) return `This ${HOST} is too old: it has no WebAssembly with SIMD.`;
   return mayCompile() ? '' : 'The page\'s policy (script-src without \'wasm-unsafe-eval\') forbids WebAssembly.';
 }
 
 /**
- * The object that support() returns.
- * @param {{isolated: boolean, threads: number, noWorkers?: string}} facts why there are none
+ * Makes the object that support() returns.
+ * @param {{isolated: boolean, threads: number, noWorkers?: string}} facts noWorkers: the reason why there are none
  */
 export function describeSupport({ isolated, threads, noWorkers = '' }) {
   const webassembly = typeof WebAssembly === 'object';

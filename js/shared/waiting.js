@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many sequences may wait beside those that an engine computes (`parallel`), and how many of them in the
-// background, so that lists of texts leave places to replies. The engine refuses what is more (src/engine/scheduler.c),
-// and before it does the worker (worker/runner.js); a server has its clients wait so that neither happens
+// Limits of waiting sequences, in addition to the `parallel` ones that an engine computes: in all, and in the
+// background, so that lists of texts leave places for replies. The engine refuses more (src/engine/scheduler.c), and
+// the worker does so before (worker/runner.js). A server lets its clients wait so that neither happens
 // (cli/serve-queue.js).
 
 export const WAITING = 64;

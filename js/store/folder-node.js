@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Folders in Node, which are open to nobody but their owner where nothing else is said.
+// Folders in Node. By default only their owner can open them.
 
 import { chmod, lstat, mkdir, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Makes a folder, unless it is there. */
+/** Makes a folder, unless it exists. */
 export async function makeOne(folder, mode = 0o700) {
   await mkdir(folder, mode).catch((error) => { if (error.code !== 'EEXIST') throw error; });
 }
 
 /**
- * Makes a folder, and those above it that are missing. (Where that is refused in a folder that is there, as in /proc,
- * Node's own recursion does not end.)
+ * Makes a folder and its missing parents. (Node's own recursion does not end if an existing folder refuses new ones, as
+ * /proc does.)
  */
 export async function makeFolder(folder, mode = 0o700) {
   try {
@@ -23,7 +23,7 @@ export async function makeFolder(folder, mode = 0o700) {
   }
 }
 
-/** Closes a folder and its files to others, as older versions did not. Nobody's folder but one's own. */
+/** Removes other users' access to a folder and its files, which older versions gave. Only for folders of this user. */
 export async function tighten(folder) {
   const { uid, mode } = await stat(folder);
   if (uid !== process.geteuid?.()) return;

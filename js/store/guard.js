@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A store as the rest of the package sees it, whatever a store is: every call ends within a time limit, every answer
-// has the form that it should have, and everything thrown is an error of the group `storage`.
+// Wraps a store of any kind for the rest of the package: every call ends within a time limit, every answer has the
+// right form, and every exception is an error of the group `storage`.
 
 import { deadline, systemClock } from '../shared/clock.js';
 import { QuernError, isOf } from '../shared/errors.js';
 
-/** A store that has not answered after this many seconds will not. */
+/** Seconds after which a store is considered unresponsive. */
 const PATIENCE_S = 15;
 
 const CODES = new Map(
@@ -21,26 +21,26 @@ const CODES = new Map(
 );
 
 const SENTENCES = {
-  'storage/quota': 'There is not enough space to keep the model',
+  'storage/quota': 'There is not enough space to store the model',
   'storage/busy': 'Another tab or program is using the stored model',
-  'storage/unavailable': 'Models cannot be kept here',
+  'storage/unavailable': 'Models cannot be stored here',
 };
 
 export const storageError = (code, why, cause) =>
   new QuernError(code, `${SENTENCES[code]} (${why}).`, { phase: 'load', cause });
 
-/** Whatever was thrown: reading it may throw too. */
+/** Converts anything thrown; even reading it may throw. */
 function asStorageError(error) {
   try {
     if (isOf('storage', error)) return error;
     const code = CODES.get(error.code) ?? CODES.get(error.name) ?? 'storage/unavailable';
     return storageError(code, String(error.message || error).slice(0, 100), error);
   } catch {
-    return storageError('storage/unavailable', 'the store does not say why');
+    return storageError('storage/unavailable', 'for an unknown reason');
   }
 }
 
-/** Rejects when the time is up. */
+/** A promise that rejects when the time is up. */
 function patience(clock) {
   let cancel;
   const passed = new Promise((_, reject) => {
@@ -50,24 +50,24 @@ function patience(clock) {
   return { passed, cancel };
 }
 
-/** For whoever waits for a lock, which may take as long as it likes. */
+/** The limit of a call that waits for a lock, which may take any time. */
 const leave = (signal) => ({
   passed: new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   }),
 });
 
-/** Closes a file or gives a lock back, as soon as it is there. What goes wrong then concerns nobody any more. */
+/** Closes a file or releases a lock, as soon as it is there. Errors no longer matter then. */
 export async function letGo(coming) {
   try {
     const thing = await coming;
     await (typeof thing === 'function' ? thing() : thing?.close?.());
   } catch {
-    // as said
+    // ignored
   }
 }
 
-// --- answers as they are used, by call; undefined: this is none ---
+// --- conversions of answers, by call; undefined: the answer is invalid ---
 
 const isAmount = (n) => typeof n === 'number' && n >= 0;
 const count = (n, most = Infinity) => (Number.isSafeInteger(n) && n >= 0 && n <= most ? n : undefined);
@@ -77,8 +77,8 @@ const anything = () => null;
 const FILE = {
   size: (n) => count(n),
   /**
-   * The package's own stores give bytes, which are copied here: what comes too late must not overwrite what was put
-   * there since.
+   * The package's own stores return bytes, which are copied here: a late answer must not overwrite newer contents of
+   * the target.
    */
   read(n, [, target]) {
     if (!(n instanceof Uint8Array)) return count(n, target.length);
@@ -91,7 +91,7 @@ const FILE = {
 
 const STORE = {
   list: (names) => (Array.isArray(names) && [...names].every((name) => typeof name === 'string') ? names : undefined),
-  /** A copy: what a store gave stays its own. */
+  /** Copies, because a store keeps ownership of its bytes. */
   read: (bytes) => (bytes instanceof Uint8Array ? new Uint8Array(bytes) : none(bytes)),
   open(file, [, { write }], clock) {
     if (file) return guard(file, FILE, clock);
@@ -106,7 +106,7 @@ const STORE = {
   persist: Boolean,
 };
 
-/** A call's answer in its form. One that is given at once costs no timer; one that comes too late is let go of. */
+/** Makes a call and checks its answer. A synchronous answer costs no timer; a late one is closed or released. */
 async function ask(thing, name, args, clock, form) {
   let answer;
   let limit;
@@ -118,7 +118,7 @@ async function ask(thing, name, args, clock, form) {
       value = await Promise.race([answer, limit.passed]);
     }
     value = form(value, args, clock);
-    if (value === undefined) throw storageError('storage/unavailable', `the store's ${name}() gave no proper answer`);
+    if (value === undefined) throw storageError('storage/unavailable', `the store's ${name}() gave an invalid answer`);
     return value;
   } catch (error) {
     letGo(answer);
@@ -135,8 +135,9 @@ function guard(thing, forms, clock) {
 }
 
 /**
- * Does something as the only holder of a name; who is not that after this time fails with `busy`.
- * @param {object} store guarded @param {{patienceMs: number, busy: Error}} how
+ * Does something while holding a lock alone; fails with `busy` if the lock is not free within the time.
+ * @param {object} store guarded
+ * @param {{patienceMs: number, busy: Error}} how
  */
 export async function alone(store, name, { patienceMs, busy }, work) {
   const impatience = new AbortController();
@@ -151,7 +152,7 @@ export async function alone(store, name, { patienceMs, busy }, work) {
 }
 
 /**
- * @returns {object} a store whose calls return promises; a file that it opens is guarded too. Waiting for a lock lasts
- * until its signal aborts
+ * @returns {object} a store whose calls return promises; files that it opens are guarded too. Waiting for a lock ends
+ *   only when its signal aborts
  */
 export const guarded = (store, clock = systemClock) => guard(store, STORE, clock);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a store knows a model by (`id`): its address, as far as it says which file that is. A signature is left out,
-// where it is complete and of a kind that is known: it changes with each download. Everything else in a query may tell
-// one file from another, or may be secret: unless it is neither, a hash stands for the whole query. Such an id is a
-// name, by which the model is found and removed, and no address to download from.
+// The `id` of a model in a store: its address, as far as it identifies the file. A complete signature of a known kind
+// is left out, since it changes with each download. Any other part of a query may identify the file, or may be secret:
+// unless it is known to be harmless, a hash replaces the whole query. Such an id is a name that finds and removes the
+// model, but it is not an address to download from.
 
 import { badParam } from '../shared/errors.js';
 import { hex } from '../shared/chunk.js';
 
-/** Signatures by what all of one kind have, and what may stand beside it. */
+/** Signatures: the parameters that all of a kind have, and others that may occur with them. */
 const SIGNATURES = [
   { has: ['x-amz-signature', 'x-amz-credential'], also: /^(?:x-amz-.*|x-id|response-.*)$/ },
   { has: ['x-goog-signature', 'x-goog-credential'], also: /^(?:x-goog-.*|response-.*)$/ },
@@ -17,7 +17,7 @@ const SIGNATURES = [
   { has: ['sig', 'sv'], also: /^(?:s[eprtis]|spr|sip|srt|ses|sdd|sk(?:oid|tid|t|e|s|v)|rsc[cdelt])$/ },
 ];
 
-/** Names and values that say which file is meant, and that anybody may know. */
+/** Names and values that identify a file, and that anybody may know. */
 const PLAIN_NAME = /^(?:revision|ref|branch|file|file_?name|file_?path|path)$/i;
 const PLAIN_VALUE = /^[\w./ -]{1,200}$/;
 
@@ -29,16 +29,16 @@ function withoutSignature(params) {
   return [...params].filter(([name]) => !has.includes(name.toLowerCase()) && !also?.test(name.toLowerCase()));
 }
 
-/** In a page that is not served securely nothing is hashed (''), and nothing stored. */
+/** Hash of a text. In a page that is not served securely there is no hash (''), and nothing is stored. */
 export async function hashOf(text) {
   const digest = await globalThis.crypto?.subtle?.digest('SHA-256', new TextEncoder().encode(text));
   return digest ? hex(new Uint8Array(digest, 0, 16)) : '';
 }
 
-/** An address as anybody may see it. */
+/** An address without its query and fragment. */
 export const plainUrl = (url) => new URL(url).origin + new URL(url).pathname;
 
-/** @param {string} url of the (first) file, or of a folder @returns {Promise<string>} '' for what is on no server */
+/** @param {string} url of the (first) file, or of a folder @returns {Promise<string>} '' if it is not on a server */
 export async function idOf(url) {
   const { protocol, searchParams } = new URL(url);
   if (!/^https?:$/.test(protocol)) return '';
@@ -50,7 +50,7 @@ export async function idOf(url) {
   return isPlain ? `${plain}?${query}` : `${plain}#query=${await hashOf(`${plain}?${query}`)}`;
 }
 
-/** @param {object} source as source.js locates it @returns {Promise<string>} '' for what is not kept */
+/** @param {object} source as located by source.js @returns {Promise<string>} '' if it is not stored */
 export async function idOfSource({ kind, id, folder, urls }) {
   return id ?? (kind === 'urls' ? idOf(folder ?? urls[0]) : '');
 }
@@ -59,4 +59,4 @@ export async function idOfSource({ kind, id, folder, urls }) {
 export const isName = (url) => NAME.test(url);
 
 export const onlyName = () => badParam('source',
-  'is the name of a stored model, which is not there completely; give its whole address, of which only a part is kept');
+  'is the name of a stored model that is not complete; give its whole address, since the name is only a part of it');

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The journal of a stored model: which chunks of its files are there and what their bytes hash to. Only ever appended
-// to, one line per record, each with a check of its own, so that a crash at any moment costs the record being written
-// and nothing else. What it claims is checked against the bytes before use, hence no order of flushes matters.
+// The journal of a stored model: which chunks of its files are stored, and the hashes of their bytes. It is only
+// appended to, one line per record. Each line has a checksum, so that a crash at any moment costs only the record being
+// written. Its claims are verified against the bytes before use, so the order of flushes does not matter.
 //
-//   ["quern", VERSION, {id, name, files: [{url, size, etag, lastModified}], projectors?}]   begins a model; all that
-//                                                                                            stood before is dropped
-//   ["chunk", file, index, hash]      this MiB is there
-//   ["done", [size...], [sha256...]]  all are there; sha256 '' where no hash of the whole is known to be right
+//   ["quern", VERSION, {id, name, files: [{url, size, etag, lastModified}], projectors?}]   begins a model; everything
+//                                                                                            before is dropped
+//   ["chunk", file, index, hash]      this MiB is stored
+//   ["done", [size...], [sha256...]]  all chunks are stored; sha256 is '' where no correct hash is known
 //   ["used", milliseconds]            since 1970
 
 import { sum } from '../shared/sum.js';
@@ -24,13 +24,13 @@ function checksum(bytes) {
   return (sum >>> 0).toString(16).padStart(8, '0');
 }
 
-/** A record as a line. */
+/** Encodes a record as a line. */
 export function line(...record) {
   const text = JSON.stringify(record);
   return encoder.encode(`${checksum(encoder.encode(text))} ${text}\n`);
 }
 
-/** The record of a line, or null where it is damaged. */
+/** The record of a line, or null if the line is damaged. */
 function recordOf(bytes) {
   const body = bytes.subarray(9);
   if (decoder.decode(bytes.subarray(0, 9)) !== `${checksum(body)} `) return null;
@@ -48,16 +48,16 @@ const isFile = (file) => isText(file?.url) && isSize(file.size) && isText(file.e
 const isHeader = (header) => isText(header?.id) && isText(header.name) && Array.isArray(header.files)
   && header.files.length > 0 && header.files.length <= MAX_FILES && header.files.every(isFile);
 
-/** What the records read so far say. */
+/** The contents of the records read so far. */
 export class Journal {
   header = null;
   done = null;           // {sizes, hashes}
   used = 0;
-  bytes = 0;             // of the journal itself, read so far
+  bytes = 0;             // length of the journal, as far as it was read
   torn = false;          // whether it ends in the middle of a line
   #chunks = new Map();   // file -> Map from index to hash
 
-  /** @param {Uint8Array} bytes what was appended since the last call */
+  /** @param {Uint8Array} bytes appended since the last call */
   read(bytes) {
     let start = 0;
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
@@ -103,28 +103,28 @@ export class Journal {
     }
   }
 
-  /** The hash of a chunk that is there. */
+  /** The hash of a stored chunk. */
   hash(file, index) {
     return this.#chunks.get(file)?.get(index);
   }
 
-  /** The chunks of a file that are there, ascending. */
+  /** Indices of the stored chunks of a file, ascending. */
   stored(file) {
     return [...this.#chunks.get(file)?.keys() ?? []].sort((a, b) => a - b);
   }
 
-  /** Bytes of a file; 0 while not known. */
+  /** Bytes of a file; 0 while unknown. */
   size(file) {
     return this.done?.sizes[file] ?? this.header?.files[file]?.size ?? 0;
   }
 
-  /** Bytes of all files; 0 while not known. */
+  /** Bytes of all files; 0 while unknown. */
   get total() {
     const sizes = this.header?.files.map((_, file) => this.size(file)) ?? [];
     return sizes.includes(0) && !this.done ? 0 : sum(sizes);
   }
 
-  /** Bytes in the chunks that are there. */
+  /** Bytes in the stored chunks. */
   loaded(chunkSize) {
     let sum = 0;
     for (const [file, hashes] of this.#chunks) {
@@ -138,20 +138,22 @@ export class Journal {
 /** The record that begins a journal. */
 export const headerLine = (header) => line('quern', VERSION, header);
 
-/** Whether two files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
+/**
+ * Whether two files are the same version. Dates decide if an ETag is missing; a file without a size cannot be compared.
+ */
 function sameVersion(file, { size, etag, lastModified }) {
   const differ =
     file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
   return file.size > 0 && file.size === size && !differ;
 }
 
-/** Whether a list of files begins with versions of these. */
+/** Whether a list of files begins with the same versions as `others`. */
 export const beginsWith = (files, others) =>
   files.length >= others.length && others.every((other, i) => sameVersion(files[i], other));
 
 /**
- * How many of the stored files are those that are wanted: all, or those of the language model where its projector is
- * another one, or not wanted.
+ * How many of the stored files can be used: all, or those of the language model if its projector differs or is not
+ * wanted.
  */
 export function keptOf(stored, { files, projectors = 0 }) {
   const n = files.length - projectors;
@@ -161,5 +163,5 @@ export function keptOf(stored, { files, projectors = 0 }) {
     : n;
 }
 
-/** Whether these are the files of one journal. */
+/** Whether these are the files of the same journal. */
 export const sameFiles = (files, others) => files === others || JSON.stringify(files) === JSON.stringify(others);

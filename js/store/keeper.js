@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: MIT
-// A load's hold on the store: its entry, and whether it writes it. One tab at a time writes a model. Another one that
-// wants it follows: it reads what the first has stored, takes over when the first goes away, and gives up when it
-// stores nothing more. A store that fails is given up with a notice, and everything here answers as if nothing were
-// stored; where the store is the purpose (models.download), the failure is thrown instead.
+// Connects a load with the store: its entry, and whether the load writes to it. Only one tab at a time writes a model.
+// Another tab that needs the model follows: it reads the chunks that the first has stored, takes over when the first
+// ends, and gives up when no more chunks are stored. If the store fails, it is given up with a notice, and everything
+// here answers as if nothing were stored; if the store is the purpose (models.download), the error is thrown instead.
 
 import { systemClock } from '../shared/clock.js';
 import { isOf } from '../shared/errors.js';
 import { storageError } from './guard.js';
 import { Entry } from './store.js';
 
-/** How often a load that follows looks for new chunks, in ms. */
+/** How often a following load looks for new chunks, in ms. */
 const LOOK_MS = 200;
 
-/**
- * Whoever writes and stores nothing more for so many looks, half a minute, may have been stopped: he is not waited for.
- */
+/** Number of looks without a new chunk, half a minute, after which the writer may have been stopped and is given up. */
 const MOST_LOOKS = 30_000 / LOOK_MS;
 
 export class Keeper {
   #entry = null;
-  #release = null;      // of the lock
+  #release = null;      // releases the lock
   #turn = null;         // promise of the lock, while following
   #leave = new AbortController();
-  #last = Promise.resolve();   // what is being done with the entry
+  #last = Promise.resolve();   // the last work with the entry
   #notice;
   #mustStore;
   #clock;
@@ -33,7 +31,7 @@ export class Keeper {
     this.#clock = clock;
   }
 
-  /** @param {object | undefined} store undefined: nothing is kept */
+  /** @param {object | undefined} store undefined: nothing is stored */
   static async open(store, id, options) {
     const keeper = new Keeper(options);
     if (store) keeper.#entry = await keeper.#try(() => Entry.open(store, id, options)) ?? null;
@@ -41,7 +39,7 @@ export class Keeper {
   }
 
   get header() { return this.#entry?.header ?? null; }
-  /** Whether all of these files are there (Entry.has). */
+  /** Whether all of these files are stored (Entry.has). */
   has(urls, projectors) { return this.#entry?.has(urls, projectors) ?? false; }
   get writes() { return this.#release !== null; }
   get follows() { return this.#turn !== null; }
@@ -50,15 +48,15 @@ export class Keeper {
   hash(file, index) { return this.#entry?.hash(file, index); }
   stored(file) { return this.#entry?.stored(file) ?? []; }
 
-  /** [file, index] of the first chunk that is not there; null: none. */
+  /** [file, index] of the first missing chunk; null if none is missing. */
   get firstMissing() {
     return this.header && this.#entry.missing(this.header.files.map((_, file) => this.size(file)));
   }
 
-  /** The SHA-256 that a complete file was found to have; '' where it was not checked. */
+  /** The verified SHA-256 of a complete file; '' if it was not verified. */
   sha256(file) { return this.#entry?.sha256[file] ?? ''; }
 
-  /** The result of work with the entry, after what was begun before; undefined when the store fails or has failed. */
+  /** Runs work with the entry, after earlier work. The result is undefined if the store fails or has failed. */
   #try(work) {
     this.#last = this.#last.catch(() => {}).then(() => this.#attempt(work));
     return this.#last;
@@ -74,7 +72,7 @@ export class Keeper {
     }
   }
 
-  /** What found no room will find none later: it is dropped, the rest stays for the next time. */
+  /** If there was no room, there will be none later, so the entry is dropped; otherwise it stays for the next time. */
   async #giveUp(error) {
     const entry = this.#entry;
     this.#entry = null;
@@ -93,16 +91,16 @@ export class Keeper {
     this.#turn = null;
   }
 
-  /** The right to write, if nobody else has it. */
+  /** Gets the right to write, if nobody else has it. */
   async tryLock() {
     if (this.#entry && !this.writes) this.#release = await this.#try((entry) => entry.lock({ wait: false })) ?? null;
     return this.writes;
   }
 
-  /** Gets the right to write, or follows whoever has it, until the journal says what is being written. */
+  /** Gets the right to write, or follows the writer until the journal has a header. */
   async acquire() {
     if (await this.tryLock() || !this.#entry) return;
-    this.#notice(storageError('storage/busy', 'it is being downloaded there, and this load follows'));
+    this.#notice(storageError('storage/busy', 'it is being downloaded there; this load follows'));
     this.#turn = this.#entry.lock({ signal: this.#leave.signal });
     this.#turn.catch(() => {});
     while (this.follows && !this.header) await this.follow();
@@ -114,14 +112,14 @@ export class Keeper {
       const { recorded } = entry;
       for (let looks = 0; this.follows && entry.recorded === recorded; looks++) {
         if (looks === MOST_LOOKS)
-          throw storageError('storage/busy', 'nothing more has been stored there for half a minute');
+          throw storageError('storage/busy', 'nothing more was stored there for half a minute');
         await this.#look();
         await entry.refresh();
       }
     });
   }
 
-  /** Lets a moment pass, unless the lock comes before. */
+  /** Waits for LOOK_MS, or until the lock comes. */
   async #look() {
     let cancel;
     const moment = new Promise((done) => { cancel = this.#clock.after(LOOK_MS, done); });
@@ -132,9 +130,9 @@ export class Keeper {
   }
 
   /**
-   * Makes the entry one of these files; what is stored of others is dropped.
-   * @param {(stored: object) => number} kept how many of the stored files are the same; all of them, and more than
-   *   these, may stay
+   * Makes this the entry of the given files; stored chunks of others are dropped.
+   * @param {(stored: object) => number} kept how many of the stored files are the same; further stored files may stay
+   *   if all given ones are
    */
   async claim(header, kept) {
     if (!this.writes) return;
@@ -147,7 +145,7 @@ export class Keeper {
     });
   }
 
-  /** Bytes of a chunk that are there. */
+  /** Reads a chunk. Returns the number of bytes. */
   async read(file, index, target) {
     return await this.#try((entry) => entry?.read(file, index, target)) ?? 0;
   }
@@ -156,11 +154,11 @@ export class Keeper {
     return this.#try((entry) => this.writes && entry.put(file, index, bytes, hash));
   }
 
-  /** Everything was read: a copy that has all of it is complete now, and was used. */
+  /** Called when everything was read: marks an entry that has everything as complete and used. */
   async finish(sizes, hashes) {
     if (!await this.tryLock()) return;
     await this.#try(async (entry) => {
-      // and not a model without the projector that is kept with it
+      // not of a model without the projector that is stored with it
       const isWhole = sizes.length === entry.header?.files.length;
       const isNews = !entry.complete || hashes.some((hash, file) => hash !== this.sha256(file));
       if (isWhole && isNews && !entry.missing(sizes)) await entry.finish(sizes, hashes);
@@ -168,7 +166,7 @@ export class Keeper {
     });
   }
 
-  /** Forgets the model. */
+  /** Deletes the entry. */
   async discard() {
     if (this.#entry) await (this.writes ? this.#entry.drop() : this.#entry.remove()).catch(() => {});
   }

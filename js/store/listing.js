@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A Hugging Face folder on a server. Nobody lists it, so its files are asked for by name; the index, where there is
-// one, names those with the weights. It is read for that alone: the engine checks what it says against the files.
+// A Hugging Face folder on a server. It cannot be listed, so its files are requested by name; the index, if there is
+// one, has the names of the files with weights. The index is read only for that: the engine checks its claims against
+// the files.
 
 import { hostOf } from '../net/answer.js';
 import { nameOf, openRemote } from '../net/download.js';
@@ -15,15 +16,15 @@ import { listType } from './type-listing.js';
 
 const WHOLE = 'model.safetensors';
 const REQUIRED = ['config.json', 'tokenizer.json'];
-/** What stands only where another file does. */
+/** Files that exist only where another file does. */
 const WITH = { [TOOLS_TEMPLATE]: TEMPLATE, [POOLING]: MODULES, [SENTENCES]: MODULES };
 const MOST_WEIGHTS = 900;
-const MOST_BYTES = 64 << 20;     // of an index; that of a model with 235 billion weights has 7 MB
+const MOST_BYTES = 64 << 20;     // of an index; the index of a model with 235 billion weights has 7 MB
 
 const NOT_THERE = [404, 410];
-const NOT_SHOWN = [403, ...NOT_THERE];   // what servers say of files that are not there, or perhaps not
+const NOT_SHOWN = [403, ...NOT_THERE];   // statuses that servers send for files that do not exist, or perhaps not
 
-/** A file's address; `path` from the folder on, as addresses have it. */
+/** A file's address; `path` is relative to the folder and encoded. */
 function fileAt(folder, path) {
   const url = new URL(folder);
   url.pathname += path;
@@ -33,9 +34,9 @@ function fileAt(folder, path) {
 const coded = (path) => path.split('/').map(encodeURIComponent).join('/');
 
 /**
- * A file of the folder, let go of until its turn comes; null where the server answers with one of these statuses, or if
- * another site's does not let the page see its 404 (nginx leaves out CORS headers there): then a second request fails
- * like the first.
+ * Opens a file of the folder and closes the connection until its turn comes. Returns null if the server answers with
+ * one of these statuses, or if another site's server hides its 404 from the page (nginx leaves out CORS headers there):
+ * then a second request fails in the same way.
  */
 async function find(folder, name, statuses, options, again = true) {
   try {
@@ -56,7 +57,7 @@ const missing = (folder, name, why) =>
     detail: { rule: 'missing', host: hostOf(folder), file: name },
   });
 
-/** A file that the model needs; without it the folder may be another program's. */
+/** Finds a file that the model needs. If it is missing, the folder may belong to another program. */
 async function findRequired(folder, name, why, options) {
   const remote = await find(folder, name, NOT_THERE, options);
   if (remote) return remote;
@@ -67,7 +68,7 @@ async function findRequired(folder, name, why, options) {
 const findWeights = (folder, name, options) => findRequired(folder, name,
   name === WHOLE ? 'if the model is a GGUF file, give that file\'s address' : `its ${INDEX} names it`, options);
 
-/** A file that describes the model; null: it has none. */
+/** Finds a file that describes the model; null if there is none. */
 const findDescription = (folder, name, options) => (REQUIRED.includes(name)
   ? findRequired(folder, name, 'a Hugging Face folder has one', options) : find(folder, name, NOT_SHOWN, options));
 
@@ -80,19 +81,19 @@ function namesIn(text) {
   try {
     map = JSON.parse(text).weight_map;
   } catch {
-    throw wrongIndex('is no JSON');
+    throw wrongIndex('is not JSON');
   }
   const values = Object.values(map ?? {});
   const other = values.find((name) => typeof name !== 'string' || !/^[^./\\:][^/\\:]*\.safetensors$/.test(name));
   if (other !== undefined)
-    throw wrongIndex(`names what is no safetensors file beside it: ${JSON.stringify(other).slice(0, 64)}`);
+    throw wrongIndex(`names a file that is not safetensors, or not beside it: ${JSON.stringify(other).slice(0, 64)}`);
   const names = [...new Set(values)].sort();
   if (names.length === 0 || names.length > MOST_WEIGHTS)
-    throw wrongIndex(`names ${names.length} files; 1 to ${MOST_WEIGHTS} are possible`);
+    throw wrongIndex(`has ${names.length} files; 1 to ${MOST_WEIGHTS} are possible`);
   return names;
 }
 
-/** @param {() => Error} tooLong what a file of more bytes than any has is */
+/** @param {() => Error} tooLong makes the error for a file that is too long */
 async function readText(remote, tooLong) {
   const parts = [];
   if (remote.size > MOST_BYTES) throw tooLong();
@@ -103,7 +104,7 @@ async function readText(remote, tooLong) {
   return new Blob(parts).text();
 }
 
-/** Whether a model's description speaks of vision; what is no JSON the engine refuses. */
+/** Whether a model's description mentions vision. If it is not JSON, the engine refuses it. */
 async function hasVision(config) {
   const text = await readText(
     config,
@@ -112,7 +113,7 @@ async function hasVision(config) {
   return /"vision_config"\s*:/.test(text);
 }
 
-/** What a folder holds, in the order in which the engine takes it. */
+/** The files of a folder, in the order that the engine needs. */
 async function findAll(folder, options) {
   const found = [];
   const seen = new Set();
@@ -130,10 +131,13 @@ async function findAll(folder, options) {
   return found;
 }
 
-/** The last part of its address, or the repository's name. */
+/** The last part of the folder's address, or the repository's name. */
 const folderName = (folder) => nameOf(folder.replace(/[?#].*$/, '').replace(/\/(?:resolve\/[^/]+\/)?$/, ''), null);
 
-/** Where the files of a complete copy are, by its journal, in which the first has the folder's own address. */
+/**
+ * Addresses of the files of a complete stored copy, from its journal, in which the first file has the folder's own
+ * address.
+ */
 async function storedFiles({ folder, id }, options) {
   const entry = options.store && (await Entry.open(options.store, id, options).catch(() => null));
   return entry?.complete
@@ -142,8 +146,9 @@ async function storedFiles({ folder, id }, options) {
 }
 
 /**
- * The files of a folder, or of one type in it: those of a complete copy, which needs no server, or what is there now.
- * @param {{folder: string, id: string}} source the address, with a slash at the end of its path
+ * The files of a folder, or of one type in it: those of a complete stored copy, which needs no server, or those on the
+ * server now.
+ * @param {{folder: string, id: string}} source the address; its path ends with a slash
  * @param {object} options of `openParts`
  * @returns {Promise<{urls: string[], id: string, name: string, found?: object[]}>} `found`: the files, opened
  */

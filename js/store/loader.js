@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a source to the bytes of its files, in order, by way of the store (keeper.js): what is stored there is checked
-// before use, the rest comes from the servers (remotes.js), stored on its way to the engine. A complete model needs no
-// request; a damaged chunk is fetched again, alone.
+// Reads the files of a source in order, by way of the store (keeper.js): stored chunks are verified before use, missing
+// ones are fetched from the servers (remotes.js) and stored on their way to the engine. A complete model needs no
+// request; a damaged chunk alone is fetched again.
 
 import { hostOf } from '../net/answer.js';
 import { CHUNK, CHUNKS } from '../shared/chunk.js';
@@ -20,16 +20,16 @@ import { checkTrailing } from '../net/trailing.js';
 class Loading {
   #urls;
   #id;
-  #projectors;            // how many of the last files are no part of the language model
-  #more;                  // {isName?: whether only the name of the model was given}, and of a folder {name, found}
+  #projectors;            // how many of the last files are not part of the language model
+  #more;                  // {isName?: whether only the name of the model was given}, and for a folder {name, found}
   #options;
   #keeper;
   #remotes = null;
-  #ahead = null;          // what was read of the store and not asked for yet, and where it lies
-  #seen = null;           // the stored files that chunks were read of
-  #hashes;                // SHA-256 of each file that was checked
-  #came = 0;              // bytes of the file that is being read
-  #ends;                  // where each file's contents end, null while not known; undefined: the caller will not say
+  #ahead = null;          // chunks that were read from the store ahead of time, and their place
+  #seen = null;           // the stored files from which chunks were read
+  #hashes;                // SHA-256 of each verified file
+  #came = 0;              // bytes read so far of the current file
+  #ends;                  // where each file's contents end, null while unknown; undefined: the caller will not tell
 
   constructor({ urls, id, projectors = 0, ...more }, options) {
     this.#urls = urls;
@@ -70,12 +70,12 @@ class Loading {
     }
   }
 
-  /** Whether the store has all that is wanted. */
+  /** Whether the store has everything that is wanted. */
   get #isThere() {
     return this.#keeper.has(this.#urls, this.#projectors) && this.#isWanted();
   }
 
-  /** Whether no other hash is known of the complete copy than the one asked for. */
+  /** Whether no hash of the complete copy differs from a requested one. */
   #isWanted() {
     const { sha256 } = this.#options;
     return this.#urls.every((_, file) => !sha256[file] || ['', sha256[file]].includes(this.#keeper.sha256(file)));
@@ -83,7 +83,7 @@ class Loading {
 
   #size(file) { return this.#keeper.size(file) || this.#remotes?.size(file) || 0; }
 
-  /** The bytes to ask for first: of the first chunk that is missing, and what follows; of a damaged one no more. */
+  /** The bytes to request first: the first missing chunk and everything after it, or only the damaged chunk. */
   #firstWanted(damaged) {
     const { chunkSize } = this.#options;
     const [file, index] = damaged ?? this.#keeper.firstMissing ?? [0, 0];
@@ -91,7 +91,7 @@ class Loading {
     return { file, from, to: damaged && this.#isThere ? Math.min(from + chunkSize, this.#size(file)) : null };
   }
 
-  /** Asks the servers; what is stored of another version is dropped. */
+  /** Connects to the servers; stored chunks of another version are dropped. */
   async #connect(damaged) {
     if (this.#more.isName) throw onlyName();
     const options = {
@@ -112,7 +112,7 @@ class Loading {
     await this.#keeper.discard();
     return new QuernError(
       'net/changed',
-      `The file on ${new URL(this.#urls[0]).host} is another one than its stored copy.`,
+      `The file on ${new URL(this.#urls[0]).host} differs from its stored copy.`,
       { phase: 'load' },
     );
   }
@@ -138,21 +138,21 @@ class Loading {
     if (file === this.#urls.length - 1) await this.#finish();
   }
 
-  /** The header of the file that is being read has come. */
+  /** Called when the header of the current file was read. */
   #endsAt(file, end) {
     checkTrailing(hostOf(this.#urls[file]), this.#size(file) || this.#came, end);
     this.#ends[file] = end;
     this.#remotes?.ends(file, end);
   }
 
-  /** Bytes of a file from a chunk on; Infinity while not known. */
+  /** Bytes of a file from a chunk on; Infinity while unknown. */
   #left(file, index) {
     return Math.max(0, (this.#size(file) || Infinity) - index * this.#options.chunkSize);
   }
 
   #count = (bytes) => Math.ceil(bytes.length / this.#options.chunkSize);
 
-  /** Bytes from a chunk on, of one or more; null: the file has ended. */
+  /** Returns the bytes of one or more chunks; null if the file has ended. */
   async #next(file, index) {
     for (;;) {
       const bytes = await this.#stored(file, index);
@@ -173,7 +173,10 @@ class Loading {
   /** Whether a chunk is to be read from the store. */
   #isStored(file, index) { return Boolean(this.#keeper.hash(file, index)) && !this.#remotes?.brings(file, index); }
 
-  /** Chunks from the store, as many as are there and undamaged. While they are hashed, the next ones are read. */
+  /**
+   * Returns consecutive chunks from the store, as far as they are stored and undamaged. While they are hashed, the next
+   * ones are read.
+   */
   async #stored(file, index) {
     if (!this.#isStored(file, index)) return null;
     const { header } = this.#keeper;
@@ -193,7 +196,7 @@ class Loading {
     return good;
   }
 
-  /** What there is of stored chunks, some at a time. */
+  /** Reads up to CHUNKS consecutive stored chunks. */
   async #read(staging, file, index, needed) {
     let to = index + 1;
     while (to < index + CHUNKS && this.#isStored(file, to)) to++;
@@ -201,7 +204,7 @@ class Loading {
     return { staging, file, index, bytes: room.subarray(0, await this.#keeper.read(file, index, room)) };
   }
 
-  /** Keeps a chunk that has come. */
+  /** Stores a chunk that has arrived. */
   async #keep(file, index, bytes) {
     const expected = this.#keeper.hash(file, index);
     if (!expected && !this.#keeper.writes) return;
@@ -210,7 +213,7 @@ class Loading {
     await this.#keeper.put(file, index, bytes, hash);
   }
 
-  /** What was thought to be there is needed from the servers after all. */
+  /** Connects to the servers for a chunk that turned out to be damaged or missing. */
   async #repair(file, index) {
     const damaged = this.#isThere;
     this.#seen ??= this.#keeper.header?.files ?? null;
@@ -221,7 +224,7 @@ class Loading {
       if (!damaged || !isOf('net', error) || error.code === 'net/changed') throw error;
       throw new QuernError(
         'storage/corrupt',
-        `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`,
+        `The stored copy of the model is damaged, and cannot be repaired: ${error.message}`,
         {
           phase: 'load',
           retryable: true,
@@ -264,9 +267,9 @@ class Loading {
 }
 
 /**
- * @param {object} source as source.js locates it, or {kind: 'streams', streams: {stream: ReadableStream, size: number,
+ * @param {object} source as located by source.js, or {kind: 'streams', streams: {stream: ReadableStream, size: number,
  *   name?: string}[]}
- * @param {import('./local.js').OpenOptions} options and for tests chunkSize, clock, parallel
+ * @param {import('./local.js').OpenOptions} options for tests also chunkSize, clock, parallel
  * @returns {Promise<import('./local.js').Opened>}
  */
 export async function openParts(source, options) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Bytes of this machine's files, which are not kept anywhere, and the check of a whole file that loader.js shares.
+// Reads files of this machine, which are not stored, and verifies whole files (also for loader.js).
 
 import { QuernError } from '../shared/errors.js';
 import { piecesOf } from '../shared/stream.js';
 import { sum } from '../shared/sum.js';
 
-/** A hash that is begun. */
+/** Starts a SHA-256. */
 export const startSha256 = async () => (await (await import('./sha256.js')).createSHA256()).init();
 
 export const notTheHash = (what, expected) =>
@@ -21,7 +21,7 @@ const unreadable = (error) =>
     cause: error,
   });
 
-/** What can be read of a source that is no address. */
+/** The streams of a source that is not an address. */
 export const filesOf = ({ blobs, names, streams }) => streams
   ?? blobs.map((blob, i) => ({ name: names?.[i], size: blob.size, get stream() { return blob.stream(); } }));
 
@@ -29,7 +29,7 @@ export async function* streamBytes(file) {
   yield* piecesOf(file.stream, unreadable);
 }
 
-/** A file's bytes, counted, and hashed where its hash is known. */
+/** Yields a file's bytes, counted, and hashed if the hash is known. */
 async function* countedBytes(chunks, expected, onBytes) {
   const sha = expected ? await startSha256() : null;
   for await (const bytes of chunks) {
@@ -42,27 +42,27 @@ async function* countedBytes(chunks, expected, onBytes) {
 
 /**
  * @typedef {object} OpenOptions
- * @property {() => any} memory where bytes come to lie, once they are asked for (engine/staging.js)
+ * @property {() => any} memory returns the buffers for bytes (engine/staging.js)
  * @property {object} [store]
- * @property {boolean} [mustStore] what cannot be kept fails
+ * @property {boolean} [mustStore] if nothing can be stored, the load fails
  * @property {Function} [fetch]
  * @property {object} [headers]
  * @property {string[]} [sha256]
  * @property {AbortSignal} [signal]
- * @property {boolean} [saysEnds] each part's `endsAt` will be called when its header tells; until then nothing is
+ * @property {boolean} [saysEnds] each part's `endsAt` will be called after its header was read; until then nothing is
  *   fetched ahead
  * @property {(error: Error) => void} [notice]
  * @property {(n: number) => void} [onBytes]
  * @property {(waiting: object) => void} [onWait]
  *
  * @typedef {{size: number, name?: string, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part a
- *   file of a model; size 0: unknown; name: its path, where that is known; a chunk is valid until the next is asked for
+ *   file of a model; size 0: unknown; name: its path, if known; a chunk is valid until the next one is requested
  * @typedef {{phase: 'download' | 'load', cached: boolean, total: number, parts: Part[], discard: () => Promise<void>}}
- *   Opened a model; total 0: unknown; `discard` forgets what turned out to be none
+ *   Opened a model; total 0: unknown; `discard` deletes stored bytes that turned out not to be a model
  */
 
 /**
- * What is read on this machine anyway, and not kept.
+ * Opens files that are on this machine already, and are not stored.
  * @param {{size: number, name?: string, chunks: AsyncIterable<Uint8Array>}[]} files
  * @param {{sha256?: string[], onBytes?: (n: number) => void}} options
  * @returns {Opened}
@@ -77,7 +77,7 @@ export function localParts(files, { sha256 = [], onBytes = () => {} }) {
 }
 
 /**
- * A model and, of another kind, its projector: two sources as one. The hash of the projector is the last.
+ * Joins a model and a projector of another kind of source. The hash of the projector is the last one.
  * @param {(source: any, options: OpenOptions) => Promise<Opened>} open
  * @returns {Promise<Opened>}
  */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Locks in Node: sockets that listen. A lock ends with the worker or process that has it, however that ends, and
-// whoever waits for it is connected to it.
+// Locks in Node are listening sockets. A lock ends with the worker or process that holds it, however that ends; those
+// that wait for it are connected to it.
 //
-// A folder's sockets are in the folder itself; where that takes none (its path is too long for a socket, it is
-// read-only, its file system knows no sockets) in a private one below the temporary folder. Somebody else's socket
-// there is not believed: he could let everybody wait. On Windows they are pipes, which have names of their own.
+// A folder's sockets are in the folder itself. If that is impossible (its path is too long for a socket, it is
+// read-only, its file system has no sockets), they are in a private folder below the temporary folder. A socket of
+// another user there is not trusted: it could make everybody wait. On Windows the sockets are pipes, which have names
+// of their own.
 
 import { createHash } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
@@ -14,15 +15,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeOne } from './folder-node.js';
 
-/** Bytes of a socket's path on every system. A longer one would be cut off. */
+/** Most bytes of a socket's path that every system supports. A longer path would be cut off. */
 const LONGEST_PATH = 100;
 
-/** What the system says where nobody listens (any more); the last one, where he ended before he took us. */
+/** Errors if nobody listens (any more); the last one, if the holder ended before it accepted the connection. */
 const NOBODY = ['ECONNREFUSED', 'ENOENT', 'ENOTSOCK', 'ECONNRESET'];
 
 const others = () => new Error('a lock there belongs to somebody else');
 
-/** @returns {Promise<(() => void) | null>} null: somebody else listens there, or did */
+/** @returns {Promise<(() => void) | null>} null: another process listens there, or did */
 function listen(path) {
   return new Promise((done, failed) => {
     if (Buffer.byteLength(path) > LONGEST_PATH)
@@ -44,7 +45,7 @@ function listen(path) {
   });
 }
 
-/** Whether anybody listens; where that is to be waited for, once he no longer does. */
+/** Whether anybody listens. With `wait`, resolves when they no longer do. */
 function meet(path, { wait, signal }) {
   return new Promise((done, failed) => {
     const socket = connect(path);
@@ -68,7 +69,7 @@ function meet(path, { wait, signal }) {
   });
 }
 
-/** What is at a path, which must be ours; null: nothing (any more), or a pipe. */
+/** The file at a path, which must belong to this user; null: it does not exist (any more), or is a pipe. */
 async function look(path) {
   const found = process.geteuid
     ? await lstat(path, { bigint: true }).catch((error) => {
@@ -79,10 +80,7 @@ async function look(path) {
   return found;
 }
 
-/**
- * Removes what a process that was killed has left. Of two that found it one is first, and has another socket there by
- * now.
- */
+/** Removes the socket of a killed process. If two processes find it, the first one has another socket there by now. */
 function clear(path, found) {
   const now = found && lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (now && now.ino === found.ino && now.ctimeNs === found.ctimeNs) unlinkSync(path);
@@ -99,7 +97,7 @@ async function take(path, { wait, signal }) {
   }
 }
 
-/** Where nobody else can make anything. */
+/** A folder in which no other user can create anything. */
 async function privateFolder() {
   const folder = join(tmpdir(), `quern-${process.geteuid()}`);
   await makeOne(folder);
@@ -109,8 +107,8 @@ async function privateFolder() {
 }
 
 /**
- * The only holder of a name in a folder, which is there.
- * @returns {Promise<(() => void) | null>} gives it back; null: another has it, and `wait` is false
+ * Takes the lock of a name in an existing folder.
+ * @returns {Promise<(() => void) | null>} releases the lock; null: another process holds it, and `wait` is false
  */
 export async function lock(folder, name, options) {
   const path = join(folder, `.lock-${name}`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SHA-256, taken as bytes come, of a well-kept library. A file of its own, which is fetched only where the hash of a
-// file is known.
+// Incremental SHA-256 from a well-maintained library. A separate file, which is fetched only if the hash of a file is
+// known.
 
 export { createSHA256 } from 'hash-wasm';

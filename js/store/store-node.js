@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The store of Node: a plain folder, by default in the platform's folder for caches. What is made here is open to
-// nobody but its owner. Locks (lock-node.js) do not reach another machine over one folder: there two downloads may
-// write the same chunks twice, and the hashes of the chunks see to the rest.
+// The store of Node: an ordinary folder, by default in the platform's folder for caches. Only the owner can access
+// files created here. Locks (lock-node.js) do not work between machines that share a folder: two downloads may then
+// write the same chunks twice, and the hashes of the chunks keep the result correct.
 
 import { constants } from 'node:fs';
 import { open, readFile, readdir, rm, stat, statfs } from 'node:fs/promises';
@@ -11,10 +11,7 @@ import { makeFolder, tighten } from './folder-node.js';
 import { lock } from './lock-node.js';
 import { sum } from '../shared/sum.js';
 
-/**
- * Opening what is no file but a pipe, say, does not wait; a link in a folder that others may write to does not lead
- * what is written elsewhere.
- */
+/** Opening a pipe or the like does not wait. A link in a folder that others may write to does not redirect writing. */
 const { O_RDONLY, O_RDWR, O_CREAT, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 
 export function defaultFolder({ platform, env } = process) {
@@ -37,7 +34,7 @@ class FolderFile {
     this.#handle = handle;
   }
 
-  /** Not straight into the target, where bytes that come too late would overwrite others. */
+  /** Does not read directly into the target, where late bytes would overwrite others. */
   async read(at, { length }) {
     if (this.#room.length < length) this.#room = new Uint8Array(length);
     const { bytesRead } = await this.#handle.read(this.#room, 0, length, at);
@@ -60,7 +57,7 @@ export class FolderStore {
     this.#named = folder;
   }
 
-  /** The folder, whether or not it is there. Another one than our own is as open as its owner wants it. */
+  /** The folder, which may not exist. The access rights of a folder that the caller named are left alone. */
   #folder() {
     this.#ready ??= this.#find();
     return this.#ready;
@@ -72,7 +69,7 @@ export class FolderStore {
     return folder;
   }
 
-  /** The folder, which is there. */
+  /** The folder, created if necessary. */
   async #made() {
     const folder = await this.#folder();
     await makeFolder(folder);
@@ -96,7 +93,7 @@ export class FolderStore {
     const handle = await open(path, (write ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY) | O_NONBLOCK, 0o600).catch(
       orNull,
     );
-    if (write) await handle?.chmod(0o600).catch(() => {}); // one of an older version
+    if (write) await handle?.chmod(0o600).catch(() => {}); // a file of an older version may be open to others
     return handle && new FolderFile(handle);
   }
 

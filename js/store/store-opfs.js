@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 // The store of a browser: the origin private file system. A worker reads and writes through a synchronous access
-// handle, straight from and into wasm memory. Measured on one machine (512 MB, 4 MiB at a time, GB/s, Chromium 156 and
+// handle, directly from and to wasm memory. Measured on one machine (512 MB, 4 MiB at a time, GB/s, Chromium 156 and
 // Firefox 153): access handle 13 and 11; a stream of getFile() 0.1 to 1.1 and 0.1 to 1.0; getFile() with slices 0.2 to
-// 0.4 and 0.1 to 0.3. A handle is exclusive where the browser does not know `mode`; then a second tab reads by slices.
+// 0.4 and 0.1 to 0.3. A handle is exclusive if the browser does not support `mode`; then a second tab reads by slices.
 
 const FOLDER = 'quern';
 
-/** A file that somebody writes to cannot be read through an older snapshot of it; a new one is tried this often. */
+/** After a file was written, an older snapshot of it cannot be read; a new snapshot is tried this often. */
 const SNAPSHOTS = 50;
 
-/** Pages that are not served securely have none, and neither do some private windows. */
+/** Pages that are not served securely have no storage, nor do some private windows. */
 function storage() {
   if (!navigator.storage?.getDirectory)
-    throw new Error('the browser gives this page no storage, for which it must be served over https');
+    throw new Error('the browser gives this page no storage; it must be served over https');
   return navigator.storage;
 }
 
 const folder = async () => (await storage().getDirectory()).getDirectoryHandle(FOLDER, { create: true });
 
-/** null instead of NotFoundError. */
+/** Returns null instead of a NotFoundError. */
 const orNull = (error) => {
   if (error.name !== 'NotFoundError') throw error;
   return null;
@@ -34,7 +34,7 @@ async function snapshot(handle, use) {
   }
 }
 
-/** Reads where another tab has the only access handle, and in a page, which is given none. */
+/** Reads a file when another tab holds its only access handle, and in a page, which gets none. */
 class SlicedFile {
   #handle;
 
@@ -49,12 +49,12 @@ class SlicedFile {
 }
 
 /**
- * Chromium 156 gives this from write(), and does not throw, where the disk or the quota is full: its code of an error,
- * without a sign.
+ * If the disk or the quota is full, write() in Chromium 156 returns this instead of throwing: its error code as an
+ * unsigned number.
  */
 const NO_SPACE = 2 ** 32 - 8;
 
-/** The access handle as a store's file. */
+/** An access handle as a file of the store. */
 class AccessedFile {
   #access;
 
@@ -103,7 +103,7 @@ export class OpfsStore {
     await (await folder()).removeEntry(name).catch(orNull);
   }
 
-  /** The browser gives back the locks of a tab that is gone. */
+  /** The browser releases the locks of a tab that is gone. */
   lock(name, { wait, signal }) {
     return new Promise((resolve, reject) => {
       const hold = (lock) => (lock ? new Promise((release) => { resolve(release); }) : resolve(null));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A store of the page's own, used by the worker: its calls go over a port, bytes are handed over and not copied more
-// than once. `serveStore` is the page's end, where answers are checked too, `PortStore` the worker's.
+// Lets the worker use a store that the page provides: calls go over a port, and bytes are transferred instead of copied
+// more than once. `serveStore` is the page's side, which also checks answers; `PortStore` is the worker's side.
 
 import { QuernError } from '../shared/errors.js';
 import { guarded, letGo } from './guard.js';
 
 class Server {
   #things = new Map();    // id -> the store (0), an open file, or a lock as {close}
-  #waiting = new Map();   // id of a call for a lock -> what ends the wait
+  #waiting = new Map();   // id of a call for a lock -> its AbortController
   #lastThing = 0;
   #ended = false;
 
@@ -22,7 +22,7 @@ class Server {
     return this.#lastThing;
   }
 
-  /** Calls that are answered by more than the thing itself. */
+  /** Calls that need more than calling the method of the thing. */
   #calls = {
     open: async (store, _, name, options) => this.#keep(await store.open(name, options)),
     lock: async (store, id, name, wait) => {
@@ -49,7 +49,7 @@ class Server {
     }
   }
 
-  /** The worker needs nothing more, or is gone: whatever it had open or locked is let go of. */
+  /** Called when the worker is done or gone: closes and releases everything that it had open or locked. */
   end() {
     this.#ended = true;
     for (const controller of this.#waiting.values()) controller.abort();
@@ -70,7 +70,7 @@ export function serveStore(store, clock) {
   return { port: port2, end };
 }
 
-/** An open file on the other side. */
+/** An open file on the page's side. */
 class PortFile {
   #call;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A model in a store: its journal, its chunks, and the rules common to all stores. A store itself (Store in index.d.ts:
-// store-opfs.js, store-node.js, or a page's own) only keeps files under short names and lends locks.
-// Everything that fails here is a typed error of the group `storage`.
+// store-opfs.js, store-node.js, or one of the page) only keeps files under short names and provides locks. All failures
+// here are typed errors of the group `storage`.
 
 import { CHUNK } from '../shared/chunk.js';
 import { alone, guarded, storageError } from './guard.js';
@@ -18,7 +18,7 @@ export async function keyOf(id) {
 const JOURNAL = '.journal';
 const dataName = (key, file) => `${key}.${file}`;
 
-/** Keys of all that is stored. */
+/** Keys of all stored models. */
 async function keysIn(store) {
   return [
     ...new Set(
@@ -43,14 +43,14 @@ export class Entry {
     this.#chunkSize = chunkSize;
   }
 
-  /** The stored model of this id, as far as there is one. */
+  /** Opens the entry of this id; it may be empty or incomplete. */
   static async open(store, id, options) {
     const entry = new Entry(store, await keyOf(id), options);
     await entry.refresh();
     return entry;
   }
 
-  /** Everything that is stored. Whatever has lost its journal, and nobody is writing, is removed. */
+  /** All stored models. Files without a journal that nobody is writing are removed. */
   static async all(store) {
     const entries = [];
     for (const key of await keysIn(store)) {
@@ -67,13 +67,13 @@ export class Entry {
   get total() { return this.#journal.total; }
   get loaded() { return this.#journal.loaded(this.#chunkSize); }
   get used() { return this.#journal.used; }
-  /** Bytes of the journal: it grows with what is stored. */
+  /** Bytes of the journal, which grow as more is stored. */
   get recorded() { return this.#journal.bytes; }
   get sha256() { return this.#journal.done?.hashes ?? []; }
 
   size(file) { return this.#journal.size(file); }
 
-  /** [file, index] of the first chunk that is not there of files of these sizes; null: none. */
+  /** [file, index] of the first missing chunk of files with these sizes; null if none is missing. */
   missing(sizes) {
     for (const [file, size] of sizes.entries()) {
       for (let index = 0; index * this.#chunkSize < size; index++) if (!this.hash(file, index)) return [file, index];
@@ -82,9 +82,8 @@ export class Entry {
   }
 
   /**
-   * Whether all of these files are there: of a model that is kept with a projector, those before it too.
-   * @param {string[]} urls of which the last ones may be `projectors`: those must be the same, and not only a model's
-   *   of this id
+   * Whether all of these files are stored. For a model stored with a projector, the files before the projector suffice.
+   * @param {string[]} urls the last ones may be `projectors`: their addresses must match too, not only the model's id
    */
   has(urls, projectors = 0) {
     const { files = [] } = this.header ?? {};
@@ -97,7 +96,7 @@ export class Entry {
   hash(file, index) { return this.#journal.hash(file, index); }
   stored(file) { return this.#journal.stored(file); }
 
-  /** Reads the journal, all of it: another tab may have begun anew. */
+  /** Reads the whole journal again: another tab may have begun anew. */
   async refresh() {
     const bytes = await this.#store.read(this.#key + JOURNAL);
     this.#journal = new Journal();
@@ -105,8 +104,8 @@ export class Entry {
   }
 
   /**
-   * The right to write.
-   * @returns {Promise<(() => void) | null>} gives it back; null: another has it and `wait` is false
+   * Gets the right to write.
+   * @returns {Promise<(() => void) | null>} releases it; null: another tab has it and `wait` is false
    */
   lock({ wait = true, signal } = {}) {
     return this.#store.lock(this.#key, { wait, signal });
@@ -125,8 +124,8 @@ export class Entry {
   }
 
   /**
-   * Makes it these files, of which the first `kept` are what is stored. What crashes meanwhile leaves some chunks to be
-   * fetched again.
+   * Makes this the entry of the given files; the first `kept` of them are stored already. A crash in between leaves
+   * some chunks to be fetched again.
    */
   async become(header, kept) {
     await this.resume();
@@ -137,7 +136,7 @@ export class Entry {
     await this.#append(new Uint8Array(await new Blob([headerLine(header), ...chunks]).arrayBuffer()));
   }
 
-  /** Throws when there is no room for so many more bytes. */
+  /** Throws if there is no room for this many more bytes. */
   async checkRoom(bytes) {
     const { used, quota } = await this.#store.usage();
     const free = Math.max(0, quota - used);
@@ -148,7 +147,7 @@ export class Entry {
       );
   }
 
-  /** Goes on writing what is there. */
+  /** Continues writing to the stored files. */
   async resume() {
     await this.close();
     this.#writing = true;
@@ -163,7 +162,7 @@ export class Entry {
     await file.truncate(0).finally(() => file.close());
   }
 
-  /** Appends a line; after a torn one it begins a new line first. */
+  /** Appends a line; after an incomplete line it begins a new one first. */
   async #append(bytes) {
     this.#log ??= await this.#store.open(this.#key + JOURNAL, { write: true });
     const end = await this.#log.size();
@@ -173,13 +172,13 @@ export class Entry {
     this.#journal.read(bytes);
   }
 
-  /** Keeps a chunk. */
+  /** Stores a chunk. */
   async put(file, index, bytes, hash) {
     await writeAll(await this.#file(file), index * this.#chunkSize, bytes);
     if (this.hash(file, index) !== hash) await this.#append(line('chunk', file, index, hash));
   }
 
-  /** All chunks are there. */
+  /** Records that all chunks are stored. */
   async finish(sizes, hashes) {
     for (const file of this.#files.values()) await file.flush();
     await this.#append(line('done', sizes, hashes));
@@ -202,7 +201,7 @@ export class Entry {
     return this.#files.get(number);
   }
 
-  /** Reads a chunk into `target`. @returns {Promise<number>} bytes that were there */
+  /** Reads a chunk into `target`. @returns {Promise<number>} number of bytes read */
   async read(file, index, target) {
     const handle = await this.#file(file);
     return handle ? readAll(handle, index * this.#chunkSize, target) : 0;
@@ -215,7 +214,7 @@ export class Entry {
     await Promise.all(open.map((file) => file.close()));
   }
 
-  /** Removes all of it, for whoever has the lock. */
+  /** Removes everything; the caller must hold the lock. */
   async drop() {
     await this.close();
     for (const name of await this.#dataNames()) await this.#store.remove(name);
@@ -223,14 +222,14 @@ export class Entry {
     this.#journal = new Journal();
   }
 
-  /** Removes all of it; `storage/busy` when another is writing or reading it after this time. */
+  /** Removes everything; `storage/busy` if another tab still writes or reads it after this time. */
   async remove(patienceMs = 0) {
     const busy = storageError('storage/busy', 'it is being downloaded or loaded');
     await alone(this.#store, this.#key, { patienceMs, busy }, () => this.drop());
   }
 }
 
-/** Fills `target` from the byte `at` on. @returns {Promise<number>} bytes that were there */
+/** Fills `target` from the offset `at` on. @returns {Promise<number>} number of bytes read */
 export async function readAll(file, at, target) {
   let n = 0;
   while (n < target.length) {

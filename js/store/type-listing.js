@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which file of a repository has a type (typed.js): the repository says what it has, unless the model is stored.
+// Finds the file of a repository that has a type (typed.js): from the repository's list of files, unless the model is
+// stored.
 
 import { hostOf } from '../net/answer.js';
 import { openRemote } from '../net/download.js';
@@ -20,7 +21,7 @@ async function pathsIn({ list }, options) {
     return JSON.parse(await new Blob(parts).text()).siblings.map(({ rfilename }) => String(rfilename));
   } catch (cause) {
     if (cause instanceof QuernError) throw cause;
-    const message = `The server ${hostOf(list)} does not say which files the repository has; name the file itself.`;
+    const message = `The server ${hostOf(list)} does not list the files of the repository; name the file itself.`;
     throw new QuernError('model/format', message, {
       phase: 'load',
       detail: { rule: 'list', host: hostOf(list) },
@@ -40,7 +41,7 @@ export async function listType(source, options) {
   const files = filesOfType(paths, source.type);
   if (files.length === 0) {
     const others = paths.filter((path) => /\.gguf$/i.test(path)).map((path) => path.slice(-64)).slice(0, 20);
-    const message = `The repository has no GGUF file of the type ${source.type}, but ${others.join(', ') || 'none at all'}.`;
+    const message = `The repository has no GGUF file of the type ${source.type}; it has ${others.join(', ') || 'none'}.`;
     throw new QuernError('use/param', message, { phase: 'load', detail: { param: 'source', files: others } });
   }
   const urls = files.map((path) => source.folder + path.split('/').map(encodeURIComponent).join('/'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A GGUF file of a repository by its type (`hf:OWNER/REPO:Q8_0`). The model is kept by the address of its file, as if
-// that had been named, so what is stored is found without a server, whichever way it was named first.
+// Finds a GGUF file of a repository by its type (`hf:OWNER/REPO:Q8_0`). The model is stored under the address of its
+// file, as if that had been named, so a stored model is found without a server, whichever way it was named first.
 
 import { Entry } from './store.js';
 
@@ -8,10 +8,7 @@ const SPLIT = /-\d{5}-of-\d{5}(?=\.gguf$)/i;
 
 const whole = (path) => path.replace(SPLIT, '');
 
-/**
- * The files of a type: of those whose name has it the one with the shortest, all of its parts.
- * @param {string[]} paths
- */
+/** The files of a type: of the names that contain it, the shortest one, with all its parts. @param {string[]} paths */
 export function filesOfType(paths, type) {
   const isMeant = new RegExp(`(?:^|[-._/])${type.replaceAll('.', '\\.')}(?=[-./])`, 'i');
   const found = paths.filter((path) => /\.gguf$/i.test(path) && !/mmproj/i.test(path) && isMeant.test(path));
@@ -19,7 +16,7 @@ export function filesOfType(paths, type) {
   return found.filter((path) => whole(path) === name).sort();
 }
 
-/** What is stored of this type, a complete model before a part of one. @returns {Promise<Entry | undefined>} */
+/** The stored model of this type; complete models come first. @returns {Promise<Entry | undefined>} */
 export async function storedOfType(store, { folder, type }) {
   const pathOf = ({ header: { id } }) => (id.startsWith(folder) ? decodeURIComponent(id.slice(folder.length)) : '');
   const entries = (await Entry.all(store)).filter((entry) => filesOfType([pathOf(entry)], type).length > 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a call gives, and what a macro takes of it.
+// Arguments of calls, and how a macro receives them.
 
 import { walk } from './compare.js';
 import { TemplateError } from './meter.js';
@@ -14,7 +14,7 @@ function addNamed(named, name, value) {
   named.set(name, value);
 }
 
-/** Binds what a macro is given to names of its scope. */
+/** Binds the arguments of a macro to names in its scope. */
 export function bind(scope, { params, asks }, given, named = new Dict()) {
   const used = new Set();
   for (const [i, { name }] of params.entries()) {
@@ -30,12 +30,12 @@ export function bind(scope, { params, asks }, given, named = new Dict()) {
   else if (given.length > params.length) throw new TemplateError('a macro is given too many arguments');
   const others = named.entries().filter(([name]) => !used.has(name));
   if (asks.has('kwargs')) scope.names.set('kwargs', new Dict(others));
-  else if (others.length) throw new TemplateError('a macro is given an argument whose name it does not know');
+  else if (others.length) throw new TemplateError('a macro is given an unknown named argument');
 }
 
 /**
- * Takes the arguments of a call from a stack: those without names, pairs of name and value, a list and a dict of more,
- * a caller.
+ * Takes the arguments of a call from a stack: positional ones, pairs of name and value, a list and a dict of more, a
+ * caller.
  * @param {import('./operands.js').Shape} shape
  * @returns {{given: any[], named?: Dict}}
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text and tags in a row, what their bodies are wrapped in, and targets of assignments, which stand before what is
-// assigned and are read twice.
+// Sequences of text and tags, the wrappings of bodies, and targets of assignments, which come before the assigned value
+// and are read twice.
 
 import { Expressions } from './expressions.js';
 
@@ -8,12 +8,10 @@ export class Bodies extends Expressions {
   /** The innermost loop that `break` would leave. @type {{next: number, breaks: number[]} | null} */
   loop = null;
 
-  /**
-   * Reads a tag behind its word, up to its end or, where it has a body, to the end of the tag that ends that. @abstract
-   */
+  /** Reads a tag after its word: up to its end, or up to the end of its closing tag if it has a body. */
   statement() {}
 
-  /** Text and tags; with `ends` up to the word of one of these, which comes next. */
+  /** Reads text and tags; with `ends`, up to the word of one of these tags, which comes next. */
   body(...ends) {
     this.inside(() => {
       while (!this.is('over')) {
@@ -38,7 +36,7 @@ export class Bodies extends Expressions {
     else this.wrong(`${mark} is missing`);
   }
 
-  /** Behind the tag that opens it. @returns {string} the word of the tag that ends it */
+  /** Reads a body after its opening tag. @returns {string} the word of the closing tag */
   bodyOf(...ends) {
     this.took(':');
     this.endOfTag('%}');
@@ -46,7 +44,7 @@ export class Bodies extends Expressions {
     return this.next().text;
   }
 
-  /** In a scope of its own. @param {boolean} [isAlone] only the outermost names are seen in it */
+  /** Reads in a new scope. @param {boolean} [isAlone] if true, only the outermost names are visible in it */
   scope(read, isAlone = false) {
     this.inner++;
     this.emit('scope', isAlone);
@@ -55,7 +53,7 @@ export class Bodies extends Expressions {
     this.inner--;
   }
 
-  /** What cannot be left by `break`. */
+  /** Reads something that `break` cannot leave. */
   closed(read) {
     const loop = this.loop;
     this.loop = null;
@@ -90,7 +88,7 @@ export class Bodies extends Expressions {
     this.emit('store', name);
   }
 
-  /** @returns {number} a place for targetAgain() */
+  /** @returns {number} a position for targetAgain() */
   skipTarget(canBeMember) {
     this.inner++;
     const place = this.skip(() => this.#target(canBeMember));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// text.format(values), with the language of format specifications. A part of template-rare.js.
+// text.format(values), with format specifications. A part of template-rare.js.
 
 import { attribute, item } from './lookup.js';
 import { converted, putLetter, putNumber, putText, spec } from './places.js';
@@ -9,10 +9,10 @@ import { Dict, asNumber, isNumber, isText, textOf, typeName } from './values.js'
 
 const SPEC = /^(?:([^])?([<>=^]))?([-+ ])?(z)?(#)?(0)?(\d*)([,_])?(?:\.(\d+))?([a-zA-Z%])?$/u;
 
-/** Types of numbers with a point. */
+/** Types of floats. */
 const REALS = 'eEfFgG%';
 
-/** Which types a specification may have for a value, and with separators. */
+/** Whether a specification is valid for a value. */
 function fits({ type, group, sign, alternate, positive, precision, align }, v) {
   const isReal = typeof v === 'number' || REALS.includes(type || ' ');
   const types = isText(v) ? 's' : typeof v === 'number' ? 'eEfFgGn%' : 'bcdoxXneEfFgG%';
@@ -53,11 +53,11 @@ function putValue(meter, v, text) {
   return putNumber(meter, { ...s, type }, asNumber(v), isFloat || REALS.includes(s.type || ' '));
 }
 
-/** What a field of digits alone says. */
+/** The number in a field that has only digits. */
 const numberIn = (name) => (/^\d+$/.test(name) ? Number(name) : undefined);
 
 class Braces {
-  #next = 0;              // place of what has no number; -1: places are numbered
+  #next = 0;              // index of the next field without a number; -1: fields are numbered
 
   constructor(meter, given, named) {
     Object.assign(this, { meter, given, named });
@@ -66,7 +66,7 @@ class Braces {
   #first(name, isWhole) {
     let n = numberIn(name);
     if (isWhole ? name === '' || n !== undefined : false) {
-      if (n === undefined ? this.#next < 0 : this.#next > 0) fail('numbered and not numbered places are mixed');
+      if (n === undefined ? this.#next < 0 : this.#next > 0) fail('numbered and unnumbered places are mixed');
       if (n === undefined) n = this.#next++;
       else this.#next = -1;
     }
@@ -89,7 +89,7 @@ class Braces {
     return v;
   }
 
-  /** Where a field ends that begins at a place: at its specification's colon, or at its brace. */
+  /** The end of a field that begins at `from`: the colon of its specification, or its brace. */
   #fieldEnd(text, from) {
     let at = from;
     while (at < text.length && !'{}:!'.includes(text[at]))
@@ -128,7 +128,7 @@ class Braces {
     return { text: putValue(this.meter, shown, this.fill(format, nested - 1)), end: at + 1 };
   }
 
-  /** Calls itself for what a specification holds, twice at most. */
+  /** Fills in the values. Calls itself for fields in a specification, at most twice. */
   fill(text, nested = 2) {
     if (nested < 0) fail('a format is nested too deep');
     this.meter.count(text.length >> 4);
@@ -142,7 +142,7 @@ class Braces {
         at = place + 2;
         continue;
       }
-      if (text[place] === '}') fail('a } of the format stands alone');
+      if (text[place] === '}') fail('a single } in the format');
       const field = this.#field(text, place + 1, nested);
       this.meter.count(field.text.length >> 6);
       out.push(field.text);
@@ -159,5 +159,5 @@ function nextBrace(text, from) {
   return BRACE.test(text) ? BRACE.lastIndex - 1 : -1;
 }
 
-/** text.format(*given, **named) @param {any[]} given @param {Dict} [named] */
+/** Returns text.format(*given, **named). @param {any[]} given @param {Dict} [named] */
 export const formatBraces = (meter, text, given, named) => new Braces(meter, given, named).fill(text);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What Python asks of the letters of a text: isalpha(), islower() and the like. A part of template-rare.js.
+// Python's tests of the letters of a text: isalpha(), islower() and the like. A part of template-rare.js.
 
 import { isLower, isPrintable, isSpace, isUpper } from './letters.js';
 import { str } from './repr.js';
 import { letters } from './values.js';
 
 const are = (pattern) => (letter) => pattern.test(letter);
-/** Letters of ranges and classes, as patterns name them. @param {string[]} parts */
+/** Tests for ranges and classes of letters in the form of patterns. @param {string[]} parts */
 const among = (parts) => are(new RegExp(`^[${parts.join('')}]$`, 'u'));
 
 const isAlpha = are(/^\p{L}$/u);
 const isDecimal = are(/^\p{Nd}$/u);
-/** Digits that are none of a number too: superscripts, and those in circles and the like. */
+/** Digits, including those that are not part of numbers: superscripts, circled digits and the like. */
 const isDigit = among([
   '\\p{Nd}\\xb2\\xb3\\xb9\\u1369-\\u1371\\u19da\\u2070\\u2074-\\u2079\\u2080-\\u2089\\u2460-\\u2468\\u2474-\\u247c\\u2488-\\u2490',
   '\\u24ea\\u24f5-\\u24fd\\u24ff\\u2776-\\u277e\\u2780-\\u2788\\u278a-\\u2792\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}',
@@ -27,7 +27,7 @@ const isTitle = are(/^\p{Lt}$/u);
 
 export const isWordLetter = (letter) => isAlpha(letter) || isDecimal(letter) || isDigit(letter) || isNumeric(letter);
 
-/** Those that say yes of an empty text too. */
+/** Tests that are true for an empty text too. */
 const ALSO_EMPTY = { isascii: (letter) => letter < '\x80', isprintable: isPrintable };
 
 const CLASSES = {
@@ -40,7 +40,7 @@ const CLASSES = {
   ...ALSO_EMPTY,
 };
 
-/** Letters that have a case are as they must be, and there is one. */
+/** Whether all letters with a case have the right one, and there is at least one. */
 function hasCase(text, how) {
   let [isCased, isInside] = [false, false];
   for (const letter of text) {

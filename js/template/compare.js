@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What Python answers about values: whether they are true, how long they are, which is smaller, what is in them. Work
-// that grows with them counts.
+// Python's operations on values: truth, length, order, membership. Work that grows with the values is counted.
 
 import { TemplateError } from './meter.js';
 import {
@@ -8,7 +7,7 @@ import {
   letterCount, letters, textOf, typeName, viewItems,
 } from './values.js';
 
-/** Values inside each other. */
+/** Most levels of nested values. */
 const DEPTH = 128;
 
 export function truth(v) {
@@ -49,7 +48,7 @@ function equalDicts(meter, a, b, depth) {
   });
 }
 
-/** a == b */
+/** Returns a == b. */
 export function equal(meter, a, b, depth = 0) {
   within(depth);
   meter.count(1);
@@ -74,7 +73,7 @@ export function equal(meter, a, b, depth = 0) {
 
 const order = (a, b) => (a < b ? -1 : a > b ? 1 : a == b ? 0 : NaN);     // eslint-disable-line eqeqeq
 
-/** As Python orders code points: a surrogate pair is above everything else. */
+/** Compares as Python does, by code points: a surrogate pair is above everything else. */
 function orderTexts(a, b) {
   let i = 0;
   const n = Math.min(a.length, b.length);
@@ -85,7 +84,10 @@ function orderTexts(a, b) {
   return isPair(x) === isPair(y) ? order(x, y) : isPair(x) ? 1 : -1;
 }
 
-/** -1, 0 or 1; NaN where neither is smaller. What Python cannot compare fails, with the sign in the message. */
+/**
+ * Returns -1, 0 or 1, or NaN if neither is smaller. Throws for values that Python cannot compare, with the sign in the
+ * message.
+ */
 export function compare(meter, a, b, sign, depth = 0) {
   within(depth);
   meter.count(1);
@@ -108,9 +110,9 @@ export function compare(meter, a, b, sign, depth = 0) {
   return order(all.length, others.length);
 }
 
-const nothingIn = (v) => new TemplateError(`a value of the type '${typeName(v)}' cannot be walked through`);
+const nothingIn = (v) => new TemplateError(`a value of the type '${typeName(v)}' cannot be iterated`);
 
-/** What is walked through; of a generator what is left, after which there is nothing. @returns {any[]} */
+/** Returns the items of a value; of a generator the remaining ones, which are then used up. @returns {any[]} */
 export function walk(meter, v) {
   if (isText(v)) return letters(meter, textOf(v));
   meter.count(
@@ -133,15 +135,15 @@ function walked(v) {
   return rest;
 }
 
-/** A search may compare all of the part at each letter of the text. */
+/** Counts a search: it may compare the whole part at each letter of the text. */
 export function countSearch(meter, text, part) {
   if (part.length <= text.length) meter.count((text.length * part.length) / 1024);
 }
 
-/** one in all */
+/** Returns `one in all`. */
 export function contains(meter, all, one) {
   if (isText(all)) {
-    if (!isText(one)) throw new TemplateError(`only a text can be in a text, no '${typeName(one)}'`);
+    if (!isText(one)) throw new TemplateError(`only a text can be in a text, not '${typeName(one)}'`);
     meter.count(textOf(all).length >> 6);
     countSearch(meter, textOf(all), textOf(one));
     return textOf(all).includes(textOf(one));

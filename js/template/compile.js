@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Statements: from a template's text to a program in one pass. Where a tag says first what is done last (targets of
-// `set`), tokens are read again.
+// Statements: compiles a template's text to a program in one pass. Where a tag begins with what is done last (targets
+// of `set`), tokens are read again.
 
 import { Loops } from './loops.js';
 import { tokensOf } from './lexer.js';
 
-/** Tags of templates that are made of several. */
+/** Tags that use other templates. */
 const OTHERS = ['include', 'import', 'from', 'extends'];
 
 const MOST_PARAMETERS = 255;
@@ -71,7 +71,7 @@ class Statements extends Loops {
     });
   }
 
-  /** Parameters of a macro, and how those are set that were not given. */
+  /** Reads the parameters of a macro, and writes code for their defaults. */
   #signature() {
     const params = [];
     let hasDefault = false;
@@ -80,7 +80,7 @@ class Statements extends Loops {
       if (params.length) this.expect(',', 'a comma or )');
       if (params.length === MOST_PARAMETERS) this.wrong('a macro has too many parameters');
       const name = this.ownName();
-      if (params.some((param) => param.name === name)) this.wrong('a parameter stands there twice');
+      if (params.some((param) => param.name === name)) this.wrong('a parameter occurs twice');
       params.push({ name, hasDefault: this.is('=') });
       if (this.took('=')) {
         const given = this.emit('default', { name, jump: 0 });
@@ -88,7 +88,7 @@ class Statements extends Loops {
         this.emit('store', name);
         this.link(given);
         hasDefault = true;
-      } else if (hasDefault) this.wrong('a parameter without a default stands behind one with a default');
+      } else if (hasDefault) this.wrong('a parameter without a default follows one with a default');
     }
     this.next();
     return params;
@@ -101,7 +101,9 @@ class Statements extends Loops {
     return place;
   }
 
-  /** Instructions of a macro, or of the body that a `call` hands to one; writes what makes it a value. */
+  /**
+   * Writes the code of a macro, or of the body that a `call` passes to one, and the instruction that makes it a value.
+   */
   #macro(name, signature, end) {
     const macro = { name, params: [], asks: new Set(), entry: 0 };
     const outer = this.macro;
@@ -165,14 +167,14 @@ class Statements extends Loops {
 
   block() {
     const name = this.name();
-    if (this.#blocks.has(name)) this.wrong('a block stands there twice');
+    if (this.#blocks.has(name)) this.wrong('a block occurs twice');
     this.#blocks.add(name);
     const isScoped = this.tookWord('scoped');
     this.closed(() => this.scope(() => this.bodyOf('endblock'), !isScoped));
     this.tookWord(name);
   }
 
-  /** transformers' mark of what an assistant has said. */
+  /** transformers' mark of the assistant's text. */
   generation() { this.closed(() => this.scope(() => this.bodyOf('endgeneration'))); }
 
   autoescape() {
@@ -180,7 +182,7 @@ class Statements extends Loops {
     this.scope(() => this.bodyOf('endautoescape'));
   }
 
-  /** There are no other templates. */
+  /** Other templates do not exist. */
   other() {
     while (!this.is('end', 'over')) this.next();
     this.emit('fail', 'a chat template cannot use other templates');
@@ -195,10 +197,7 @@ const STATEMENTS = new Map([
   ['macro', (s) => s.macroTag()], ['filter', (s) => s.filterTag()],
 ]);
 
-/**
- * @typedef {{code: import('./writer.js').Instruction[], own: Set<string>}} Program own: names that no variable shows
- * through
- */
+/** @typedef {{code: import('./writer.js').Instruction[], own: Set<string>}} Program own: names that hide variables */
 
 /** @param {string} source @returns {Program} */
 export function compile(source) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Numbers with as many digits as somebody wants, rounded as Python rounds: exactly, halves to even. A part of
+// Writes numbers with any number of digits, rounded as Python does: exactly, halves to even. A part of
 // template-rare.js.
 
 import { TemplateError } from './meter.js';
 import { amount, exponentText, isFloat, pointed, special } from './numbers.js';
 
-/** Exactly a double: `whole` times two to the power of `exponent`, which is not above zero. */
+/** Splits a double exactly: `whole` times two to the power of `exponent`, which is at most 0. */
 function parts(x) {
   let [whole, exponent] = [x, 0];
   while (!Number.isInteger(whole)) {
@@ -24,7 +24,7 @@ function nearest(a, b) {
   return a < 0n ? -all : all;
 }
 
-/** x times ten to the power of `digits`, as a whole number. */
+/** x times ten to the power of `digits`, rounded to a whole number. */
 function scaled(x, digits) {
   const [whole, exponent] = parts(x);
   const ten = 10n ** BigInt(Math.abs(digits));
@@ -34,14 +34,14 @@ function scaled(x, digits) {
 
 const minusOf = (x) => (x < 0 || Object.is(x, -0) ? '-' : '');
 
-/** With so many digits behind the point. */
+/** Writes x with this many digits after the point. */
 export function fixedText(x, digits) {
   if (!Number.isFinite(x)) return special(x);
   const all = scaled(Math.abs(x), digits).toString().padStart(digits + 1, '0');
   return `${minusOf(x)}${digits ? pointed(all, all.length - digits) : all}`;
 }
 
-/** The first digits of a positive number, and its exponent. */
+/** The first n digits of a number that is not negative, and its exponent. */
 function digitsOf(x, n) {
   let exponent = x === 0 ? 0 : Number(/e(.*)$/.exec(x.toExponential())[1]);
   let all = scaled(x, n - 1 - exponent).toString();
@@ -52,7 +52,7 @@ function digitsOf(x, n) {
   return [all.padStart(n, '0'), exponent];
 }
 
-/** With so many digits and an exponent. */
+/** Writes x with this many digits after the point and an exponent. */
 export function exponentialText(x, digits) {
   if (!Number.isFinite(x)) return special(x);
   const [all, exponent] = digitsOf(Math.abs(x), digits + 1);
@@ -60,8 +60,8 @@ export function exponentialText(x, digits) {
 }
 
 /**
- * Of so many digits in all, as is shorter; zeros at the end stay where `keeps`. `least`: digits from which on there is
- * an exponent.
+ * Writes x with this many digits in all, in the shorter form; `keeps` keeps zeros at the end. From the exponent `least`
+ * on, the form has an exponent.
  */
 export function generalText(x, digits, keeps = false, least = digits || 1) {
   if (!Number.isFinite(x)) return special(x);
@@ -76,7 +76,7 @@ export function generalText(x, digits, keeps = false, least = digits || 1) {
   return minusOf(x) + (keeps && !text.includes('.') ? `${text}.` : text);
 }
 
-/** round(x, digits) of Python. @param {number | bigint} x */
+/** Python's round(x, digits). @param {number | bigint} x */
 export function roundTo(x, digits) {
   if (!isFloat(x)) {
     const ten = 10n ** BigInt(Math.min(5000, Math.max(0, -digits)));

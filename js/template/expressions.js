@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Expressions: jinja2's grammar, one function for each rule, and each writes the instructions of what it reads. Where
-// an expression says first what is done last (`a if b`), instructions change places.
+// Expressions of jinja2's grammar, with one function for each rule, which writes the instructions for what it reads.
+// Where an expression begins with what is done last (`a if b`), instructions are reordered.
 
 import { Operands } from './operands.js';
 import { Undefined } from './values.js';
@@ -9,7 +9,7 @@ import { DEEP } from './writer.js';
 const COMPARISONS = ['==', '!=', '<', '<=', '>', '>='];
 
 export class Expressions extends Operands {
-  /** `a if b else c`: a's instructions, which come first, go behind b's. */
+  /** `a if b else c`: the instructions of a, which come first, are moved after those of b. */
   expression() {
     this.inside(() => {
       const from = this.code.length;
@@ -24,7 +24,7 @@ export class Expressions extends Operands {
     });
   }
 
-  /** What stands before it is inside of it. */
+  /** Wraps the expression that was read before `if`. */
   #condition(from, n) {
     if (n > DEEP) this.wrong('it is nested too deep');
     const middle = this.code.length;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// jinja2's filters, those that most templates use; rare-filters.js has the others. Those that give iterators in Python
-// compute all of their items at once here: templates cannot tell, since nothing that they do changes values.
+// jinja2's filters that most templates use; rare-filters.js has the others. Filters that return iterators in Python
+// compute all items at once here: templates cannot tell the difference, since they cannot change values.
 
 import { lengthOf, truth, walk } from './compare.js';
 import { jsonWrite } from './json.js';
@@ -16,9 +16,9 @@ import { Generator, Safe, Undefined, View, asNumber, isInt, isNumber, isText, te
 
 // --- one item after the other ---
 
-const partOf = (text) => (/^\p{Nd}+$/u.test(text) ? readInt(text, 10) ?? fail(`'${text}' is no number`) : text);
+const partOf = (text) => (/^\p{Nd}+$/u.test(text) ? readInt(text, 10) ?? fail(`'${text}' is not a number`) : text);
 
-/** What a path like 'a.b.0' finds in a value; `otherwise`, where that is given, instead of what is undefined. */
+/** The value at a path like 'a.b.0'; `otherwise`, if given, replaces an undefined one. */
 export function atPath(meter, v, path, otherwise) {
   if (!isGiven(path)) return v;
   const parts = isText(path) ? textOf(path).split('.').map(partOf) : [path];
@@ -29,14 +29,14 @@ export function atPath(meter, v, path, otherwise) {
   }, v);
 }
 
-/** Arguments that map('map', ...) hands on: each may be a call inside the last one. */
+/** Most arguments that map('map', ...) passes on: each of them may be a call inside the last one. */
 const MOST_HANDED_ON = 16;
 
-/** Calls the filter or test of that name. */
+/** Calls a filter or test by name. */
 function callByName(meter, builtins, v, [name, ...rest], named) {
   const builtin = isText(name) ? find(builtins === TESTS ? 'test' : 'filter', builtins, textOf(name)) : undefined;
   if (!builtin) fail(`there is no filter or test '${str(meter, name).slice(0, 40)}'`);
-  if (rest.length > MOST_HANDED_ON) fail(`map and select hand on at most ${MOST_HANDED_ON} arguments`);
+  if (rest.length > MOST_HANDED_ON) fail(`map and select pass on at most ${MOST_HANDED_ON} arguments`);
   return call(meter, builtin, v, rest, named);
 }
 
@@ -74,7 +74,7 @@ export function runFirst(meter, [v]) {
 }
 
 function runLast(meter, [v]) {
-  if (v instanceof Generator) fail('last needs a sequence, no generator');
+  if (v instanceof Generator) fail('last needs a sequence, not a generator');
   const items = walk(meter, v);
   return isEmpty(items) ?? items.at(-1);
 }
@@ -88,14 +88,14 @@ function runItems(meter, [v]) {
 const runDefault = (meter, [v, otherwise = '', orFalse]) =>
   v instanceof Undefined || (isYes(orFalse) && !truth(v)) ? otherwise : v;
 
-export const wantNumber = (v) => (isNumber(v) ? asNumber(v) : fail(`a number is needed here, no '${typeName(v)}'`));
+export const wantNumber = (v) => (isNumber(v) ? asNumber(v) : fail(`a number is needed here, not '${typeName(v)}'`));
 
 function runAbs(meter, [v]) {
   const n = wantNumber(v);
   return typeof n === 'number' ? Math.abs(n) : n < 0n ? -n : n;
 }
 
-/** Longer texts are no numbers. */
+/** Longer texts are not numbers. */
 const countDigits = (meter, text) => meter.count(4 * Math.min(text.length, 5000));
 
 function runInt(meter, [v, otherwise = 0n, base = 10n]) {
@@ -111,7 +111,7 @@ function runInt(meter, [v, otherwise = 0n, base = 10n]) {
   return isGiven(real) && Number.isFinite(real) ? wholeOf(real) : otherwise;
 }
 
-export const wholeOf = (x) => (Number.isFinite(x) ? BigInt(Math.trunc(x)) : fail('infinity is no whole number'));
+export const wholeOf = (x) => (Number.isFinite(x) ? BigInt(Math.trunc(x)) : fail('infinity is not a whole number'));
 
 function runFloat(meter, [v, otherwise = 0]) {
   if (v instanceof Undefined) useOf(v);
@@ -133,14 +133,14 @@ function runJson(meter, [v, ascii, indent, separators, sorted]) {
 
 // --- texts ---
 
-/** Escaped, if need be once more. */
+/** Escapes a text; `isForced` escapes safe texts again. */
 export function runEscape(meter, [v], isForced) {
   const text = str(meter, v);
   meter.count(text.length >> 2);
   return new Safe(escapeHtml(v instanceof Safe && !isForced ? v : text));
 }
 
-/** What stands between words for jinja2. */
+/** Whether a letter separates words in jinja2. */
 const isGap = (letter) => isSpace(letter) || '-({[<'.includes(letter);
 
 export function runTitle(meter, [v]) {
@@ -191,6 +191,6 @@ export const FILTERS = tableOf('value!', [
   ['upper', '', keeping(runCase), 'upper'],
 ]);
 
-/** The only test that asks for filters. */
+/** The only test that uses the table of filters. */
 for (const [name, builtin] of tableOf('value!', [['filter', '', (_, [v]) => isKnown(FILTERS, v)]]))
   TESTS.set(name, builtin);

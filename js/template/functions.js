@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The functions that every template finds: those of jinja2, and those that chat templates are promised besides.
+// Functions available in every template: jinja2's, and those that chat templates may also rely on.
 
 import { walk } from './compare.js';
 import { str } from './repr.js';
 import { fail } from './texts.js';
 import { Dict, Namespace, Range, View, integer, isText, table, textOf } from './values.js';
 
-/** Steps of range(), as the sandbox has it. */
+/** Most steps of range(), as in the sandbox. */
 const MOST = 100_000;
 
 function range(meter, [first, second, third]) {
@@ -17,7 +17,7 @@ function range(meter, [first, second, third]) {
   return length > MOST ? fail(`range() has more than ${MOST} steps`) : new Range(start, stop, step, length);
 }
 
-/** Two values, as dict() and urlencode take them. @returns {[any, any]} */
+/** Returns two values, for dict() and urlencode. @returns {[any, any]} */
 export function pairOf(meter, v) {
   meter.count(1);
   const both = walk(meter, v);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON as Python's json module writes and reads it: whole numbers of any size, dicts in their order, of a key that
-// comes twice the last value.
+// JSON as Python's json module writes and reads it: whole numbers of any size, dicts in their order; of repeated keys
+// the last value counts.
 
 import { compare, walk, within } from './compare.js';
 import { floatText } from './numbers.js';
@@ -24,7 +24,7 @@ function quoted(meter, text, ascii) {
   return `"${text.replace(ascii ? /["\\]|[^ -~]/g : /["\\\0-\x1f]/g, escaped)}"`;
 }
 
-/** null, a truth value or a number; undefined: it is none of them. */
+/** Writes null, a truth value or a number; undefined for other values. */
 function word(meter, v) {
   if (v === null) return 'null';
   if (typeof v === 'boolean') return String(v);
@@ -85,8 +85,9 @@ function indentOf(meter, v) {
 }
 
 /**
- * @param {import('./meter.js').Meter} meter @param {any} v
- * @param {{indent?: any, separators?: any, ascii?: boolean, sorted?: boolean}} options as Python's, the first two
+ * @param {import('./meter.js').Meter} meter
+ * @param {any} v
+ * @param {{indent?: any, separators?: any, ascii?: boolean, sorted?: boolean}} options as in Python; the first two are
  *   values of the template
  */
 export function jsonWrite(meter, v, { indent, separators, ascii = false, sorted = false } = {}) {
@@ -114,13 +115,13 @@ const WORDS = {
 /** Python reads no longer whole numbers either. */
 const MOST_DIGITS = 4300;
 
-/** A conversation of a thousand messages has some ten thousand. */
+/** A conversation of a thousand messages has about ten thousand. */
 const MOST_VALUES = 2 ** 16;
 
-/** Values that are read in a step. */
+/** Values that are read in one step. */
 const STEP = 256;
 
-/** A text that is read, and how far. @typedef {{text: string, at: number, values: number}} Source */
+/** A text being read, and the position in it. @typedef {{text: string, at: number, values: number}} Source */
 
 /** @returns {never} */
 const broken = (source) => fail(`the JSON text is broken at ${source.at}`);
@@ -129,7 +130,7 @@ const SPACE = /[ \t\n\r]*/y;
 const PLAIN = /"[^"\\\0-\x1f]*"/y;     // eslint-disable-line no-control-regex
 const SIMPLE = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?[a-zA-Z]+/y;
 
-/** What a pattern finds here; '': nothing. */
+/** Takes what a pattern matches here; '' if nothing. */
 function taken(source, pattern) {
   pattern.lastIndex = source.at;
   const [found] = pattern.exec(source.text) ?? [''];
@@ -137,7 +138,7 @@ function taken(source, pattern) {
   return found;
 }
 
-/** The next letter that is no white space. */
+/** The next letter that is not white space. */
 function next(source) {
   if (source.text[source.at] <= ' ') taken(source, SPACE);
   return source.text[source.at];
@@ -149,7 +150,7 @@ function take(source, mark) {
   return isThere;
 }
 
-/** A text, which JSON.parse() reads as Python does. */
+/** Reads a string; JSON.parse() reads it as Python does. */
 function* string(source) {
   const plain = taken(source, PLAIN);
   if (plain) return plain.slice(1, -1);
@@ -170,7 +171,7 @@ function simple(source) {
   return found.length <= MOST_DIGITS ? BigInt(found) : fail('a whole number has too many digits to be read');
 }
 
-/** What stands between two marks, with commas between. */
+/** Reads the elements between two marks, separated by commas. */
 function* readAll(source, close, one) {
   source.at++;
   if (take(source, close)) return;
@@ -199,12 +200,12 @@ function* read(source, depth) {
   return mark === '[' ? items : dict;
 }
 
-/** Reads the text of a value, in steps. @param {string} text @returns {Generator<void, any>} */
+/** Reads the JSON of a value, in steps. @param {string} text @returns {Generator<void, any>} */
 export function* readSteps(text) {
   const source = { text, at: 0, values: 0 };
   const v = yield* read(source, 1);
   return next(source) === undefined ? v : broken(source);
 }
 
-/** The same at once. @param {string} text */
+/** Does the same at once. @param {string} text */
 export const jsonRead = (text) => atOnce(readSteps(text));

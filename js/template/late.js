@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What few templates use comes in a file of its own (template-rare.js), with the first template that does, and then is
-// in the tables like the rest. Whoever meets a name of it before says so by NeedsRare, and the template is rendered
-// anew.
+// Rarely used features are in a file of their own (template-rare.js), which is loaded with the first template that uses
+// one, and then adds them to the tables. Code that finds a rare name before throws NeedsRare, and the template is
+// rendered again.
 
 export class NeedsRare extends Error {}
 
 const words = (text) => new Set(text.split(' '));
 
-/** Names that it adds to the tables of each kind. */
+/** Rare names, by the kind of their table. */
 const NAMES = {
   filter: words(
     'attr batch center dictsort filesizeformat forceescape format groupby indent max min random reverse round slice sort striptags sum ' +
@@ -23,12 +23,12 @@ const NAMES = {
 
 export const rare = {
   isThere: false,
-  /** text % values @type {(meter: any, text: string, values: any) => string} */
+  /** Returns text % values. @type {(meter: any, text: string, values: any) => string} */
   formatPercent: () => { throw new NeedsRare(); },
 };
 
 /**
- * What a table has under a name; undefined: nothing.
+ * Finds a name in a table; undefined if it does not exist.
  * @param {keyof typeof NAMES} kind
  * @param {Map<string, any>} table
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the file of chat templates shares with that of what few of them use (shared/lent.js).
+// Modules that the file of chat templates shares with template-rare.js (shared/lent.js).
 
 import { compare, countSearch, equal, lengthOf, walk } from './compare.js';
 import { FILTERS, atPath, runEscape, runFirst, wantNumber, wholeOf } from './filters.js';

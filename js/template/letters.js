@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: MIT
-// What Python knows about letters: case, classes, white space. JavaScript knows nearly the same, by the same Unicode
+// Python's knowledge about letters: case, classes, white space. JavaScript has nearly the same, from the same Unicode
 // tables.
 
 const SPACE = /^[\s\x1c-\x1f\x85]$/;
 
-/**
- * str.isspace(), and what strip() and split() take for white space.
- * @param {string} letter of one code point, here and below
- */
+/** str.isspace(); also the white space of strip() and split(). @param {string} letter one code point, here and below */
 export const isSpace = (letter) => SPACE.test(letter) && letter !== '\ufeff';
 
 const are = (pattern) => (letter) => pattern.test(letter);
 
 export const isUpper = are(/^\p{Uppercase}$/u);
 export const isLower = are(/^\p{Lowercase}$/u);
-/** What repr() writes as it is. */
+/** Whether repr() writes a letter as it is. */
 export const isPrintable = (letter) => letter === ' ' || !/^[\p{C}\p{Z}]$/u.test(letter);
 
 const CASED = /[\p{Lowercase}\p{Uppercase}\p{Lt}]/u;
 
 /**
- * The form of a letter that begins a word: JavaScript knows none, and few differ from the upper one. Georgian has none.
+ * Letters whose form at the beginning of a word differs from the upper case; JavaScript does not have it. Georgian
+ * letters have none.
  */
 const TITLES = /^[\u01c4-\u01cc\u01f1-\u01f3]$/;
 const SAME = /^[\u10d0-\u10ff]$/;
@@ -36,17 +34,17 @@ function titled(letter) {
   return rest.length && CASED.test(first) ? first + rest.join('').toLowerCase() : upper;
 }
 
-/** Three forms in a row: upper, title, lower. */
+/** Three forms follow each other: upper, title, lower. */
 const titlePoint = (point) => (point >= 0x1f1 ? 0x1f2 : point - ((point - 0x1c4) % 3) + 1);
 
 const RUNS = /[\p{Lowercase}\p{Uppercase}\p{Lt}]+/gu;
-/** What goes on with a word though it has no case. */
+/** A continuation of a word, possibly after characters without case. */
 const GOES_ON = /^[\p{M}'.:\xb7\u2019]*[\p{Lowercase}\p{Uppercase}\p{Lt}]/u;
 
-/** Whether a word goes on at a place: a small sigma is another letter where it does not. */
+/** Whether a word continues at a position; if not, a final sigma is written differently. */
 const goesOn = (text, at) => GOES_ON.test(text.slice(at, at + 8));
 
-/** The first letter in its title form, the others small. */
+/** The first letter in its title form, the others in lower case. */
 function titleOf(word, at = 0, text = word) {
   const [first = ''] = word;
   const small = word.toLowerCase().slice(first.toLowerCase().length);
@@ -72,5 +70,5 @@ const CASES = {
       .replaceAll('ς', 'σ'),
 };
 
-/** upper(), lower(), title(), capitalize(), swapcase(), casefold() of Python. */
+/** Python's upper(), lower(), title(), capitalize(), swapcase(), casefold(). */
 export const changeCase = (text, how) => CASES[how](text);

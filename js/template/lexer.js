@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A template as tokens, with white space around tags taken away as jinja2 does with trim_blocks and lstrip_blocks. Text
-// between tags is one token.
+// Splits a template into tokens, and removes white space around tags as jinja2 does with trim_blocks and lstrip_blocks.
+// The text between two tags is one token.
 
 import { isSpace } from './letters.js';
 import { TemplateError } from './meter.js';
@@ -13,7 +13,7 @@ import { TemplateError } from './meter.js';
  */
 
 const SPACE = /[\s\x1c-\x1f\x85]*/y;
-/** Of float, int, name and operator one; behind a point there is no float. */
+/** A float, an int, a name or an operator; after a point there is no float. */
 const TOKEN = new RegExp([
   /(?<!\.)((?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?[eE][+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+))/,
   /(0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[\da-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*)/,
@@ -31,7 +31,7 @@ const CLOSING = { '{': '}', '(': ')', '[': ']' };
 /** The longest template of a model has 2,400. */
 const MOST_TOKENS = 2 ** 16;
 
-/** Space at the end of a text is found letter by letter: a pattern would look for it from every place. */
+/** Removes white space at the end letter by letter: a pattern would search from every position. */
 function trimEnd(text) {
   let end = text.length;
   while (end > 0 && isSpace(text[end - 1])) end--;
@@ -42,7 +42,7 @@ class Lexer {
   tokens = [];
   #source;
   #at = 0;
-  #startsLine = true;     // what was read last ended a line
+  #startsLine = true;     // the last token ended a line
 
   constructor(source) {
     this.#source = source.replace(/\r\n?/g, '\n').replace(/\n$/, '');
@@ -63,7 +63,7 @@ class Lexer {
     return pattern.exec(this.#source);
   }
 
-  /** Goes on behind a tag's end: '-' takes the white space away, no sign one line's end where it `trims`. */
+  /** Continues after the end of a tag: '-' removes white space; without a sign, one line end is removed if `trims`. */
   #leave(end, sign, trims) {
     this.#at = end;
     if (sign === '-') this.#at += this.#match(SPACE)[0].length;
@@ -71,7 +71,7 @@ class Lexer {
     this.#startsLine = this.#source[this.#at - 1] === '\n';
   }
 
-  /** Text before a tag, whose sign follows its mark; before a block white space that begins its line goes. */
+  /** Adds the text before a tag with this sign; white space at the beginning of the line of a block is removed. */
   #data(text, sign, isBlock) {
     let kept = text;
     if (sign === '-') kept = trimEnd(text);
@@ -119,7 +119,7 @@ class Lexer {
     return this.#leave(found.index + found[0].length, found[1], true);
   }
 
-  /** jinja2 says nothing where a template ends with the mark. */
+  /** jinja2 reports no error if a template ends with the opening mark. */
   #endless(what) {
     if (this.#at < this.#source.length) throw new TemplateError(`${what} does not end`);
   }
@@ -164,7 +164,7 @@ class Lexer {
   #balance(operator, brackets) {
     if (CLOSING[operator]) brackets.push(CLOSING[operator]);
     else if (')]}'.includes(operator) && brackets.pop() !== operator)
-      throw new TemplateError(`'${operator}' closes what was not opened`);
+      throw new TemplateError(`'${operator}' has no opening bracket`);
   }
 }
 
@@ -186,7 +186,7 @@ const SIMPLE = {
 };
 const ESCAPE = /\\(?:([ntr\\'"abfv\n])|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})|([xuUN]))/g;
 
-/** What a string of a template says. */
+/** Decodes the escapes of a template's string. */
 export function unescaped(text) {
   return text.replace(ESCAPE, (_, simple, x, u, U, octal, wrong) => {
     if (wrong || parseInt(U, 16) > 0x10ffff) throw new TemplateError('An escape in a string is wrong');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// obj.name and obj[key] as jinja2's sandbox finds them, and how a builtin gets its arguments.
+// obj.name and obj[key] as in jinja2's sandbox, and how builtins receive arguments.
 
 import { equal } from './compare.js';
 import { TemplateError } from './meter.js';
@@ -10,7 +10,7 @@ import {
   textOf,
 } from './values.js';
 
-/** What a macro is: its parameters and instructions, and where it was made. */
+/** A macro: its parameters and code, and the scope where it was made. */
 export class Macro {
   kindName = 'Macro';
 
@@ -46,14 +46,14 @@ const changed = new Builtin('changed', 'self! *', (meter, [loop, values]) => {
   return !isSame;
 });
 
-/** A loop while it runs: what templates see of it as `loop`, and what the machine has to go back to. */
+/** A running loop: what templates see as `loop`, and the state that the machine returns to. */
 export class Loop {
   kindName = 'LoopContext';
-  at = 0;                 // items that were taken
-  isComplete = false;     // its body was gone through to its end once
-  told;                   // what changed() was told last
+  at = 0;                 // number of items taken
+  isComplete = false;     // whether its body has run to the end at least once
+  told;                   // the last arguments of changed()
 
-  /** @param {any[]} items @param {object} state the machine's */
+  /** @param {any[]} items @param {object} state of the machine */
   constructor(items, state) {
     this.items = items;
     Object.assign(this, state);
@@ -87,7 +87,7 @@ export function useOf({ name }) {
   throw new TemplateError(`'${name.slice(0, 40)}' is undefined`);
 }
 
-/** What Python's getattr() finds; undefined: nothing. */
+/** Python's getattr(); undefined if there is nothing. */
 function ownMember(meter, v, name) {
   if (v instanceof Namespace) return v.dict.get(name);
   if (v instanceof Macro || v instanceof Loop) return v.member(name);
@@ -96,7 +96,7 @@ function ownMember(meter, v, name) {
   return methodOf(meter, v, name);
 }
 
-/** v[key] of Python; undefined: there is none. */
+/** Python's v[key]; undefined if there is nothing. */
 function ownItem(meter, v, key) {
   if (v instanceof Dict) return v.get(key);
   if (!isInt(key)) return undefined;
@@ -113,14 +113,14 @@ function ownItem(meter, v, key) {
 
 const orUndefined = (meter, v, name) => (v === undefined ? new Undefined(str(meter, name)) : v);
 
-/** obj.name: what Python has under that name, else an item. */
+/** obj.name: an attribute in Python's sense, else an item. */
 export function attribute(meter, of, name) {
   if (of instanceof Undefined && name !== '__class__') useOf(of);
   const own = ownMember(meter, of, name);
   return own === undefined ? orUndefined(meter, ownItem(meter, of, name), name) : own;
 }
 
-/** obj[key]: an item, else what Python has under that name. */
+/** obj[key]: an item, else an attribute in Python's sense. */
 export function item(meter, of, key) {
   if (of instanceof Undefined) useOf(of);
   const own = ownItem(meter, of, key);
@@ -131,8 +131,9 @@ export function item(meter, of, key) {
 
 /**
  * Binds arguments to parameters and runs a builtin.
- * @param {any} self what is filtered or tested, or whose method it is; undefined: it is a function
- * @param {any[]} given @param {Dict} [named]
+ * @param {any} self the filtered or tested value, or the owner of the method; undefined for a function
+ * @param {any[]} given
+ * @param {Dict} [named]
  */
 export function call(meter, builtin, self, given, named) {
   const wrong = (why) => new TemplateError(`${builtin.name}() ${why}`);
@@ -155,11 +156,11 @@ export function call(meter, builtin, self, given, named) {
     }
   }
   if (at < given.length) throw wrong('is given too many arguments');
-  if (named && used.size < named.size) throw wrong('is given an argument whose name it does not know');
+  if (named && used.size < named.size) throw wrong('is given an unknown named argument');
   return builtin.run(meter, args, builtin.how);
 }
 
-/** Those that no parameter before has taken. */
+/** Named arguments that no earlier parameter has taken. */
 function otherNamed(named, used) {
   const rest = new Dict((named?.entries() ?? []).filter(([name]) => !used.has(name)));
   for (const name of rest.keys()) used.add(name);

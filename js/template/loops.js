@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Loops: `for`, whose condition is a loop of its own, `break` and `continue`.
+// Loops: `for`, whose condition becomes a loop of its own, `break` and `continue`.
 
 import { Bodies } from './bodies.js';
 
@@ -42,7 +42,7 @@ export class Loops extends Bodies {
     return next;
   }
 
-  /** `if` of a loop: one of its own, which collects what the other one walks through. */
+  /** The `if` of a loop: a loop of its own, which collects the items for the main one. */
   #collect(to, condition) {
     this.emit('for', { entry: 0, collects: true });
     const next = this.#nextItem(to);
@@ -73,7 +73,7 @@ export class Loops extends Bodies {
   }
 
   continue() {
-    if (!this.loop) this.wrong('there is no loop to go on with');
+    if (!this.loop) this.wrong('there is no loop to continue');
     this.emit('leave');
     this.link(this.emit('jump'), this.loop.next);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs a compiled template: a machine with a stack of values that can be left after any instruction and gone on with,
-// so nobody waits for a long template. Names are looked up in scopes, which are chains. Macros and loops that call
-// themselves are frames of the machine: nothing here recurses.
+// Runs a compiled template: a stack machine that can stop after any instruction and continue later, so that a long
+// template blocks nobody. Names are looked up in scopes, which are chains. Macros and recursive loops are frames of the
+// machine: nothing here recurses.
 
 import { bind, missing, takeArguments } from './arguments.js';
 import { truth, walk } from './compare.js';
@@ -14,7 +14,7 @@ import { Scope, State } from './state.js';
 import { fail, wantText } from './texts.js';
 import { Builtin, Dict, Joiner, Method, Namespace, Tuple, Undefined, typeName } from './values.js';
 
-/** Calls inside each other. */
+/** Most nested calls. */
 const FRAMES = 200;
 
 export class Machine extends State {
@@ -23,13 +23,13 @@ export class Machine extends State {
   /** @type {Loop | null} */
   #loop = null;
   #frames = [];
-  #depth = 0;             // of the recursive loop that begins next
+  #depth = 0;             // depth of the next recursive loop
   isDone = false;
 
   /**
    * @param {import('./compile.js').Program} program
    * @param {Dict} variables
-   * @param {{steps: number, atOnce?: number, now: Date}} how atOnce: steps of one operation
+   * @param {{steps: number, atOnce?: number, now: Date}} how atOnce: most steps of one operation
    */
   constructor({ code, own }, variables, { steps, atOnce, now }) {
     super(
@@ -39,7 +39,7 @@ export class Machine extends State {
     this.#code = code;
   }
 
-  /** Works for about so many steps. @returns {boolean} whether it is done */
+  /** Runs for about this many steps. @returns {boolean} whether the program is done */
   run(steps) {
     const stop = this.meter.left - steps;
     while (!this.isDone && this.meter.left > stop) {
@@ -139,7 +139,7 @@ export class Machine extends State {
     this.#at += jump;
   }
 
-  /** Back to what there was when the loop began. */
+  /** Returns to the state at the beginning of the loop. */
   #unwind() {
     const { scope, stack, captures } = this.#loop;
     this.scope = scope;
@@ -159,7 +159,7 @@ export class Machine extends State {
 
   #unpack(n) {
     const items = walk(this.meter, this.pop());
-    if (items.length !== n) fail('there are not as many values as names for them');
+    if (items.length !== n) fail('the numbers of names and values differ');
     this.stack.push(...[...items].reverse());
   }
 
@@ -205,10 +205,7 @@ export class Machine extends State {
     this.push(of(this.meter, this.pop(), b));
   }
 
-  /**
-   * Each takes the machine and its instruction's number, or what is in place of one.
-   * @type {Record<string, (m: Machine, n: any) => void>}
-   */
+  /** Each takes the machine and the operand of its instruction. @type {Record<string, (m: Machine, n: any) => void>} */
   static operations = {
     constant: (m, n) => m.push(n),
     load: (m, n) => m.push(m.load(n)),
@@ -255,7 +252,7 @@ export class Machine extends State {
   };
 }
 
-/** Finds what each instruction does, once. @param {import('./compile.js').Program} program */
+/** Finds the function of each instruction, once. @param {import('./compile.js').Program} program */
 export function ready(program) {
   for (const one of program.code) one.run = Machine.operations[one.op];
   return program;

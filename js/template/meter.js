@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT
-// What one rendering may use up. Every step counts, and work that grows with what a template handles counts by its
-// size: so a hostile template ends by its count, never by a clock, and at the same place on every machine.
+// Limits the work of one rendering. Every step is counted, and work that grows with a template's values is counted by
+// their size. So a hostile template ends by its count, never by a clock, and at the same point on every machine.
 
-/** Steps of one operation, which nobody can interrupt: some milliseconds. */
+/** Most steps of one operation, which cannot be interrupted: some milliseconds. */
 export const MOST_AT_ONCE = 2 ** 15;
 
-/** What is wrong with a template, or with what it does; the engine's own errors are none of these. */
+/** An error of a template, or of what it does; not an error of the package. */
 export class TemplateError extends Error {}
 
 export class Meter {
-  /** Steps that are left. */
+  /** Remaining steps. */
   left;
   #atOnce;
-  #least = 0;             // of them that the operation must leave
+  #least = 0;             // remaining steps at the end of this operation, at least
 
-  /** @param {number} steps @param {number} [atOnce] of them that one operation may take */
+  /** @param {number} steps @param {number} [atOnce] most steps of one operation */
   constructor(steps, atOnce = MOST_AT_ONCE) {
     this.left = steps;
     this.#atOnce = atOnce;
   }
 
-  /** An operation begins. */
+  /** Begins an operation. */
   begin() {
     this.#least = Math.max(0, this.left - this.#atOnce);
     this.count(1);
   }
 
   /**
-   * @param {number} steps about a quarter of a microsecond each: 64 letters that are compared or copied, or one that is
-   * looked at
+   * Counts steps.
+   * @param {number} steps about a quarter of a microsecond each: comparing or copying 64 letters, or examining one
    */
   count(steps) {
     this.left -= steps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The methods of Python's types, as jinja2's sandbox lets templates call them. What would change a value is there as
-// something undefined: a call of it fails.
+// The methods of Python's types that jinja2's sandbox allows. Methods that would change a value are undefined: a call
+// of one fails.
 
 import { equal, lengthOf, walk } from './compare.js';
 import { find } from './late.js';
@@ -12,7 +12,7 @@ import { Builtin, Dict, Method, Namespace, Tuple, Undefined, View, asNumber, isK
 const self = ([v]) => v;
 
 /** @returns {Dict} */
-export const wantDict = (v) => (v instanceof Dict ? v : fail(`a dict is needed here, no '${typeName(v)}'`));
+export const wantDict = (v) => (v instanceof Dict ? v : fail(`a dict is needed here, not '${typeName(v)}'`));
 
 const isOne = (meter, one, other) => one === other || equal(meter, one, other);
 
@@ -26,7 +26,7 @@ function indexOf(meter, [all, one, start, end]) {
   };
   const [from, to] = [bound(start, 0), bound(end, n)];
   const at = walk(meter, all).findIndex((other, i) => i >= from && i < to && isOne(meter, other, one));
-  return at < 0 ? fail('the value that index() looks for is not there') : BigInt(at);
+  return at < 0 ? fail('index() does not find the value') : BigInt(at);
 }
 
 function get(meter, [dict, key, otherwise = null]) {
@@ -58,7 +58,7 @@ function bitLength(meter, [v]) {
   return n ? BigInt(text.length) : 0n;
 }
 
-/** Methods without parameters that are one function, which is told its name. */
+/** Methods without parameters that share one function, which gets the name. */
 export const family = (names, run) => names.map((name) => [name, '', run, name]);
 
 const OF_SEQUENCE = [['count', '1!', countOf], ['index', '1! 2 3', indexOf]];
@@ -106,13 +106,13 @@ export const METHODS = {
 };
 METHODS.bool = METHODS.int;
 
-/** What changes a value. */
+/** Methods that change a value. */
 const CHANGES = {
   list: ['append', 'clear', 'extend', 'insert', 'pop', 'remove', 'reverse', 'sort'],
   dict: ['clear', 'pop', 'popitem', 'setdefault', 'update'],
 };
 
-/** What is a value, no method. */
+/** Members that are values, not methods. */
 const MEMBERS = {
   int: { __proto__: null, real: asNumber, imag: () => 0n, numerator: asNumber, denominator: () => 1n },
   float: { __proto__: null, real: asNumber, imag: () => 0 },
@@ -128,7 +128,7 @@ const MEMBERS = {
 MEMBERS.bool = MEMBERS.int;
 
 /**
- * The method (or member) of a value; undefined: it has none. What the sandbox keeps from templates is Undefined.
+ * The method or member of a value; undefined if it has none. Whatever the sandbox forbids is an Undefined.
  * @param {string} name
  */
 export function methodOf(meter, v, name) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Python's numbers: whole ones are bigints, the others numbers, whose digits are the shortest in both languages; how
-// they are written differs.
+// Python's numbers: an int is a bigint, a float a number. Both languages use the shortest digits, but write them
+// differently.
 
 import { TemplateError } from './meter.js';
 import { asNumber } from './values.js';
 
-/** Of a whole number; larger ones fail. */
+/** Most bits of a whole number; larger ones fail. */
 const MOST_BITS = 2 ** 17;
 
 const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
@@ -18,13 +18,13 @@ const bitsOf = (v) => (amount(v) <= SAFE ? 53 : 4 * amount(v).toString(16).lengt
 function real(v) {
   const x = Number(v);
   if (!Number.isFinite(x) && typeof v !== 'number')
-    throw new TemplateError('a whole number is too large to be made a float');
+    throw new TemplateError('a whole number is too large for a float');
   return x;
 }
 
 // --- writing ---
 
-/** Digits and a point behind `places` of them; zeros where there are none. */
+/** Inserts a point after the first `places` digits, with zeros if necessary. */
 export function pointed(digits, places) {
   if (places <= 0) return `0.${'0'.repeat(-places)}${digits}`;
   if (places < digits.length) return `${digits.slice(0, places)}.${digits.slice(places)}`;
@@ -49,8 +49,8 @@ export function floatText(x) {
 // --- reading ---
 
 /**
- * Digits of all scripts as ASCII's: those of one script follow each other from a place that a multiple of 16, or of 10
- * behind one, begins.
+ * Converts digits of all scripts to ASCII. Digits of a script are consecutive code points, so the value of a digit is
+ * the number of digits directly before it, 9 at most.
  */
 const latin = (text) =>
   text.replace(/\p{Nd}/gu, (letter) => {
@@ -60,10 +60,10 @@ const latin = (text) =>
     return value;
   });
 
-/** Longer texts are no numbers for Python either, unless they have white space around them. */
+/** Longer texts are not numbers in Python either, unless they have white space around them. */
 const MOST_LETTERS = 5000;
 
-/** Without the white space around it, and single '_' between digits. */
+/** Removes white space around a text, and single '_' between digits. */
 function tidy(text) {
   if (text.length > MOST_LETTERS) return '';
   return latin(text.replace(/^(?:(?!\ufeff)[\s\x85])+|(?<![\s\x85])(?:(?!\ufeff)[\s\x85])+$/g, '')).replace(
@@ -74,7 +74,7 @@ function tidy(text) {
 
 const PREFIXES = { 2: 'b', 8: 'o', 16: 'x' };
 
-/** int(text, base) of Python; undefined: it is none. @returns {bigint | undefined} */
+/** Python's int(text, base); undefined if the text is not one. @returns {bigint | undefined} */
 export function readInt(text, base) {
   const [, sign, prefix, rest] = /^([+-]?)(?:0([box])_?)?([\da-z]+)$/i.exec(tidy(text)) ?? [];
   if (rest === undefined || base === 1 || base > 36) return undefined;
@@ -98,7 +98,7 @@ function wholeOf(digits, radix) {
   return all;
 }
 
-/** float(text) of Python; undefined: it is none. @returns {number | undefined} */
+/** Python's float(text); undefined if the text is not one. @returns {number | undefined} */
 export function readFloat(text) {
   const word = tidy(text);
   if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(word)) return Number(word);
@@ -175,7 +175,7 @@ const FLOATS = {
     if (a === 0 && b < 0) notZero(0);
     if (a === 1) return 1;
     if (a < 0 && Number.isFinite(b) && !Number.isInteger(b) && Number.isFinite(a))
-      throw new TemplateError('a power is no real number');
+      throw new TemplateError('a power is not a real number');
     const x = a === -1 && !Number.isFinite(b) ? 1 : a ** b;
     if (!Number.isFinite(x) && Number.isFinite(a) && Number.isFinite(b))
       throw new TemplateError('a power is too large for a float');
@@ -183,7 +183,7 @@ const FLOATS = {
   },
 };
 
-/** a + b and so on by the sign: + - * / // % **. Both are numbers. */
+/** Applies an operator (+ - * / // % **) to two numbers. */
 export function arithmetic(meter, sign, a, b) {
   meter.count(1);
   const [one, other] = [asNumber(a), asNumber(b)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What expressions are made of: literals, names, calls, subscripts, filters and tests, as jinja2's grammar has them.
+// Operands of expressions in jinja2's grammar: literals, names, calls, subscripts, filters and tests.
 
 import { FILTERS } from './filters.js';
 import { find } from './late.js';
@@ -18,43 +18,43 @@ const WORDS = new Map([
 ]);
 
 /**
- * What of a call is on the stack: arguments without names, with names, a list and a dict of more, a caller.
+ * The parts of a call that are on the stack: positional arguments, named ones, a list and a dict of more, a caller.
  * @typedef {{n: number, names: string[], star?: boolean, starStar?: boolean, caller?: boolean}} Shape
  */
 
 export class Operands extends Writer {
   /**
-   * Levels below the outermost one, whose names are their own; loops around; conditions at the outermost level; names
-   * that it sets before it reads them.
+   * inner: levels below the outermost one, which have names of their own; loops: loops around; branches: conditions at
+   * the outermost level; own: names that it sets before it reads them.
    */
   inner = 0;
   loops = 0;
   branches = 0;
   own = new Set();
-  /** Conditions around: filters that do not exist fail only where they are used. */
+  /** Conditions around: there an unknown filter fails only when it is used. */
   soft = 0;
-  /** The innermost macro, which must know of what it asks for. @type {{asks: Set<string>} | null} */
+  /** The innermost macro, which must know which names its body uses. @type {{asks: Set<string>} | null} */
   macro = null;
   #used = new Set();
-  unknown = 0;            // filters and tests that do not exist
-  callEnd = -1;           // behind the last instruction, where that is a call and the whole expression
+  unknown = 0;            // number of unknown filters and tests
+  callEnd = -1;           // position after the last instruction, if that is a call and the whole expression
 
   /** @abstract */
   expression() {}
 
-  /** An expression without `if`. @abstract */
+  /** An expression without `if`. */
   or() {}
 
-  /** A word that means a value. @returns {boolean} whether there was one */
+  /** Reads a word that is a constant. @returns {boolean} whether there was one */
   #constantWord() {
     if (!this.is('name') || !WORDS.has(this.token.text)) return false;
     this.emit('constant', WORDS.get(this.next().text));
     return true;
   }
 
-  /** The name of something that is set. */
+  /** The name of a variable that is set. */
   ownName() {
-    if (WORDS.has(this.token.text)) this.wrong('a word that means a value cannot be set');
+    if (WORDS.has(this.token.text)) this.wrong('a constant cannot be set');
     return this.name();
   }
 
@@ -135,7 +135,7 @@ export class Operands extends Writer {
     this.emit(isSlice ? 'slice' : 'item');
   }
 
-  /** `start:stop:step`, None where one is left out. @returns {boolean} false: it is an expression alone */
+  /** Reads `start:stop:step`; a missing part is None. @returns {boolean} false: it is only an expression */
   #slice() {
     let colons = 0;
     const part = (...ends) => {
@@ -153,7 +153,7 @@ export class Operands extends Writer {
     this.callEnd = this.code.length;
   }
 
-  /** What is between the brackets of a call. @returns {Shape} */
+  /** Reads the arguments in the brackets of a call. @returns {Shape} */
   #arguments() {
     const shape = { n: 0, names: [], star: false, starStar: false };
     this.expect('(', 'a (');
@@ -177,7 +177,7 @@ export class Operands extends Writer {
 
   noBuiltin() { this.wrong('there is no such filter or test:'); }
 
-  /** A filter or test by a name, which may have dots; without one it fails where it is used. */
+  /** Finds a filter or test by its name, which may have dots; an unknown one fails where it is used. */
   #builtin(kind, known) {
     let name = this.name();
     while (this.took('.')) name += `.${this.name()}`;
@@ -216,22 +216,22 @@ export class Operands extends Writer {
   }
 
   /**
-   * A name that the outermost level sets before it reads it is undefined until then, whatever the variables say; so
-   * others see it too.
+   * Notes a use of a name. A name that the outermost level sets before it reads it is undefined until then, even if
+   * there is a variable with that name; other levels see the same.
    */
   note(name, sets) {
-    if (sets && this.loops && name === 'loop') this.wrong("a loop keeps the name 'loop' for itself");
+    if (sets && this.loops && name === 'loop') this.wrong("the name 'loop' is reserved in a loop");
     if (this.inner) return;
     if (sets && !this.#used.has(name) && !this.branches) this.own.add(name);
     this.#used.add(name);
   }
 
-  /** Takes the call that an expression is back out of the program. @returns {object | null} its shape */
+  /** Removes the call at the end of an expression from the program. @returns {object | null} its shape */
   takeCall() { return this.callEnd === this.code.length ? this.code.pop().n : null; }
 
   tupleEnds(stop = '') { return this.is('end', ')') || this.isWord(stop); }
 
-  /** Expressions with commas between them are a tuple, one alone is itself. */
+  /** Several expressions with commas are a tuple; a single one is itself. */
   tuple({ inBrackets = false, conditional = true, stop = '' } = {}) {
     let n = 0;
     let comma = false;

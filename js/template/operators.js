@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operators of expressions, on values of all types.
+// Operators of expressions, for values of all types.
 
 import { compare, contains, equal } from './compare.js';
 import { rare } from './late.js';
@@ -28,7 +28,7 @@ function joined(meter, a, b) {
     return a instanceof Tuple ? new Tuple(items) : items;
   }
   const isSafe = a instanceof Safe || b instanceof Safe;
-  meter.count((textOf(a).length + textOf(b).length) >> (isSafe ? 2 : 10));     // a browser copies nothing yet
+  meter.count((textOf(a).length + textOf(b).length) >> (isSafe ? 2 : 10));     // browsers copy nothing yet
   return isSafe ? new Safe(escapeHtml(a) + escapeHtml(b)) : a + b;
 }
 
@@ -59,7 +59,7 @@ export function compared(meter, sign, a, b) {
   return ORDERS[sign](compare(meter, a, b, sign));
 }
 
-/** One end of a slice, as Python limits it to a sequence of n. */
+/** Limits one end of a slice to a sequence of n, as Python does. */
 function limited(at, n, step) {
   const place = at < 0 ? at + n : at;
   return step < 0 ? Math.max(-1, Math.min(place, n - 1)) : Math.max(0, Math.min(place, n));
@@ -85,7 +85,7 @@ export function sliced(meter, v, from, to, by) {
 }
 
 export function signed(meter, sign, v) {
-  if (!isNumber(v)) throw new TemplateError(`a number is needed here, no '${typeName(v)}'`);
+  if (!isNumber(v)) throw new TemplateError(`a number is needed here, not '${typeName(v)}'`);
   meter.count(1);
   return sign === '-' ? -asNumber(v) : asNumber(v);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The filters that look at items by a key: what a path finds in them, with upper and lower case the same unless they
-// are told otherwise. A part of template-rare.js.
+// Filters that compare items by a key, which is the value at a path. Upper and lower case are the same by default. A
+// part of template-rare.js.
 
 import { compare, equal, walk } from './compare.js';
 import { atPath } from './filters.js';
@@ -15,20 +15,20 @@ function folded(meter, v) {
   return changeCase(textOf(v), 'lower');
 }
 
-/** All items with their keys. @returns {{key: any, item: any}[]} */
+/** Returns all items with their keys. @returns {{key: any, item: any}[]} */
 function keyed(meter, v, keyOf, isSensitive) {
   const all = walk(meter, v);
   meter.count(all.length);
   return all.map((one) => ({ key: isYes(isSensitive) ? keyOf(one) : folded(meter, keyOf(one)), item: one }));
 }
 
-/** Equal ones keep their order, also where it is turned round. */
+/** Sorts; equal items keep their order, also in reverse. */
 function sorted(meter, list, isReverse) {
   const order = (a, b) => compare(meter, a.key, b.key, '<');
   return list.sort(isYes(isReverse) ? (a, b) => order(b, a) : order).map((one) => one.item);
 }
 
-/** By a list of keys: of it, only what differs must be comparable. */
+/** Sorts by a list of keys; only keys that differ must be comparable. */
 export function runSort(meter, [v, isReverse, isSensitive, attribute]) {
   const paths = isText(attribute) ? textOf(attribute).split(',') : [attribute];
   meter.count(paths.length);
@@ -55,7 +55,7 @@ export function runUnique(meter, [v, isSensitive, attribute]) {
   }).map((one) => one.item));
 }
 
-/** The first one of the least (sign -1) or of the greatest. */
+/** Returns the first one of the least (sign -1) or of the greatest. */
 export function runMost(meter, [v, isSensitive, attribute], sign) {
   const list = keyed(meter, v, (one) => atPath(meter, one, attribute), isSensitive);
   if (!list.length) return new Undefined('an item of an empty sequence');

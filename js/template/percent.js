@@ -49,7 +49,7 @@ class Percent {
     }
     if (!(this.#values instanceof Dict)) fail('the text needs a dict');
     const value = this.#values.get(this.#text.slice(from, this.#at - 1));
-    this.#left = [value === undefined ? fail('a key of the text is not there') : value];
+    this.#left = [value === undefined ? fail('a key of the text is missing') : value];
   }
 
   #size(digits) {
@@ -85,11 +85,11 @@ class Percent {
     if (
       !(isDecimal ? isNumber(v) && (typeof v !== 'number' || Number.isFinite(v)) : 'oxX'.includes(s.type) && isInt(v))
     ) {
-      fail('a value is not of the kind that its place wants, or the place is of an unknown kind');
+      fail('a value has the wrong type for its place, or the type of the place is unknown');
     }
     return putNumber(meter, { ...s, least: Math.max(0, s.precision) }, asNumber(v), false);
   }
 }
 
-/** text % values */
+/** Returns text % values. */
 export const formatPercent = (meter, text, values) => new Percent(meter, text, values).all();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Places for values in texts: how wide they are, what fills them up, how numbers stand in them. A part of
-// template-rare.js.
+// Places for values in texts: width, padding, and the form of numbers. A part of template-rare.js.
 
 import { exponentialText, fixedText, generalText } from './digits.js';
 import { floatText } from './numbers.js';
@@ -8,17 +7,21 @@ import { escaped, intText, repr, str } from './repr.js';
 import { fail } from './texts.js';
 import { letterCount, letters } from './values.js';
 
-/** Letters that a place may be filled up to. */
+/** Most letters of padding. */
 const MOST_WIDTH = 2 ** 24;
 
 /**
  * @typedef {object} Spec
- * @property {string} fill @property {string} align '<', '>', '^', or '=': behind the sign @property {string} sign '+',
- *   ' ' or ''
- * @property {string} group ',', '_' or '' @property {string} type @property {boolean} alternate '#' @property {boolean}
- *   positive zero has no sign
- * @property {number} width @property {number} precision -1: none is given @property {number} least digits of a whole
- *   number
+ * @property {string} fill
+ * @property {string} align '<', '>', '^', or '=': padding after the sign
+ * @property {string} sign '+', ' ' or ''
+ * @property {string} group ',', '_' or ''
+ * @property {string} type
+ * @property {boolean} alternate '#'
+ * @property {boolean} positive whether -0 is written as 0
+ * @property {number} width
+ * @property {number} precision -1: not given
+ * @property {number} least least digits of a whole number
  */
 const PLAIN = {
   fill: ' ',
@@ -53,7 +56,7 @@ export function putText(meter, s, text) {
 }
 
 export function putLetter(meter, s, v) {
-  if (v < 0n || v > 0x10ffffn) fail('a number is no letter\'s');
+  if (v < 0n || v > 0x10ffffn) fail('a number is not a code point');
   return put(meter, s, String.fromCodePoint(Number(v)));
 }
 
@@ -73,7 +76,7 @@ function realText(x, { type, precision, alternate }) {
   }
 }
 
-/** Without a type: as 'g', but with a digit behind the point, and an exponent where that needs more digits. */
+/** Without a type: as 'g', but with a digit after the point, and with an exponent if more digits would be needed. */
 function dotted(x, precision, keeps) {
   const text = generalText(x, precision, keeps, precision - 1 || 1);
   const isBare = Number.isFinite(x) && !/[.e]/.test(text);
@@ -111,7 +114,7 @@ export function putNumber(meter, s, v, isReal) {
 
 const ascii = (text) => text.replace(/[^\0-\x7f]/gu, escaped);     // eslint-disable-line no-control-regex
 
-/** As %s, %r and %a, or !s, !r and !a have it. */
+/** Converts a value as %s, %r and %a, or !s, !r and !a do. */
 export function converted(meter, v, how) {
   if (how === 's') return str(meter, v);
   const text = repr(meter, v);

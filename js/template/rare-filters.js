@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// jinja2's filters that few templates use. pprint, urlize and wordwrap are left out: no chat template has use for them,
-// and one that names them is refused. A part of template-rare.js.
+// jinja2's filters that few templates use. pprint, urlize and wordwrap are missing: no chat template needs them, and
+// one that uses them is refused. A part of template-rare.js.
 
 import { lengthOf, walk } from './compare.js';
 import { roundTo } from './digits.js';
@@ -32,7 +32,7 @@ const runSum = (meter, [v, path, start = 0n]) =>
   walk(meter, v).reduce((sum, one) => add(meter, sum, atPath(meter, one, path)), start);
 
 function runRandom(meter, [v]) {
-  if (lengthOf(meter, v) > 1) fail('random is not supported: what it gives differs each time');
+  if (lengthOf(meter, v) > 1) fail('random is not supported: its result differs each time');
   return runFirst(meter, [v]);
 }
 
@@ -72,7 +72,7 @@ function runBatch(meter, [v, size, filler]) {
   return new Generator(out);
 }
 
-/** An attribute, but no item of a dict. */
+/** Returns an attribute, but not an item of a dict. */
 function runAttribute(meter, [v, name]) {
   const text = wantText(name);
   return v instanceof Dict ? methodOf(meter, v, text) ?? new Undefined(text) : attribute(meter, v, text);

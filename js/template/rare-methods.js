@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The methods of texts that few templates call. A part of template-rare.js.
+// Methods of texts that few templates call. A part of template-rare.js.
 
 import { runClass } from './classes.js';
 import { formatBraces } from './braces.js';

@@ -10,13 +10,13 @@ import { isNumber, typeName } from './values.js';
 
 /** @returns {bigint | number} */
 function rest(meter, v, by) {
-  if (!isNumber(v) || !isNumber(by)) fail(`numbers are needed here, no '${typeName(isNumber(v) ? by : v)}'`);
+  if (!isNumber(v) || !isNumber(by)) fail(`numbers are needed here, not '${typeName(isNumber(v) ? by : v)}'`);
   return arithmetic(meter, '%', v, by);
 }
 
 const isRest = (meter, [v, by = 2n], wanted) => equal(meter, rest(meter, v, by), wanted);
 
-/** The same object: constants and small numbers are in Python. */
+/** Whether two values are the same object, as constants and small numbers are in Python. */
 const isSame = (_, [v, other]) => v === other && (!isWhole(v) || (v >= -5n && v <= 256n));
 
 export const RARE_TESTS = tableOf('value!', [

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The filters that make texts in ways that Python's own texts do not know, and that few templates use. A part of
-// template-rare.js.
+// Filters for texts beyond Python's own methods that few templates use. A part of template-rare.js.
 
 import { isWordLetter } from './classes.js';
 import { lengthOf, walk } from './compare.js';
@@ -62,11 +61,11 @@ export function runFileSize(meter, [v, binary]) {
   return `${fixedText((base * size) / unit(place), 1)} ${name}`;
 }
 
-/** As Python quotes: of what encodeURIComponent() leaves alone, five more letters are quoted. */
+/** Quotes as Python does: five more letters than encodeURIComponent(). */
 function urlText(meter, v, isQuery) {
   const text = str(meter, v);
   meter.count(text.length >> 1);
-  if (/[\ud800-\udfff]/u.test(text)) fail('half a surrogate pair cannot stand in a URL');
+  if (/[\ud800-\udfff]/u.test(text)) fail('half a surrogate pair cannot be in a URL');
   const quoted = encodeURIComponent(text).replace(
     /[!'()*]/g,
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -92,7 +91,7 @@ export function runXmlAttributes(meter, [v, space]) {
   return all && (space === undefined || isYes(space)) ? ` ${all}` : all;
 }
 
-/** Cuts out what begins and ends with such marks; what then stands together may begin with one again. */
+/** Removes everything between such marks; the remaining text may begin with one again. */
 function without(meter, text, open, close) {
   for (;;) {
     const from = text.indexOf(open);

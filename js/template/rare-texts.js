@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What few templates do with texts. A part of template-rare.js.
+// Methods of texts that few templates use. A part of template-rare.js.
 
 import { countSearch } from './compare.js';
 import { fail, parts, separatorOf, wantText, within, worked } from './texts.js';
@@ -33,9 +33,9 @@ export function runCount(meter, [text, given, start, end]) {
   return BigInt(part ? parts(meter, all.part, part).length - 1 : letterCount(meter, all.part) + 1);
 }
 
-const LETTER = 'a text is filled up with one letter';
+const LETTER = 'a text is padded with one letter';
 
-/** The text stands at the left, right or middle; 'zero': digits at the right. */
+/** Pads a text, which is at the left, right or middle; 'zero': digits at the right. */
 export function runPad(meter, [v, width, filled], how) {
   const text = worked(meter, v);
   const fill = how === 'zero' ? '0' : filled === undefined ? ' ' : wantText(filled);

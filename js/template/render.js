@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Renders chat templates, which are programs written by whoever made the model file: they run in slices, between which
-// others are let in, and end by a count of their steps. What they make of the same variables is what transformers makes
-// of them.
+// Renders chat templates. They are programs by the author of the model file: they run in slices, between which other
+// work runs, and their steps are limited. For the same variables the result is the same as in transformers.
 
 import { compile } from './compile.js';
 import { readSteps } from './json.js';
@@ -14,13 +13,13 @@ import { atOnce } from '../shared/steps.js';
 
 const MOST_TEMPLATE = 2 ** 19;      // letters; Qwen3's own has 4,000
 
-/** Steps of a rendering, and more for each letter of its variables; of what is done at a time, a millisecond or so. */
+/** Steps of a rendering, further steps for each letter of its variables, and steps of a slice, about a millisecond. */
 const [STEPS, STEPS_A_LETTER, SLICE] = [2_000_000, 4, 4000];
 
-/** Letters of its variables for which an operation may take a step more: what looks at a long text takes longer. */
+/** Letters of the variables for one more step per operation: operations on long texts take longer. */
 const LETTERS_AT_ONCE = 16;
 
-/** Programs that are remembered: a model has its template, and perhaps one for tools. */
+/** Number of remembered programs: a model has one template, and perhaps another one for tools. */
 const REMEMBERED = 4;
 
 const programs = new Map();
@@ -35,8 +34,9 @@ function programOf(template) {
 }
 
 /**
- * @param {string} template @param {string} json the text of an object: numbers and orders are what Python makes of it
- * @returns {Generator<void, Machine>} that has not begun
+ * @param {string} template
+ * @param {string} json text of an object; numbers and order are as in Python
+ * @returns {Generator<void, Machine>} a machine that has not begun
  */
 function* prepared(template, json, now) {
   const [steps, atMost] = [STEPS + STEPS_A_LETTER * json.length, MOST_AT_ONCE + json.length / LETTERS_AT_ONCE];
@@ -45,7 +45,7 @@ function* prepared(template, json, now) {
   return new Machine(program, yield* readSteps(json), { steps, atOnce: atMost, now });
 }
 
-/** The same at once. */
+/** Does the same at once. */
 export const begin = (template, json, now = new Date()) => atOnce(prepared(template, json, now));
 
 function* rendered(template, json) {
@@ -55,9 +55,10 @@ function* rendered(template, json) {
 }
 
 /**
- * @param {string} template @param {string} json
+ * @param {string} template
+ * @param {string} json
  * @param {(steps: Iterator<unknown, string, void>) => Promise<string>} through takes some steps at a time, and lets
- *   others in between
+ *   other work run in between
  * @returns {Promise<string>}
  */
 export async function render(template, json, through) {

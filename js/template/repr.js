@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values as Python writes them: str() and repr().
+// Writes values as Python's str() and repr() do.
 
 import { walk, within } from './compare.js';
 import { TemplateError } from './meter.js';
@@ -9,8 +9,7 @@ import {
 } from './values.js';
 
 /**
- * A noncharacter too: one of these is the sentinel in texts of conversations (reply/chat.js), which has to be found
- * again.
+ * Noncharacters too: one of them is the sentinel in texts of conversations (reply/chat.js), which must be found again.
  */
 const AS_IS = /[ '\ufdd0-\ufdef]/;
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-// What a machine works with: its stack, the scopes of names, and what has been written.
+// The state of a machine: its stack, the scopes of names, and the text written so far.
 
 import { find } from './late.js';
 import { TemplateError } from './meter.js';
 import { Dict, Undefined } from './values.js';
 
-/** Letters of a rendered text. */
+/** Most letters of a rendered text. */
 const MOST_TEXT = 2 ** 26;
 
 export class Scope {
   names = new Map();
 
-  /** @param {Scope | null} outer where names are looked up next @param {Scope} back what is restored when it ends */
+  /**
+   * @param {Scope | null} outer scope for names that are not in this one
+   * @param {Scope} back scope that is restored at the end
+   */
   constructor(outer, back) {
     this.outer = outer;
     this.back = back;
@@ -24,10 +27,10 @@ export class State {
   /** @type {any[]} */
   stack = [];
   out = '';
-  /** What was written before each capture began. @type {string[]} */
+  /** Text written before each capture began. @type {string[]} */
   captures = [];
 
-  /** @param {import('./meter.js').Meter} meter @param {[string, any][]} names that all scopes see */
+  /** @param {import('./meter.js').Meter} meter @param {[string, any][]} names visible in all scopes */
   constructor(meter, names) {
     this.meter = meter;
     this.outermost = new Map(names);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What few templates use, which adds itself to what all of them find (late.js).
+// Rarely used features, which are added to the tables of the others (late.js).
 
 import { FILTERS } from './filters.js';
 import { formatPercent } from './percent.js';
@@ -20,7 +20,7 @@ const RARE_FUNCTIONS = table([
   ['strftime_now', 'format!', (meter, [format]) => timeText(meter, wantText(format))],
 ]);
 
-/** Once it is here, nobody asks for it again. */
+/** Adds everything, once. */
 export function add() {
   if (rare.isThere) return;
   for (const [to, from] of [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// jinja2's tests: what stands behind `is`. Those that few templates use are in rare-tests.js.
+// jinja2's tests, which follow `is`. rare-tests.js has those that few templates use.
 
 import { compare, contains, equal } from './compare.js';
 import { Loop, Macro } from './lookup.js';
@@ -12,11 +12,11 @@ const isCallable = (v) => [Builtin, Joiner, Loop, Macro, Method, Undefined].some
 const isSized = (v) => isText(v) || isSequence(v) || v instanceof Dict || v instanceof Range || v instanceof Undefined;
 export const isWhole = (v) => typeof v === 'bigint';
 
-/** Whether a table has that name. */
+/** Whether a table has this name. */
 export const isKnown = (builtins, v) =>
-  isKey(v) ? isText(v) && builtins.has(textOf(v)) : fail('a list or dict is no name');
+  isKey(v) ? isText(v) && builtins.has(textOf(v)) : fail('a list or dict is not a name');
 
-/** What a value is by itself. */
+/** Tests of a single value. */
 const KINDS = {
   boolean: (v) => typeof v === 'boolean',
   callable: isCallable,
@@ -36,7 +36,7 @@ const KINDS = {
   undefined: (v) => v instanceof Undefined,
 };
 
-/** Names of a test, the first its sign, and how the two may lie. */
+/** Names of each comparison, of which the first is the sign, and the accepted results of compare(). */
 const ORDERS = { '< lt lessthan': [-1], '<= le': [-1, 0], '> gt greaterthan': [1], '>= ge': [0, 1] };
 
 const orders = Object.entries(ORDERS).flatMap(([all, accepted]) => all.split(' ').map((name, _, [sign]) => [

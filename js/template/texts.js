@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What filters and methods do with texts, and how they take their arguments. A filter and a method that do the same are
-// one function, with `how` for their differences: a side, or whether only texts are allowed. Offsets are units of a
-// string here, and letters where Python's arguments count them.
+// Operations on texts for filters and methods. A filter and a method that do the same share one function; `how` has
+// their differences, such as a side, or whether only texts are allowed. Offsets here are units of a string; where
+// Python's arguments count letters, they are letters.
 
 import { countSearch, truth, walk } from './compare.js';
 import { changeCase, isSpace } from './letters.js';
@@ -19,38 +19,41 @@ export function fail(why) {
 }
 
 /** @returns {string} */
-export const wantText = (v) => (isText(v) ? textOf(v) : fail(`a text is needed here, no '${typeName(v)}'`));
+export const wantText = (v) => (isText(v) ? textOf(v) : fail(`a text is needed here, not '${typeName(v)}'`));
 
-/** A table of builtins that have the same first parameter. @param {any[][]} rows */
+/** Makes a table of builtins that have the same first parameter. @param {any[][]} rows */
 export const tableOf = (first, rows) =>
   table(rows.map(([name, params, ...rest]) => [name, `${first} ${params}`, ...rest]));
 
-/** A text as work to do: it is counted. */
+/** Converts a value to a text, and counts it as work. */
 export function worked(meter, v) {
   const text = str(meter, v);
   meter.count(text.length >> 8);
   return text;
 }
 
-/** What is safe stays so: a text, or texts in a list or tuple. */
+/** Makes a text safe, or the texts in a list or tuple. */
 function asSafe(v) {
   if (typeof v === 'string') return new Safe(v);
   return v instanceof Tuple ? new Tuple(v.items.map(asSafe)) : Array.isArray(v) ? v.map(asSafe) : v;
 }
 
-/** The same for what is safe: what it gives is safe too. @param {(meter: any, args: any[], how?: any) => any} run */
+/**
+ * Wraps a function so that its result is safe if its first argument is.
+ * @param {(meter: any, args: any[], how?: any) => any} run
+ */
 export const keeping = (run) => (meter, args, how) =>
   args[0] instanceof Safe ? asSafe(run(meter, args, how)) : run(meter, args, how);
 
-/** What is filled into safe texts would have to be escaped. */
+/** Refuses a safe text: values filled into it would have to be escaped. */
 export const plainText = (v) => (v instanceof Safe ? fail('a safe text is not supported as a format') : v);
 
 const HTML = { '&': '&amp;', '<': '&lt;', '>': '&gt;', "'": '&#39;', '"': '&#34;' };
 
-/** As it may stand in HTML: what is safe already stays. @param {any} v a text */
+/** Escapes a text for HTML, unless it is safe already. @param {any} v a text */
 export const escapeHtml = (v) => (v instanceof Safe ? v.text : v.replace(/[&<>'"]/g, (letter) => HTML[letter]));
 
-/** Cases that JavaScript knows itself. */
+/** Cases that JavaScript supports itself. */
 const OWN_CASES = ['upper', 'lower', 'capitalize'];
 
 export function runCase(meter, [v], how) {
@@ -76,7 +79,7 @@ export function runStrip(meter, [v, chars], sides) {
   return typeof rest === 'string' ? rest : rest.join('');
 }
 
-/** What stands between white space; after so many words the rest is the last one. */
+/** Splits at white space; after `most` words the rest is the last one. */
 function words(text, most) {
   const out = [];
   let at = 0;
@@ -93,7 +96,7 @@ function words(text, most) {
   return out;
 }
 
-/** What stands between the parts that are the separator; after so many the rest is the last one. */
+/** Splits at a separator; after `most` parts the rest is the last one. */
 export function parts(meter, text, separator, most = -1) {
   countSearch(meter, text, separator);
   const out = [];
@@ -109,7 +112,7 @@ export const separatorOf = (v) => wantText(v) || fail('an empty separator cannot
 const turned = (text) => text.split('').reverse().join('');
 const same = (text) => text;
 
-/** From the right it is the same with everything turned round. */
+/** From the right, the same is done with everything reversed. */
 export function runSplit(meter, [v, given, most], isRight) {
   const text = worked(meter, v);
   const n = most === undefined ? -1 : integer(most);
@@ -121,7 +124,7 @@ export function runSplit(meter, [v, given, most], isRight) {
 
 // --- find ---
 
-/** Where a text has its letter number n. */
+/** The offset of letter number n. */
 export function placeOf(meter, text, n) {
   if (isPlain(meter, text)) return Math.min(n, text.length);
   let at = 0;
@@ -132,7 +135,7 @@ export function placeOf(meter, text, n) {
   return at;
 }
 
-/** text[start:end], and where it begins; undefined: the text ends before that. */
+/** text[start:end] and its start; undefined if the text ends before that. */
 export function within(meter, text, start, end) {
   const n = letterCount(meter, text);
   const bound = (v, otherwise) => {
@@ -147,7 +150,7 @@ export function runFind(meter, [text, given, start, end], { isLast, fails }) {
   const [part, all] = [wantText(given), within(meter, textOf(text), start, end)];
   countSearch(meter, all?.part ?? '', part);
   const at = all ? (isLast ? all.part.lastIndexOf(part) : all.part.indexOf(part)) : -1;
-  if (at < 0) return fails ? fail('the text that index() looks for is not there') : -1n;
+  if (at < 0) return fails ? fail('index() does not find the text') : -1n;
   return BigInt(all.from + letterCount(meter, all.part.slice(0, at)));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A time as Python's strftime() writes it, with the names of the C locale.
+// Writes a time as Python's strftime() does, with the names of the C locale.
 
 const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 const MONTHS = [
@@ -19,7 +19,7 @@ const MONTHS = [
 
 const [CLOCK, DATE] = ['%H:%M:%S', '%m/%d/%y'];
 
-/** What stands for several. */
+/** Fields that stand for several others. */
 const LONG = {
   c: `%a %b %e ${CLOCK} %Y`,
   D: DATE,
@@ -31,7 +31,7 @@ const LONG = {
   x: DATE,
 };
 
-/** What stands for a text, or for a number: then how wide it is, and with what it is filled up if not with zeros. */
+/** Fields with a text or a number; a number may have a width and a fill, which is a zero by default. */
 function fieldsOf(time) {
   const [year, month, day, hour] = [time.getFullYear(), time.getMonth(), time.getDate(), time.getHours()];
   const [sunday, half] = [time.getDay(), hour % 12 || 12];
@@ -74,10 +74,7 @@ function fieldsOf(time) {
   };
 }
 
-/**
- * The time of a rendering. A flag: '-' fills nothing up, '_' with spaces, '0' with zeros. What is no field stays as it
- * is.
- */
+/** Writes the time of the rendering. Flags: '-' no padding, '_' spaces, '0' zeros. Unknown fields stay as they are. */
 export function timeText(meter, format) {
   meter.count(16 * format.length);
   const fields = fieldsOf(meter.now);

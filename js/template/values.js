@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Python's values as templates see them: what they are, how they are told apart. None is null, an int a bigint, a float
-// a number, a str a string, a list an array; the others are the classes below. None changes once it is made, but for
-// namespaces and the place a generator has reached.
+// Python's values as templates see them. None is null, an int a bigint, a float a number, a str a string, a list an
+// array; the others are the classes below. Values are immutable, except for namespaces and the position of a generator.
 
 import { TemplateError } from './meter.js';
 
-/** A text that is safe to stand in HTML: Python's Markup. */
+/** A text that is safe in HTML: Python's Markup. */
 export class Safe {
   constructor(text) { this.text = text; }
 }
 
-/** Of a text for keys: letters, about. NaN: no key has it in it. */
+/** The approximate length of the text that represents a value in a key. NaN: the value cannot be in a key. */
 function weightOf(v) {
   if (!isKey(v)) return NaN;
   return v instanceof Tuple ? v.weight : isText(v) ? 8 + textOf(v).length : isSmall(v) ? 8 : isHuge(v) ? Infinity : 512;
 }
 
 export class Tuple {
-  /** @param {any[]} items @param {boolean} [isGroup] one of groupby's, which has names for its two items */
+  /**
+   * @param {any[]} items
+   * @param {boolean} [isGroup] whether it is one of groupby's, which has names for its two items
+   */
   constructor(items, isGroup = false) {
     this.items = items;
     this.isGroup = isGroup;
@@ -26,7 +28,7 @@ export class Tuple {
 }
 
 export class Undefined {
-  /** @param {string} name of what is not there, for messages */
+  /** @param {string} name of the missing thing, for messages */
   constructor(name) { this.name = name; }
 }
 
@@ -40,18 +42,18 @@ export class View {
 }
 
 export class Range {
-  /** All numbers. */
+  /** All arguments are numbers. */
   constructor(start, stop, step, length) {
     Object.assign(this, { start, stop, step, length });
   }
 }
 
-/** From start to before stop. All numbers. */
+/** Numbers from start up to, but not including, stop. */
 export function rangeOf(start, stop, step) {
   return new Range(start, stop, step, Math.max(0, Math.ceil((stop - start) / step)));
 }
 
-/** A list that is walked through once, and whose length nobody knows. */
+/** A list that can be iterated once, and whose length is unknown. */
 export class Generator {
   at = 0;
 
@@ -82,9 +84,9 @@ export class Joiner {
   }
 }
 
-/** A builtin of a value. */
+/** A builtin bound to a value. */
 export class Method {
-  /** @param {Builtin} builtin @param {any} self whose it is */
+  /** @param {Builtin} builtin @param {any} self the value */
   constructor(builtin, self) {
     this.builtin = builtin;
     this.self = self;
@@ -92,17 +94,17 @@ export class Method {
 }
 
 /**
- * A filter, test, method or function. `params` names its parameters as Python does, with spaces between them; one that
- * must be given ends with `!`, one that no name may give is a digit. `*`: any number of further ones, as an array;
- * `**`: any further ones with names, as a Dict. What was not given is undefined. What is filtered or tested, or whose
- * method it is, comes first.
+ * A filter, test, method or function. `params` has the names of its parameters in Python, separated by spaces. A name
+ * with `!` at its end is required; a digit is a parameter that cannot be given by name; `*` takes any number of further
+ * arguments as an array, and `**` further named ones as a Dict. Arguments that are not given are undefined. The
+ * filtered or tested value, or the owner of a method, comes first.
  */
 export class Builtin {
   /**
    * @param {string} name
    * @param {string} params
    * @param {(meter: import('./meter.js').Meter, args: any[], how?: any) => any} run
-   * @param {any} [how] handed on, for families of them
+   * @param {any} [how] passed to `run`, which several builtins may share
    */
   constructor(name, params, run, how) {
     Object.assign(this, { name, params: params.split(' ').filter(Boolean), run, how });
@@ -120,15 +122,15 @@ export const textOf = (v) => (v instanceof Safe ? v.text : v);
 export const isInt = (v) => typeof v === 'bigint' || typeof v === 'boolean';
 export const isNumber = (v) => typeof v === 'number' || isInt(v);
 export const isSequence = (v) => Array.isArray(v) || v instanceof Tuple;
-/** Of a list or tuple. @returns {any[]} */
+/** Items of a list or tuple. @returns {any[]} */
 export const itemsOf = (v) => (v instanceof Tuple ? v.items : v);
-/** A boolean as the number that it is. */
+/** Converts a boolean to a number. */
 export const asNumber = (v) => (typeof v === 'boolean' ? BigInt(v) : v);
 
 const TYPES = { bigint: 'int', number: 'float', string: 'str', boolean: 'bool' };
 const VIEWS = { keys: 'dict_keys', values: 'dict_values', items: 'dict_items' };
 
-/** Python's name of its type. */
+/** Python's name of a value's type. */
 export function typeName(v) {
   if (v === null) return 'NoneType';
   if (Array.isArray(v)) return 'list';
@@ -138,9 +140,9 @@ export function typeName(v) {
   return TYPES[typeof v] ?? (v instanceof Builtin ? 'function' : (v.constructor.title ?? v.kindName ?? 'object'));
 }
 
-/** A JS number from an int. */
+/** Converts an int to a JavaScript number. */
 export function integer(v) {
-  if (!isInt(v)) throw new TemplateError(`a whole number is needed here, no '${typeName(v)}'`);
+  if (!isInt(v)) throw new TemplateError(`a whole number is needed here, not '${typeName(v)}'`);
   return Number(v);
 }
 
@@ -148,25 +150,25 @@ export function integer(v) {
 
 const UNDEFINED_KEY = Symbol('undefined');
 
-/** Of a tuple that is a key; and whole numbers below. Both are read whenever somebody looks for them. */
+/** Limits of keys: the weight of a tuple, and whole numbers. Both are read at every lookup. */
 const MOST_WEIGHT = 2 ** 10;
 const HUGE = 2n ** 1024n;
 
 const isHuge = (v) => typeof v === 'bigint' && (v >= HUGE || v <= -HUGE);
 const tooLarge = () => { throw new TemplateError('a value is too large for a key'); };
 
-/** Maps do not tell whole numbers apart by more than their last 64 bits. */
+/** Maps do not distinguish whole numbers beyond their last 64 bits. */
 const isSmall = (v) => typeof v !== 'bigint' || BigInt.asIntN(54, v) === v;
 const intKey = (v) => (isSmall(v) ? v : isHuge(v) ? tooLarge() : `\0i${v}`);
 
-/** In the key of a tuple. */
+/** Encodes an item in the key of a tuple. */
 function partOf(item) {
   const key = keyOf(item);
   const text = String(key);
   return `${typeof key} ${text.length} ${text}`;
 }
 
-/** What is equal for keys that Python takes for equal: 1, 1.0 and True are the same one. */
+/** Returns the same for keys that are equal in Python: 1, 1.0 and True. */
 function keyOf(key) {
   if (typeof key === 'string') return key[0] === '\0' ? `\0s${key}` : key;
   if (key instanceof Safe) return keyOf(key.text);
@@ -183,7 +185,7 @@ export const isKey = (v) =>
   !(Array.isArray(v) || v instanceof Dict || v instanceof View || (v instanceof Tuple && Number.isNaN(v.weight)));
 
 export class Dict {
-  #entries = new Map();   // what keyOf() says -> [key, value]
+  #entries = new Map();   // result of keyOf() -> [key, value]
 
   /** @param {Iterable<[any, any]>} [entries] */
   constructor(entries = []) {

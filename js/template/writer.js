@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A program while it is written: instructions, and tokens that are read from a list and may be read again. Jumps say
-// how far, from behind themselves, so that instructions can be moved together.
+// A program being written: instructions, and a list of tokens that can be read again. Jumps are relative to the next
+// instruction, so that instructions can be moved together.
 
 import { TemplateError } from './meter.js';
 
-/** Rules inside each other, and instructions. */
+/** Most nested rules, and instructions. */
 export const DEEP = 200;
 const MOST_CODE = 2 ** 20;
 
@@ -21,13 +21,13 @@ export class Writer {
 
   // --- instructions ---
 
-  /** @returns {number} its place */
+  /** @returns {number} its index */
   emit(op, n = 0) {
     if (this.code.length >= MOST_CODE) throw new TemplateError('it is too large');
     return this.code.push({ op, n }) - 1;
   }
 
-  /** The jump at a place goes to another one; to what is written next. */
+  /** Sets the target of the jump at `place`; by default the next instruction to be written. */
   link(place, to = this.code.length) {
     const { n } = this.code[place];
     const distance = to - place - 1;
@@ -35,10 +35,10 @@ export class Writer {
     else this.code[place].n = distance;
   }
 
-  /** What is between `from` and `middle` changes places with what has been written behind it. */
+  /** Moves the instructions between `from` and `middle` to the end. */
   swap(from, middle) { this.code.push(...this.code.splice(from, middle - from)); }
 
-  /** Reads what is written later: nothing of it stays. @returns {number} where it begins, for again() */
+  /** Reads something whose instructions are written later. @returns {number} its position, for again() */
   skip(read) {
     const [place, n] = [this.#place, this.code.length];
     read();
@@ -46,7 +46,7 @@ export class Writer {
     return place;
   }
 
-  /** Reads once more what begins at a place. */
+  /** Reads again from a position. */
   again(place, read) {
     const now = this.#place;
     this.#place = place;
@@ -86,7 +86,7 @@ export class Writer {
     throw new TemplateError(type === 'over' ? `${what} at its end` : `${what} near '${(text || type).slice(0, 40)}'`);
   }
 
-  /** Reads a rule that may be inside of itself. */
+  /** Reads a rule that may contain itself. */
   inside(read) {
     if (++this.#depth > DEEP) this.wrong('it is nested too deep');
     read();

@@ -33,7 +33,7 @@ test('messages are harmless from the start', () => {
 });
 
 test('in Node they speak of this machine, and every one has its hint', async () => {
-  assert.equal(asQuernError(new RangeError('Array buffer allocation failed'), 'load').message, 'This machine has not enough memory for this (RangeError: Array buffer allocation failed).');
+  assert.equal(asQuernError(new RangeError('Array buffer allocation failed'), 'load').message, 'There is not enough memory in this machine (RangeError: Array buffer allocation failed).');
   assert.ok(support().ok);
   for (const code of ['mem/load', 'engine/lost', 'env/simd', 'storage/busy', 'net/offline', 'storage/unavailable']) {
     const { hint } = new Published(code, 'It failed.');
@@ -79,7 +79,7 @@ test('a hint fits the case: the server\'s status, what the message says itself, 
   for (const [status, words] of [[401, /Authorization/], [403, /Authorization/], [404, /^Check the address\.$/], [410, /^Check the address\.$/], [429, /later/], [503, /later/], [418, /signing in/]]) assert.match(hintOf(status), words);
   const { load } = await import('../../dist/node.js');
   const other = await rejectsWith(load([new File(['x'], 'adapter_model.safetensors'), new File(['{}'], 'adapter_config.json')]), 'model/unsupported');
-  assert.match(other.message, /merge it into that model/);
+  assert.match(other.message, /merge it into its model/);
   assert.equal(other.hint, '');
   for (const code of ['net/unreachable', 'env/version', 'env/worker']) assert.doesNotMatch(new Published(code, 'x').hint, /CORS|page|served/);
 });

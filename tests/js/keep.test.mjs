@@ -517,7 +517,7 @@ test('while it is being kept a name is busy for others', { timeout: 20_000 }, as
 
 test('names and places that are none', async () => {
   await withModel({ store: join(folder, 'names') }, async (model) => {
-    for (const [keep, words] of [['', /a name/], [5, /a name/], [{}, /a name/], ['é'.repeat(129), /258 bytes .*256/], ['a\ud800', /halves of characters/]]) {
+    for (const [keep, words] of [['', /a name/], [5, /a name/], [{}, /a name/], ['é'.repeat(129), /258 bytes .*256/], ['a\ud800', /lone surrogates/]]) {
       const error = await rejectsWith(model.chat('Hi', { keep }).result, 'use/param', words);
       assert.equal(error.detail.param, 'options.keep');
       assert.equal((await rejectsWith(model.forget(keep), 'use/param', words)).detail.param, 'name');

@@ -195,8 +195,8 @@ test('an index that lies', async () => {
   const outside = some(['../x.safetensors', 'a/b.safetensors', 'https://evil.example/x.safetensors', '\\x.safetensors', '.safetensors', 'x.gguf', '', 5, null, ['a.safetensors']], 3);
   const cases = [
     ...outside.map((file) => [told({ ...index.weight_map, x: file }), 'model/inconsistent', /beside it/]),
-    [Buffer.from('{'), 'model/inconsistent', /no JSON/], [Buffer.from('<!doctype html>'), 'model/inconsistent', /no JSON/], [Buffer.from('null'), 'model/inconsistent', /no JSON/],
-    [Buffer.from('{}'), 'model/inconsistent', /names 0 files/],
+    [Buffer.from('{'), 'model/inconsistent', /not JSON/], [Buffer.from('<!doctype html>'), 'model/inconsistent', /not JSON/], [Buffer.from('null'), 'model/inconsistent', /not JSON/],
+    [Buffer.from('{}'), 'model/inconsistent', /has 0 files/],
     [told(Object.fromEntries(Array.from({ length: 901 }, (_, i) => [i, `${i}.safetensors`]))), 'model/inconsistent', /901 files/],
     [told({ ...index.weight_map, x: 'absent.safetensors' }), 'model/format', /no absent\.safetensors/],
     [told({ a: { toString: 1 }, b: 'model.safetensors' }), 'model/inconsistent', /beside it/],
@@ -299,7 +299,7 @@ test('a file of a repository by its type: the repository is asked, then nobody; 
     const kept = await models.download(source, { store });
     assert.deepEqual([kept.name, kept.complete, kept.id], ['M-Q8_0.gguf', true, `${server.base}/org/model/resolve/main/M-Q8_0.gguf`]);
     const error = await rejectsWith(load({ ...source, type: 'Q6_K' }, { store }), 'use/param');
-    assert.match(error.message, /no GGUF file of the type Q6_K, but M-Q8_0\.gguf, M-Q4_0\.gguf/);
+    assert.match(error.message, /no GGUF file of the type Q6_K; it has M-Q8_0\.gguf, M-Q4_0\.gguf/);
   } finally {
     await server.close();
   }

@@ -222,7 +222,7 @@ test('what other programs say in messages is taken, or refused by name', async (
   ]);
   for (const [name, words] of [
     ['images', /parts of the content/], ['image', /parts of the content/], ['image_url', /parts of the content/], ['attachments', /parts of the content/], ['experimental_attachments', /parts/], ['files', /parts/],
-    ['videos', /videos/], ['audio', /no sound/], ['name', /who speaks/], ['text', /content/], ['parts', /content/], ['prefix', /continue/], ['partial', /continue/], ['function_call', /toolCalls/],
+    ['videos', /videos/], ['audio', /no audio/], ['name', /put the name/], ['text', /content/], ['parts', /content/], ['prefix', /continue/], ['partial', /continue/], ['function_call', /toolCalls/],
     ['toolInvocations', /toolCalls/], ['tool_name', /toolCallId/], ['tool_responses', /toolCallId/], ['documents', /content/], ['refusal', /content/], ['reasoning_details', /field here/],
     ['reasoningContent', /it is reasoning_content/], ['toolcalls', /it is toolCalls/], ['toolCallID', /it is toolCallId/], ['Content', /it is content/], ['tool_call', /toolCalls/],
   ]) {

@@ -51,12 +51,12 @@ test('its vectors are the loaded model\'s', async () => {
   await rejectsWithAbort(far.embed('a', { signal: AbortSignal.abort() }));
   await withServer((request, response) => response.end(request.url.endsWith('/models') ? '{"data":[{"id":"x"}]}' : '{"data":[{"index":0}]}'), async (base) => {
     const poor = await remote(base);
-    await rejectsWith(poor.embed('a'), 'net/truncated', /no vectors/);
+    await rejectsWith(poor.embed('a'), 'net/truncated', /unusable answer/);
     await poor.dispose();
     await rejectsWith(poor.embed('a'), 'engine/disposed');
   });
   for (const answer of ['null', '5', '{"data":[null]}', '{"data":[{"index":0,"embedding":"%"}]}', '{"data":[{"index":0,"embedding":{"length":1e12}}]}', '{"data":[{"index":0,"embedding":["x"]}]}', '{']) {
-    await against((response) => response.end(answer), (it) => rejectsWith(it.embed('a'), 'net/truncated', /no vectors/));
+    await against((response) => response.end(answer), (it) => rejectsWith(it.embed('a'), 'net/truncated', /unusable answer/));
   }
   for (const given of [[null], [{ length: 1e12 }], ['a', 5]]) await rejectsWith(far.embed(given), 'use/param');
 });
@@ -64,9 +64,9 @@ test('its vectors are the loaded model\'s', async () => {
 test('what only a loaded model can keep is refused by name; what asks for nothing is not', async () => {
   for (const [name, value] of Object.entries({
     keep: 'x', numberImages: true, overflow: 'drop', choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
-  })) await rejectsWith(far.chat(QUESTION, { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there for models that are loaded here`));
+  })) await rejectsWith(far.chat(QUESTION, { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} works with loaded models only`));
   for (const [name, value] of Object.entries({ schema: {}, promptLogprobs: 1, suffix: 'y' })) {
-    await rejectsWith(far.complete('x', { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there`));
+    await rejectsWith(far.complete('x', { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} works`));
   }
   const nothing = { temperature: 0, maxTokens: 3, numberImages: false, overflow: 'error', json: false, schema: null };
   assert.equal((await far.chat(QUESTION, nothing).result).text, (await far.chat(QUESTION, { temperature: 0, maxTokens: 3 }).result).text);
@@ -103,7 +103,7 @@ test('stop, break and signal end the work there', async () => {
   await until(() => server.served.jobs.length > 0);
   controller.abort();
   await rejectsWithAbort(aborted.result);
-  await rejectsWith(far.chat(QUESTION, { keep: 'x' }).result, 'use/param', /^options\.keep is there for models that are loaded here/);
+  await rejectsWith(far.chat(QUESTION, { keep: 'x' }).result, 'use/param', /^options\.keep works with loaded models only/);
   await rejectsWithAbort(far.chat(QUESTION, { signal: AbortSignal.abort() }).result);
   await server.idle(5000);
 });
@@ -120,7 +120,7 @@ test('wrong arguments and what the server refuses have the codes they have here'
     [far.complete([1, 2]), 'use/param', /^prompt/], [far.chat('What? '.repeat(9000)), 'use/context', /tokens/], [far.complete(''), 'use/param', /empty/],
   ]) await rejectsWith(reply.result, code, words);
   assert.equal((await rejectsWith(remote(server.url, { apiKey: 'wrong' }), 'net/http', /key/)).detail.status, 401);
-  await rejectsWith(remote(server.url, { apiKey: 'secret', model: 'other' }), 'use/param', /options\.model is none of the server's: demo/);
+  await rejectsWith(remote(server.url, { apiKey: 'secret', model: 'other' }), 'use/param', /options\.model is not one of the server's models: demo/);
   for (const url of ['demo', 'file:///x', '', 'ftp://x/v1']) await rejectsWith(remote(url), 'use/param', /^url/);
   for (const [options, words] of [[{ apiKey: 'a\nb' }, /^options\.apiKey/], [{ headers: { 'a b': 'c' } }, /^options\.headers/], [{ headers: { a: 'secret\nx' } }, /^options\.headers/], [{ model: 5 }, /^options\.model/]]) {
     const error = await remote(server.url, options).catch((reason) => reason);
@@ -247,13 +247,13 @@ test('servers that fail, break off, say nonsense, or nothing', { timeout: 30_000
   for (const [answer, code, words] of [
     [status(429, '{"error":{"message":"Slowly."}}'), 'use/busy', /^Slowly\.$/], [status(400, '{"error":{"message":"Bad x.","param":"x"}}'), 'use/param', /^Bad x\.$/],
     [status(400, '{"error":{"message":"Long.","code":"context_length_exceeded"}}'), 'use/context', /Long/], [status(500, '<html>'), 'net/http', /status 500/], [status(404, '{"detail":"x"}'), 'net/http', /404/],
-    [stream(delta({ content: 'a' })), 'net/truncated', /before its end/], [stream(event('{nonsense')), 'net/truncated', /no reply/], [stream(event('null')), 'net/truncated', /no reply/],
-    [stream(delta({ content: 'a' }), event({ error: { message: 'Broken.' } })), 'net/http', /^Broken\.$/], [stream('<html>'), 'net/truncated', /before its end/],
-    [(response) => { open(response, delta({ content: 'a' })); setTimeout(() => response.destroy(), 30); }, 'net/truncated', /broke off|no reply/],
+    [stream(delta({ content: 'a' })), 'net/truncated', /too early/], [stream(event('{nonsense')), 'net/truncated', /unusable reply/], [stream(event('null')), 'net/truncated', /unusable reply/],
+    [stream(delta({ content: 'a' }), event({ error: { message: 'Broken.' } })), 'net/http', /^Broken\.$/], [stream('<html>'), 'net/truncated', /too early/],
+    [(response) => { open(response, delta({ content: 'a' })); setTimeout(() => response.destroy(), 30); }, 'net/truncated', /broke off|unusable reply/],
     [(response) => open(response, delta({ content: 'a' })), 'net/stalled', /nothing for 0\.2 seconds/],
     [(response) => response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end(), 'net/unreachable', /./],
-    [(response) => { open(response, 'data: '); for (let i = 0; i < 80; i++) response.write('x'.repeat(2 ** 16)); }, 'net/truncated', /no reply/],
-    [(response) => { open(response, ''); for (let i = 0; i < 80; i++) response.write('data: x\ndata:\n'.repeat(2 ** 14)); }, 'net/truncated', /no reply/],
+    [(response) => { open(response, 'data: '); for (let i = 0; i < 80; i++) response.write('x'.repeat(2 ** 16)); }, 'net/truncated', /unusable reply/],
+    [(response) => { open(response, ''); for (let i = 0; i < 80; i++) response.write('data: x\ndata:\n'.repeat(2 ** 14)); }, 'net/truncated', /unusable reply/],
     [() => {}, 'net/stalled', /nothing for 0\.2 seconds/],
     [(response) => { response.writeHead(500); response.write('{'); }, 'net/http', /status 500/],
   ]) await against(answer, (it) => rejectsWith(it.chat('x').result, code, words), { silenceMs: code === 'net/stalled' || /500/.test(words.source) ? 200 : 20_000 });

@@ -460,7 +460,7 @@ test('O10: evicted between sessions: as if it had never been there', async () =>
   off.clock.isOnline = false;
   const { code, error } = await session(off, disk);
   assert.equal(code, 'net/offline');
-  assert.match(error.hint, /has been cleared away/);
+  assert.match(error.hint, /has been deleted/);
   await session(new Site(BYTES), disk);
   await isComplete(disk);
 });

@@ -76,7 +76,7 @@ test('a script: texts, thinking, calls, failures, functions', async () => {
   assert.deepEqual(model.calls.map(({ kind, input }) => (kind === 'chat' ? input[0].content : input)), ['a', 'b', 'c', 'd', 'e', 'f']);
   assert.equal((await fakeModel(({ input }) => `You said ${input[0].content}.`).chat('no').result).text, 'You said no.');
   await assert.rejects(fakeModel({ txt: 'x' }).chat('x').result, /not txt/);
-  await assert.rejects(fakeModel({ toolCalls: [CALL] }).chat('x').result, /none of the tools/);
+  await assert.rejects(fakeModel({ toolCalls: [CALL] }).chat('x').result, /not one of the tools/);
   await assert.rejects(fakeModel({ toolCalls: [CALL, CALL] }).chat('x', { tools: [{ name: CALL.name }], parallelToolCalls: false }).result, /several calls/);
   for (const [script, options, words] of [
     ['maybe', { choices: ['yes', 'no'] }, /"maybe" is not one of the choices/], ['12a', { regex: '\\d+' }, /expression/], ['{"a"', { schema: {} }, /JSON/], ['x', { json: true }, /JSON/],

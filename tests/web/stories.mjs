@@ -457,7 +457,7 @@ export const STORIES = {
       await insecure.visit();
       await insecure.ask('Hello!');
       await insecure.press('#model-button');
-      await eventually(async () => (await insecure.text('#storage-text')).includes('gives this page no storage, for which it must be served over https'), 'the reason');
+      await eventually(async () => (await insecure.text('#storage-text')).includes('gives this page no storage; it must be served over https'), 'the reason');
     } finally {
       await close();
     }
