@@ -246,7 +246,7 @@ test('what the browser has no room for stays as long as the page, says so once, 
   await chat.ask('Hello!');
   await page.evaluate(haveNoRoom);
   await chat.ask('What is 27 + 45?');
-  await chat.notice.getByText(/does not let the page keep the conversation/).waitFor();
+  await chat.notice.getByText(/does not let the page save the conversation/).waitFor();
   await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
   await chat.ask('What is the capital of Kenya?');
   assert.equal(await chat.notice.count(), 0, 'it was said');

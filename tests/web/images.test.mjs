@@ -216,7 +216,7 @@ test('two files make a model that sees: what it is shown costs once, and a model
   await drawn(page);
   await chat.ask('And now?');
   assert.ok(cost > 10 && await chat.cachedTokens() > cost, `${await chat.cachedTokens()} of ${cost}`);
-  assert.equal(await chat.fact('Sees'), 'images and videos');
+  assert.equal(await chat.fact('Vision'), 'images and videos');
   await page.context().setOffline(true);
   await pick(page, imagePath('turned.jpg'));
   await chat.ask('A second one?');

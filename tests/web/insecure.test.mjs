@@ -54,6 +54,6 @@ test('the chat page says why it keeps no models, in words, and answers', async (
   await there.ready();
   assert.ok((await there.ask('Hello!')).length > 0);
   await page.locator('#model-button').click();
-  await page.getByText('keeps no models for this page: Models cannot be kept here (the browser gives this page no storage, for which it must be served over https).').waitFor();
+  await page.getByText('stores no models for this page: Models cannot be kept here (the browser gives this page no storage, for which it must be served over https).').waitFor();
   await page.close();
 });

@@ -134,7 +134,7 @@ test('what has ended or failed elsewhere says so until one looks, and the failur
   await ask(visit, 'Busy.');
   await page.evaluate(() => { globalThis.isHeld = false; });
   await chat.error.waitFor();
-  assert.match(await chat.error.innerText(), /^Too many replies are asked for at once\.\s+Try again when one of them has ended, or stop one\. use\/busy/);
+  assert.match(await chat.error.innerText(), /^Too many replies are requested at once\.\s+Try again when one of them has ended, or stop one\. use\/busy/);
   await page.getByTestId('new-chat').click();
   await eventually(async () => await state(page, 'Write 40.') === 'New reply' && await state(page, 'Fail.') === 'Failed', 'both have ended');
   assert.equal(await listButton(page), 'Conversations, 2 to look at');

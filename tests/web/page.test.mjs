@@ -167,7 +167,7 @@ test('O15: a stored conversation that is damaged or hostile is none, and one tha
   await chat.ask('Hello!');
   await chat.ask('Hello!');
   assert.equal(await chat.replies.count(), 2);
-  assert.match(await chat.notice.innerText(), /does not let the page keep the conversation/);
+  assert.match(await chat.notice.innerText(), /does not let the page save the conversation/);
   await close();
 });
 

@@ -63,7 +63,7 @@ test('the toy says that it answers where the last model is gone, or was a file',
   await page.evaluate(async () => (await navigator.storage.getDirectory()).removeEntry('quern', { recursive: true }));
   await page.reload();
   await chat.modelName(chat.builtIn);
-  await chat.notice.getByText('The built-in toy answers now: gone is not kept on this device.').waitFor();
+  await chat.notice.getByText('The built-in toy answers now: gone is not stored on this device.').waitFor();
   await chat.loadFile('mine.gguf', tinyModel());
   await chat.modelName('mine');
   assert.equal(await chat.notice.count(), 0);
@@ -115,7 +115,7 @@ for (const status of [401, 403]) {
   test(`a model that is not open to everybody (${status}) asks for a token, which goes nowhere else and is not kept`, async () => {
     const { page, chat, close } = await open();
     await chat.loadUrl(`${host.url}/closed-${status}.gguf`);
-    await chat.error.getByText(`gives this file only to those whom it knows (${status})`).waitFor();
+    await chat.error.getByText(`wants an access token for this file (${status})`).waitFor();
     assert.equal(await chat.error.getByRole('button', { name: 'Try again' }).count(), 0);
     await page.getByTestId('token').fill('hf_secret');
     await page.keyboard.press('Enter');
