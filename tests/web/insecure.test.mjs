@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A page that is not served securely (http, from another machine): the browser gives it no hashes, no store, no locks, no shared memory.
-// Chromium is told that a name is this machine, and takes it for another one.
+// A page over an insecure connection (http from another machine): the browser gives it no hashes, no store, no locks,
+// no shared memory. A host name that Chromium resolves to this machine stands for another machine.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';

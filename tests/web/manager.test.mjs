@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model manager of the chat page: what is on this device, resume and delete, storage, the verdict before a download, pause
-// and resume. The page is built with a library whose `models` and `support` the test plays; the last test has the real ones.
+// The model manager of the chat page: stored models, resume and delete, storage, the verdict before a download, pause
+// and resume. The page has a library whose `models` and `support` are played; the last test has the real ones.
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ const folder = await mkdtemp(join(tmpdir(), 'quern-site-'));
 const out = join(folder, 'site');
 await mkdir(out);
 
-/** A library with a store in a variable of the page's. */
+/** A library whose store is a variable of the page. */
 const LIBRARY = `
   import * as real from './real.js';
   export * from './real.js';
@@ -42,7 +42,7 @@ const LIBRARY = `
     return real.load(source, options);
   };`;
 
-/** Sends all, or all but the end until it is asked again. */
+/** Sends all, or all but the end until it is requested again. */
 const host = { asked: [], held: [] };
 
 before(async () => {

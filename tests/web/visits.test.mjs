@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From one visit of the chat page to the next: the model that was used last, a download that a reload cut off, and what a link asks for.
-// And what may end a load or a reply: servers that refuse, another model in the middle of it.
+// From one visit of the chat page to the next: the model used last, a download that a reload has cut off, and the
+// requests of a link. And interruptions of a load or a reply: servers that refuse, another model in the middle.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { tinyModel } from '../fixtures/tiny.mjs';
@@ -10,7 +10,10 @@ import { beginRange, serveModels } from './model-host.mjs';
 
 const here = station();
 
-/** `/closed` asks for a token, `/half` stops after 5 MB the first time, `/busy` asks for patience the first time, `/silent` never answers. */
+/**
+ * `/closed` requires a token, `/half` stops after 5 MB the first time, `/busy` asks to wait the first time, `/silent`
+ * never answers.
+ */
 const host = { asked: [], tokens: [] };
 
 function find(request, response) {
