@@ -11,7 +11,7 @@ const isMedium = ({ type }) => type !== 'text';
 const mediaIn = (messages) =>
   messages.reduce((sum, { content }) => sum + (typeof content === 'string' ? 0 : content.filter(isMedium).length), 0);
 
-/** The first of `n` places whose prompt is short enough, if later places have shorter prompts; else the last one. */
+/** The first of `n` places whose prompt is short enough, as those of later places are too; the last one if none is. */
 async function firstOf(n, isShort) {
   let [low, high] = [0, n - 1];
   while (low < high) {

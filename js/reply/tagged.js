@@ -4,7 +4,7 @@
 // written, it is reported as the JSON of its arguments.
 //
 // A value is a text, and the tool's schema decides its meaning. If only a string is possible, the text is that string.
-// Otherwise the text is read as JSON, or as None, True or False, which Python templates write into histories, if the
+// Otherwise the text is read as JSON, or as Python's None, True or False, which templates write into histories, if the
 // schema allows the result. Any other text is a string. src/grammar/schema/tagged.c keeps replies to texts whose
 // meaning the schema allows.
 
@@ -96,7 +96,7 @@ export class TaggedCall {
   #step = this.#head;     // reads the next part; null: the text is no call
   #name;
   #given = '';            // JSON of the arguments, without #told
-  #told = '';            // JSON that the present take() returns
+  #told = '';             // JSON that the present take() returns
   #keys = 0;
   #types;                 // types of the present argument
   #value;                 // its text, if the JSON depends on the whole text; undefined: a string, reported as it comes

@@ -179,7 +179,7 @@ function inOrder(results, calls) {
     const problem = isId(toolCallId);
     const at = calls.findIndex(({ id }) => id === toolCallId);
     if (problem) throw badParam(`${path}.toolCallId`, problem);
-    if (at < 0) throw badParam(`${path}.toolCallId`, 'is no id of a call in the message before');
+    if (at < 0) throw badParam(`${path}.toolCallId`, 'is not the id of a call of the message before');
     return at;
   });
   const order = results.map((_, i) => i).sort((a, b) => places[a] - places[b]);

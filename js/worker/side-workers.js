@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Runs work outside the engine's worker: jobs that cannot be cut into slices and need no engine, above all compiling
-// grammars. There are at most two side workers. Each job starts in the first one; a job that takes longer than a moment
-// is given up there and begun again in the second one, so a small schema never waits for a large one. Among waiting
-// jobs, the owner that has used the least time recently comes first. If no side worker can be started, the engine's
-// worker does the jobs itself.
+// grammars. There are at most two side workers. A job starts in the first one unless it is known to be long. A job that
+// takes longer than a moment is given up there and begun again in the second one, so a small schema never waits for a
+// large one. Among waiting jobs, the owner that has used the least time recently comes first. If no side worker can be
+// started, the engine's worker does the jobs itself.
 
 import { fromWire } from '../shared/errors.js';
 import { Shares } from './shares.js';
