@@ -39,7 +39,7 @@ const option = (name) => [`--${name}${OPTIONS[name].value && ` ${OPTIONS[name].v
 
 function general() {
   const commands = table(Object.keys(COMMANDS).map((name) => [usage(name), COMMANDS[name].text]));
-  return `usage: quern COMMAND [options]\n\n${commands}\nquern help COMMAND shows the options of a command.\n\n${MODEL}\n${KEPT}`;
+  return `usage: quern COMMAND [options]\n\n${commands}\nquern help COMMAND tells a command's options.\n\n${MODEL}\n${KEPT}`;
 }
 
 function ofCommand(name) {

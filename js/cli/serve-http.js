@@ -212,10 +212,10 @@ export class HttpServer {
       throw refusal(401, 'The key is missing or wrong.', { headers: { 'WWW-Authenticate': 'Bearer' } });
     }
     const method = request.method === 'HEAD' ? 'GET' : request.method;
-    if (!route) throw refusal(404, 'This path does not exist.');
+    if (!route) throw refusal(404, 'There is nothing at this path.');
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method))
-      throw refusal(405, `The method ${method} is not allowed here.`, { headers: { Allow: allowed.join(', ') } });
+      throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
     exchange.owner.scope = key;
     const { completion, wire, ...answer } = await this.#made(exchange, route, { method, key });
     return completion ? this.#complete(exchange, completion, wire) : this.#send(exchange, 200, answer);
