@@ -64,7 +64,7 @@ export class HttpServer {
   #limits;
   #bodies;
   #outboxes;
-  #looks = null;              // timer that looks at them each second
+  #looks = null;              // timer that checks the outboxes each second
   #turns = new Turns(() => new Promise((resolve) => { setImmediate(resolve); }));
   #guests = 0;                // number of connections so far
   // socket -> its guest number, and its unanswered requests: each with a response and a function that ends its work
