@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LangChain.js over a model in this program: its ChatOpenAI, whose requests never leave it. A text, a text as it comes,
-// an object by a schema, a call.
+// LangChain.js with a model in this program: the requests of its ChatOpenAI never leave the program. Shows a text, a
+// stream, an object by a schema, and a call.
 //
 //   npm install @langchain/openai @langchain/core zod
 //   node examples/langchain.mjs [model.gguf]
@@ -32,7 +32,7 @@ const Answer = z.object({ answer: z.enum(['yes', 'no']), certain: z.boolean() })
 const { answer, certain } = await chat.withStructuredOutput(Answer).invoke('Is the sea wet?');
 console.log('object:', answer, certain);
 
-// The demo model is too small to know when to call, so it has to; with Qwen3-4B leave tool_choice out.
+// The demo model is too small to know when to call, so tool_choice forces it. With Qwen3-4B leave it out.
 const add = tool(({ a, b }) => a + b, {
   name: 'add',
   description: 'The sum of two numbers',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Captions for a folder of images: node examples/node-captions.mjs model.gguf mmproj.gguf folder Needs a Qwen3-VL model
-// and its projector: nothing that sees is small enough to come along. PNG is read as it is; JPEG needs jpeg-js, others
-// sharp.
+// Captions for a folder of images:
+//   node examples/node-captions.mjs model.gguf mmproj.gguf folder
+// Needs a Qwen3-VL model and its projector. PNG files need no package; JPEG needs jpeg-js, other formats need sharp.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QuernError, load } from 'quern';
@@ -16,7 +16,7 @@ async function caption(model, path) {
     return text.trim().replace(/\s+/g, ' ');
   } catch (error) {
     if (!(error instanceof QuernError) || error.code.startsWith('engine/')) throw error;
-    return `(${error.message})`;       // a file that is no image costs its own caption only
+    return `(${error.message})`;       // an unreadable file fails its own caption only
   }
 }
 

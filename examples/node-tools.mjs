@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model that reads the clock and calculates: its calls are carried out here, and it goes on with what they gave. The
-// demo model is too small to know when to call, so it has to; with Qwen3-4B leave toolChoice out.
+// A model that reads the clock and calculates: its calls run here, and it continues with their results. The demo model
+// is too small to know when to call, so toolChoice forces it; with Qwen3-4B leave it out.
 //
 //   node examples/node-tools.mjs web/models/demo-q8_0.gguf "What time is it?"
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Notes and their vectors, kept in IndexedDB so that a note is read by the model once, and searched in memory: 10,000
-// of them in a few milliseconds.
+// Notes and their vectors. They are stored in IndexedDB, so that the model reads each note once, and searched in
+// memory: 10,000 of them in a few milliseconds.
 
 const asked = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
 });
 
-/** All vectors in one array, one behind the other. Those of length 1 are compared by their dot products. */
+/** All vectors in one array, one after the other. Vectors of length 1 are compared by their dot products. */
 export class Vectors {
   #size;
   #rows = new Float32Array(0);
 
-  /** How many there are. */
+  /** Number of vectors. */
   count = 0;
 
   constructor(size) {
@@ -30,7 +30,7 @@ export class Vectors {
     this.count++;
   }
 
-  /** The nearest ones, best first: `[{ index, score }]`. */
+  /** The nearest vectors, best first: `[{ index, score }]`. */
   search(query, n = 10) {
     const best = [];
     for (let index = 0; index < this.count; index++) {
@@ -43,7 +43,7 @@ export class Vectors {
     return best;
   }
 
-  /** Four sums, since each addition would wait for the one before. */
+  /** Uses four sums, since each addition waits for the one before it. */
   #dot(query, at) {
     const rows = this.#rows;
     let [a, b, c, d] = [0, 0, 0, 0];
@@ -59,12 +59,12 @@ export class Vectors {
   }
 }
 
-/** The notes of one model, by their paths: `{ path, changed, text, vector }`. */
+/** The notes of one model, by path: `{ path, changed, text, vector }`. */
 export class Notes {
   #database;
   #kept = new Map();
 
-  /** @param {string} name of the model: the vectors of another one mean nothing */
+  /** @param {string} name of the model; vectors of different models cannot be compared */
   static async open(name) {
     const opening = indexedDB.open(`notes of ${name}`, 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore('notes', { keyPath: 'path' });
@@ -78,7 +78,7 @@ export class Notes {
     return this.#database.transaction('notes', mode).objectStore('notes');
   }
 
-  /** Reads what is new or has changed, some files at a time, and forgets what is no more. */
+  /** Reads new and changed files, some at a time, and forgets removed ones. */
   async update(files, embed, onProgress) {
     const there = new Map(files.map((file) => [file.webkitRelativePath || file.name, file]));
     const gone = [...this.#kept.keys()].filter((path) => !there.has(path));
@@ -110,7 +110,7 @@ export class Notes {
     for (const note of notes) this.#kept.set(note.path, note);
   }
 
-  /** What search() needs. */
+  /** @returns the function that searches these notes */
   index() {
     const notes = [...this.#kept.values()];
     const vectors = new Vectors(notes[0]?.vector.length ?? 0);

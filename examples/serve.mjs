@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Serves the examples with the headers that threads need:  node examples/serve.mjs
-// Without the chat page's content security policy, since the small examples keep their script inside the page.
+// It sends no content security policy, since the small examples have their scripts inside the page.
 import { fileURLToPath } from 'node:url';
 import { serve } from '../tools/serve.mjs';
 

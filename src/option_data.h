@@ -45,15 +45,15 @@ enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };
     OPTION(IDS, "ids", "", FLAG, 0, 0, \
            "prints the ids alone, in one line", NULL) \
     OPTION(NUL, "nul", "", FLAG, 0, 0, \
-           "takes the input as texts with NUL bytes between them, and prints a line of ids for each", NULL) \
+           "reads texts separated by NUL bytes, and prints a line of ids for each", NULL) \
     OPTION(TOKENS, "tokens", "IDS", TEXT, 0, 0, \
-           "decimal ids with a space or a comma between them", NULL) \
+           "decimal ids, separated by spaces or commas", NULL) \
     OPTION(OUT, "out", "FILE", TEXT, 0, 0, \
-           "where the scores go: 32-bit floats, little-endian, a row for each token", NULL) \
+           "file for the scores: 32-bit floats, little-endian, a row for each token", NULL) \
     OPTION(PROMPT, "prompt", "N", WHOLE_QUOTED, 1, 16777216, \
-           "tokens that are read (128)", NULL) \
+           "number of tokens to read (128)", NULL) \
     OPTION(GENERATE, "generate", "N", WHOLE_QUOTED, 0, 16777216, \
-           "tokens that are written (32)", NULL) \
+           "number of tokens to write (32)", NULL) \
     OPTION(TYPE, "type", "TYPE", TEXT, 0, 0, \
            "q8_0, q4_0, q4_k or q6_k", NULL) \
     OPTION(PROFILE, "profile", "", FLAG, 0, 0, \
@@ -73,7 +73,7 @@ enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };
     OPTION(CHUNK, "chunk", "N", WHOLE, 1, 1024, \
            "tokens computed at once while a prompt is read", NULL) \
     OPTION(FEED, "feed", "BYTES", WHOLE, 1, 1073741824, \
-           "of the file that the engine is given at once", NULL) \
+           "bytes of the file that the engine gets at a time", NULL) \
     OPTION(VISION, "vision", "MMPROJ", TEXT, 0, 0, \
            "projector that lets a GGUF model read images; a folder has its own", NULL) \
     OPTION(IMAGE, "image", "FILE", TEXT, 0, 0, \

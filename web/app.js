@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The chat page: puts its parts together. It uses the library as any page would, by its public entry alone. Order at
-// the start: isolation, which may load the page once more, then the model that was used last if it is here, or the demo
-// model, which comes with the page and so needs nobody's leave.
+// The chat page: puts its parts together. It uses the library through its public entry only, as any page would. At the
+// start it gets isolated, which may load the page once more. Then it loads the model used last, if that is on this
+// device, or else the demo model, which comes with the page and needs no download.
 import { QuernError, support } from 'quern';
 import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
@@ -29,7 +29,7 @@ import { Shelf } from './model/shelf.js';
 import { themeSwitch } from './shell/theme.js';
 import { Tray } from './shell/tray.js';
 
-/** What the status line says of a reply that is shown. */
+/** Words of the status line for the phases of the reply that is shown. */
 const PHASES = { waiting: 'Waiting', looking: 'Looking', reading: 'Reading', thinking: 'Thinking', writing: 'Writing' };
 
 class App {
@@ -78,7 +78,7 @@ class App {
     const opened = this.#openConversations(link);
     const prepared = this.#prepare();
     const loading = this.#loading.start(Promise.all([prepared, opened]), begun);
-    prepared.then(forgetLink, forgetLink);      // the page may have been loaded again instead, which is not to lose it
+    prepared.then(forgetLink, forgetLink);      // if the page is loaded again, it still needs the link
     await opened;
     this.#followLink(link);
     this.#composer.focus();
@@ -86,7 +86,7 @@ class App {
     return loading;
   }
 
-  /** Shows the last one, or a new one for what a link brings. */
+  /** Shows the last conversation, or a new one if a link brings a prompt. */
   async #openConversations({ prompt }) {
     const archive = await Archive.open((name) => this.#session.forget(name));
     if (!archive.isKept) this.#unsaved();
@@ -119,8 +119,8 @@ class App {
   }
 
   /**
-   * What the browser has done to the page before, and what may help. No large model loads by itself after that, so it
-   * cannot happen for ever.
+   * Tells that the browser has closed the page before, and what may help. A large model does not load by itself after
+   * that, so the page cannot end again and again.
    */
   #tellEnding({ times, heavy }) {
     if (times === 0) return;
@@ -137,7 +137,7 @@ class App {
     );
   }
 
-  /** What comes before the first load; never ends when the page is about to be loaded again. */
+  /** Prepares the page before the first load. Never ends if the page is about to be loaded again. */
   async #prepare() {
     const able = support();
     const reloading = await startOffline(able.variant, {
@@ -151,7 +151,7 @@ class App {
   }
 
   async #send(question, instead) {
-    await this.#opening;    // what is sent belongs to what is about to be shown
+    await this.#opening;    // the message belongs to the conversation that is about to be shown
     if (!this.#chat) return false;
     this.#toEnd();
     return this.#chat.send(question, instead);
@@ -179,7 +179,7 @@ class App {
     acceptDrops((files) => this.#composer.attach(files) || this.#shelf.chooseFiles(files));
   }
 
-  /** A link only fills fields: it must not download or send anything by itself. */
+  /** Follows a link: it only fills fields, and must not download or send anything by itself. */
   #followLink({ model, prompt }) {
     if (prompt !== null) this.#composer.prefill(prompt);
     if (model !== null) this.#shelf.prefill(model);
@@ -207,7 +207,7 @@ class App {
     this.#statesChanged();
   }
 
-  /** The status line, where nothing is being written. */
+  /** Sets the status line, unless a reply is being written. */
   #showStatus() {
     const { model, isLoading } = this.#session;
     if (!this.#talks?.current.run)
@@ -225,7 +225,7 @@ class App {
     this.#statesChanged();
   }
 
-  /** Another conversation is shown. */
+  /** Shows another conversation. */
   #turned(talk) {
     this.#shown = talk;
     this.#readout.meter({ used: 0, tokensPerSecond: 0, ...talk.run?.meter });
@@ -234,7 +234,7 @@ class App {
     this.#toEnd();
   }
 
-  /** A reply has begun, has come further or has ended, wherever. */
+  /** Updates the page when any reply has begun, changed its phase, or ended. */
   #statesChanged() {
     const { model, isLoading } = this.#session;
     const { current, running = [], states } = this.#talks ?? {};
@@ -258,7 +258,7 @@ class App {
   #unsaved() {
     this.#tray.notice(
       'storage',
-      'This browser does not let the page keep the conversation; it will be gone after a reload.',
+      'This browser does not let the page save the conversation; it will be lost after a reload.',
     );
   }
 }

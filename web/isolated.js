@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a service worker adds to an answer so that the page may use threads, where the server cannot.
+// Adds the headers that the page needs for threads, in a service worker, if the server cannot send them.
 
 /**
- * The same response with the isolation headers. Opaque and error responses (status 0) cannot be rebuilt.
+ * Returns the same response with the isolation headers. Opaque and error responses (status 0) cannot be rebuilt.
  * @param {Response} response
- * @param {string} [embedder] the embedder policy: `credentialless` lets images of other sites in, where a browser knows
- *   it
+ * @param {string} [embedder] the embedder policy: `credentialless` allows images of other sites, in browsers that
+ *   support it
  */
 export function isolated(response, embedder = 'require-corp') {
   if (response.status === 0 || response.type === 'opaqueredirect') return response;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The page's one service worker. It does two things and nothing else: it keeps the shell (page, engine, demo model) so
-// that the page works without a network, and it adds the cross-origin isolation headers that threads need, for static
-// hosts which cannot send them. One worker does both because a scope has only one. A build is one version with one
-// cache; it is replaced as a whole, never file by file. Of the engine's builds the page names the variant this browser
-// runs, in this script's address: that for texts is kept at once, another one when it is asked for. Other origins
-// (models from a URL) are not touched: the library stores those itself.
+// The page's only service worker, since a scope has only one. It has two tasks. It keeps the shell (page, engine, demo
+// model), so that the page works without a network. And it adds the isolation headers that threads need, for static
+// hosts that cannot send them. Each build has one version and one cache, and replaces the last one as a whole. This
+// script's address names the variant of the engine that the browser runs: its build for texts is cached at once, other
+// builds when they are requested. Requests to other origins (models) are not touched: the library stores models itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
 import { isolated } from './isolated.js';
 
@@ -25,22 +24,22 @@ self.addEventListener('fetch', (event) => {
   if (method === 'GET' && url.startsWith(SCOPE)) event.respondWith(respond(event.request));
 });
 
-/** 'no-cache' asks the server again, so that no stale file joins a new version. */
+/** A request that asks the server again ('no-cache'), so that no stale file gets into a new version. */
 const fresh = (url) => new Request(url, { cache: 'no-cache' });
 
-/** All files or no installation. */
+/** Caches all files, or fails. */
 async function fillCache() {
   const cache = await caches.open(CACHE);
   const needed = [...SHELL].filter((url) => !url.endsWith('.wasm') || url === ENGINE);
   await cache.addAll(needed.map(fresh));
 }
 
-/** A file of the shell, which is kept from now on. */
+/** Returns a file of the shell, and caches it if it is not cached yet. */
 async function shellFile(url) {
   const cache = await caches.open(CACHE);
   const kept = await cache.match(url);
   if (kept) return kept;
-  await cache.add(fresh(url)).catch(() => {});    // no room, or no such file: it is only fetched
+  await cache.add(fresh(url)).catch(() => {});    // no room or no such file: it is fetched only
   return cache.match(url);
 }
 
@@ -58,7 +57,7 @@ async function respond(request) {
   return kept ? answerRange(kept, request.headers.get('Range')) : isolated(await fetch(request));
 }
 
-/** A kept file, or the asked part of it: the cache itself stores whole files only. */
+/** Answers with a cached file, or with the requested part of it, since the cache stores whole files only. */
 async function answerRange(response, range) {
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(range ?? '') ?? [];
   if (first === undefined) return isolated(response);

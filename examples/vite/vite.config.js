@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nothing here is about quern itself. The headers let a page use threads; publicDir only brings the demo model.
+// Nothing here is specific to quern. The headers let a page use threads; publicDir contains the demo model.
 const headers = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
 
 export default {

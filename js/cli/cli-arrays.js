@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands that write arrays: the scores after each token of a prompt, and what the encoder makes of an image.
+// The commands that write arrays: the scores after each token of a prompt, and the encoder's output for an image.
 
 import { readFile } from 'node:fs/promises';
 import { withModel } from './cli-model.js';
@@ -8,7 +8,7 @@ import { tokenIds } from './cli-values.js';
 import { writeWhole } from './whole-file.js';
 import { badParam } from '../shared/errors.js';
 
-/** The longest description of a conversation, in letters. */
+/** Most letters of a file with messages. */
 const MOST_LETTERS = 2 ** 26;
 
 async function write(path, values) {
@@ -16,7 +16,7 @@ async function write(path, values) {
   await writeWhole('--out', path, bytes, stopWith('The writing was stopped; nothing was kept of it.'));
 }
 
-/** `{"messages": […], "numberImages": true}`, images being paths. */
+/** Reads `{"messages": […], "numberImages": true}`, with paths as images. */
 async function readMessages(path) {
   const text = await readFile(path, 'utf8').catch((error) => {
     throw badParam('--messages', `cannot be read (${error.code})`);
@@ -31,7 +31,7 @@ async function readMessages(path) {
   const { messages, numberImages, ...more } = parsed ?? {};
   const [unknown] = Object.keys(more);
   if (unknown !== undefined)
-    throw badParam('--messages', `has '${unknown.slice(0, 64)}', but messages and numberImages are all it can have`);
+    throw badParam('--messages', `has the unknown field '${unknown.slice(0, 64)}', beside messages and numberImages`);
   if (!Array.isArray(messages)) throw badParam('--messages', 'must have a list of messages');
   return { messages, numberImages };
 }
@@ -53,7 +53,7 @@ export async function logits({ model: source, load, values }) {
 export async function vision({ model: source, load, values }) {
   const [image, ...more] = values.image ?? [];
   if (image === undefined || more.length)
-    throw badParam('--image', image === undefined ? 'is missing' : 'can be one here');
+    throw badParam('--image', image === undefined ? 'is missing' : 'may be given once here');
   if (values.out === undefined) throw badParam('--out', 'is missing');
   await withModel(source, load, async (model) =>
     write(values.out, (await model.look(image, { signal: interrupted })).values),

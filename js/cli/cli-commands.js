@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each command of the command line does. They use the package as everybody else does.
+// The commands of the command line. They use the package as any other program does.
 
 import { createInterface } from 'node:readline';
 import { logits, vision } from './cli-arrays.js';
@@ -23,10 +23,10 @@ import { quantizeFile } from './quantize.js';
 import { serve } from './serve.js';
 import { checkOptions } from '../page/options.js';
 
-/** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
+/** Most bytes of a prompt from the standard input: more than any context holds. */
 const MOST_PROMPT = 2 ** 27;
 
-/** What is written into the program; one line end at its end belongs to whoever wrote it there. */
+/** Reads the prompt from the standard input, without the newline at its end. */
 async function readPrompt() {
   const chunks = [];
   let size = 0;
@@ -38,7 +38,7 @@ async function readPrompt() {
   return String(Buffer.concat(chunks)).replace(/\r?\n$/, '');
 }
 
-/** A reply that is stopped counts as far as it came. */
+/** Continues a prompt. A stopped reply still counts as a result. */
 async function run({ model: source, text, values, load: options, reply: sampling }) {
   const prompt = text === '-' ? await readPrompt() : text;
   const limits = await limitsOf(values);
@@ -55,7 +55,7 @@ async function run({ model: source, text, values, load: options, reply: sampling
   });
 }
 
-/** Prints a reply as it comes, its thinking dimmed. */
+/** Prints a reply as it is written, with its thinking dimmed. */
 async function show(reply) {
   let last = null;
   try {
@@ -70,12 +70,12 @@ async function show(reply) {
   }
 }
 
-/** A conversation with a model, and the reply that is being made. */
+/** A conversation with a model. */
 class Talk {
   #model;
   #options;
   #messages;
-  #parts;         // images and videos that are not asked about yet
+  #parts;         // media for the next question
   #reply = null;
 
   constructor(model, { messages, parts }, options) {
@@ -85,7 +85,7 @@ class Talk {
     this.#options = options;
   }
 
-  /** A turn that fails is left out, and the talk goes on, unless the engine has ended. */
+  /** Asks one question. If it fails, its turn is left out and the conversation goes on, unless the engine has ended. */
   async turn(line) {
     const messages = [...this.#messages, { role: 'user', content: contentOf(this.#parts, line) }];
     try {
@@ -111,7 +111,7 @@ class Talk {
   }
 }
 
-/** What the flags say about the talk. */
+/** The options of a conversation, from the flags. */
 function talkOf({ system, think, 'no-think': noThink }) {
   if (think && noThink) throw badParam('--think', 'and --no-think exclude each other');
   return {
@@ -120,7 +120,7 @@ function talkOf({ system, think, 'no-think': noThink }) {
   };
 }
 
-/** One answer. Stopped, it counts as far as it came. */
+/** Answers one question. A stopped reply still counts as a result. */
 async function answer(model, text, { messages, parts }, options) {
   const reply = model.chat([...messages, { role: 'user', content: contentOf(parts, text) }], options);
   interrupted.addEventListener('abort', () => reply.stop());
@@ -128,7 +128,10 @@ async function answer(model, text, { messages, parts }, options) {
   checkWhole(options, await reply.result);
 }
 
-/** Lines in, replies out, until the end of the input. Ctrl-C stops a reply, and without one ends the program. */
+/**
+ * Holds a conversation: reads lines and prints replies until the input ends. Ctrl-C stops a reply; without one it ends
+ * the program.
+ */
 async function converse(model, begun, options) {
   const talk = new Talk(model, begun, { ...options, signal: interrupted });
   const { isTTY } = process.stdout;
@@ -139,10 +142,10 @@ async function converse(model, begun, options) {
     signal: interrupted,
   });
   let open = true;
-  const ask = () => isTTY && open && lines.prompt();     // one that is closed would begin to read again
+  const ask = () => isTTY && open && lines.prompt();     // prompt() would open a closed input again
   lines.once('close', () => { open = false; });
   onCtrlC(() => talk.stop());
-  lines.on('SIGINT', () => process.emit('SIGINT'));   // on a terminal Ctrl-C is a key
+  lines.on('SIGINT', () => process.emit('SIGINT'));   // on a terminal Ctrl-C arrives as a key
   ask();
   for await (const line of lines) {
     if (line.trim() !== '') await talk.turn(line);
@@ -163,10 +166,10 @@ async function chat({ model: source, text, values, load: options, reply: samplin
   );
 }
 
-/** Token ids that look like nothing in particular; the same on every run. */
+/** Token ids without a pattern, the same on every run. */
 const someTokens = (n, nTokens) => Array.from({ length: n }, (_, i) => (i * 7919 + 13) % Math.min(nTokens, 50_000));
 
-/** Reads and writes as many tokens as it is told: those that end a reply are forbidden. */
+/** Reads and writes the given numbers of tokens; end tokens are forbidden. */
 async function measure(model, prompt, generate) {
   const { tokens, endTokens, contextSize } = model.info;
   if (prompt + generate > contextSize) {
@@ -181,7 +184,7 @@ async function measure(model, prompt, generate) {
   return timings;
 }
 
-/** A number of tokens. */
+/** Reads a number of tokens from a flag. */
 const countOf = (flag, text) => wholeOf(text, `--${flag}`, [OPTIONS[flag].least, OPTIONS[flag].most]);
 
 async function bench({ model: source, load: options, values }) {
@@ -202,20 +205,20 @@ async function bench({ model: source, load: options, values }) {
   });
 }
 
-/** Names and values in two columns. */
+/** Formats names and values in two columns. */
 function table(record) {
   const width = Math.max(...Object.keys(record).map((name) => name.length));
   const show = (value) => (typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(2) : String(value));
   return Object.entries(record).map(([name, value]) => `${name.padEnd(width)}  ${show(value)}\n`).join('');
 }
 
-/** Reads no weights. */
+/** Reads the headers of a model, no weights. */
 async function info({ model: source, load: options, values }) {
   const facts = await inspect(source, options);
   await out(values.json ? `${JSON.stringify(facts)}\n` : infoText(facts));
 }
 
-/** On a terminal, over itself. */
+/** Shows a progress bar on a terminal, in place of the last one. */
 function showProgress(part) {
   if (!process.stderr.isTTY) return;
   const width = 40;
@@ -230,7 +233,7 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
     const signal = stopWith('The conversion was stopped; nothing was kept of it.');
     await quantizeFile(model, out, { type, threads, signal, onProgress: showProgress });
   } finally {
-    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // an unfinished bar
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // removes an unfinished bar
   }
 }
 

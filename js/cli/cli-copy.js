@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Puts what a page loads beside a bundle whose maker copies no files: the workers, the engines and what comes later.
-// Which those are says package.json: whatever it exports as a file.
+// Copies the files that a page loads (the workers, the engines and the code that is loaded later) to a bundle whose
+// bundler copies no files. They are the files in the exports of package.json.
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ import { writeWhole } from './whole-file.js';
 import { badParam } from '../shared/errors.js';
 import { makeFolder } from '../store/folder-node.js';
 
-const ROOT = new URL('../', import.meta.url);     // of the package, from its dist/
+const ROOT = new URL('../', import.meta.url);     // root of the package, seen from its dist/
 
 /** Paths in the package. */
 function files() {
@@ -21,7 +21,7 @@ function files() {
   return Object.entries(exports).filter(([name]) => /\.(?:m?js|wasm)$/.test(name)).map(([, path]) => path);
 }
 
-/** Each whole or not at all, over what is there by its name. */
+/** Copies the files. Each replaces an existing one, and is written completely or not at all. */
 export async function copy({ model: folder }) {
   if (folder === '') throw badParam('DIR', 'must name a folder');
   await makeFolder(folder, 0o777).catch(({ code }) => { throw badParam('DIR', `cannot be made (${code})`); });

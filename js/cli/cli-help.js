@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the command line says about itself, made from its syntax (cli-syntax.js).
+// The help of the command line, made from its syntax (cli-syntax.js).
 
 import { COMMANDS, OPTIONS } from './cli-syntax.js';
 
@@ -23,7 +23,7 @@ environment. The token is sent to Hugging Face and to nobody else.
 An error is one line on stderr, and the exit code is 1. After Ctrl-C it is 130.
 `;
 
-/** Names in one column, what they mean in the next. */
+/** Formats names and explanations in two columns. */
 function table(rows) {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join('');
@@ -51,7 +51,7 @@ function ofCommand(name) {
   ].join('\n');
 }
 
-/** The help that these arguments ask for; null where they do not. Behind '--' nothing is an option. */
+/** The help that the arguments ask for; null: they ask for none. After '--' nothing is an option. */
 export function help(args) {
   const end = args.indexOf('--');
   const asked = args.slice(0, end < 0 ? undefined : end).some((word) => ['--help', '-h'].includes(word));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Images and videos that a command line names, as parts of a message.
+// Reads the images and videos that the command line names, as parts of a message.
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { badParam } from '../shared/errors.js';
 
 const FRAME = /\.(?:png|jpe?g|webp|gif|bmp|avif)$/i;
 
-/** The images of a folder, in the order of their names. */
+/** The images of a folder, by name. */
 async function framesIn(folder) {
   const refuse = (why) => { throw badParam('--video', `must be a folder of images; '${folder.slice(-64)}' ${why}`); };
   const names = await readdir(folder).catch((error) => refuse(`cannot be read (${error.code})`));
@@ -33,5 +33,5 @@ export async function mediaParts({ image = [], video = [], fps }) {
   ];
 }
 
-/** A question with what it is about before it. */
+/** A content with media before the question. */
 export const contentOf = (parts, text) => (parts.length ? [...parts, { type: 'text', text }] : text);

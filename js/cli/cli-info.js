@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The report of `quern info` as text: names in one column, what they are in the next.
+// The report of `quern info` as text, in two columns: names and facts.
 
 import { oneLine } from './cli-terminal.js';
 import { bytesText, columns, countText, grouped, plural } from './cli-units.js';
 
 const TOKENIZERS = { gpt2: 'byte-level BPE', scores: 'pairs by their scores, of a .tokenizer file' };
 
-/** A page's 4 GiB are a little less by what the engine's own code takes. */
+/** A limit as text. That of a page is slightly below 4 GiB, because the engine's own code takes some memory. */
 const limitText = (n) => `${Math.round(n / 2 ** 30 * 10) / 10} GiB`;
 
 function file({ format, files, fileBytes }) {
@@ -15,7 +15,7 @@ function file({ format, files, fileBytes }) {
 }
 
 function parameters({ parameters: all, activeParameters: active }) {
-  return [all === active ? countText(all) : `${countText(all)}, of which ${countText(active)} work for a token`];
+  return [all === active ? countText(all) : `${countText(all)}, of which ${countText(active)} are used per token`];
 }
 
 function weights({ types }) {
@@ -38,7 +38,7 @@ function layers({ layers: n, dim, ffnDim, experts, expertsUsed, expertDim }) {
   const dense = ffnDim && !experts ? `, feed-forward ${grouped(ffnDim)}` : '';
   const line = `${grouped(n)}, ${grouped(dim)} wide${dense}`;
   return experts
-    ? [line, `${plural(experts, 'expert')} of ${grouped(expertDim)}, ${grouped(expertsUsed)} used for a token`]
+    ? [line, `${plural(experts, 'expert')} of ${grouped(expertDim)}, ${grouped(expertsUsed)} used per token`]
     : [line];
 }
 
@@ -53,7 +53,7 @@ function context({ contextLength, ropeFactor, ropeTheta }) {
 
 const tokenizer = ({ tokenizer: kind, tokens }) => [`${TOKENIZERS[kind] ?? kind}, ${plural(tokens, 'token')}`];
 
-/** The encoder, and what images cost. */
+/** The encoder, and the cost of images. */
 function vision({ vision: facts }) {
   if (!facts) return [];
   const { layers: n, dim, heads, parameters: all, fileBytes, maxPixels, maxTokens, scratchBytes, deepstack } = facts;
@@ -61,7 +61,7 @@ function vision({ vision: facts }) {
   return [
     `${plural(n, 'block')}, ${grouped(dim)} wide, ${plural(heads, 'head')}${stack}`,
     `${countText(all)} parameters, ${bytesText(fileBytes)}`,
-    `images of ${grouped(maxPixels)} pixels at most, here ${plural(maxTokens, 'token')}; ${bytesText(scratchBytes)} to look`,
+    `images of ${grouped(maxPixels)} pixels at most (${plural(maxTokens, 'token')}); ${bytesText(scratchBytes)} to encode`,
   ];
 }
 
@@ -72,7 +72,7 @@ function license({ license: id, licenseName, licenseLink }) {
   return [named, licenseLink].filter((text) => text !== '').concat(named || licenseLink ? [] : ['not stated']);
 }
 
-/** What running it takes with a context, and how long one may be. */
+/** The memory for running the model with the given context, and the largest contexts that fit. */
 function memory({ plan, contextSize, kv, contextLength }) {
   const parts = columns([
     ['weights', bytesText(plan.weights)],
@@ -110,7 +110,7 @@ const SECTIONS = {
   memory,
 };
 
-/** @param {object} facts as inspect.js tells them @returns {string} */
+/** @param {object} facts from inspect.js @returns {string} */
 export function infoText(facts) {
   const width = Math.max(...Object.keys(SECTIONS).map((name) => name.length)) + 2;
   const lines = Object.entries({ ...(facts.name && { name: () => [facts.name] }), ...SECTIONS })

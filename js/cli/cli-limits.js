@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a reply is limited to, as the command line says it: schemas and grammars are files.
+// Reads the flags that limit the format of a reply. Schemas and grammars are files.
 
 import { createReadStream } from 'node:fs';
 import { QuernError, badParam } from '../shared/errors.js';
 
-/** Bytes of a description (GRAMMAR_TEXT_MOST in src/grammar/compile.h). */
+/** Most bytes of a description (GRAMMAR_TEXT_MOST in src/grammar/compile.h). */
 const MOST = 2 ** 20;
 
-/** A file's text; whatever it is, no more is read of it than is of use. */
+/** Reads a file's text, and never more than one byte beyond the limit. */
 async function fileOf(path, flag) {
   const chunks = [];
   try {
@@ -29,7 +29,7 @@ function jsonOf(text, flag) {
   }
 }
 
-/** Options of a reply, as they are written for the library. */
+/** The options of a reply, in the library's form. */
 export async function limitsOf({ schema, grammar, regex, 'json-reply': json }) {
   const [first, second] = Object.entries({ schema, grammar, regex, 'json-reply': json }).filter(
     ([, value]) => value !== undefined,
@@ -41,8 +41,8 @@ export async function limitsOf({ schema, grammar, regex, 'json-reply': json }) {
 }
 
 /**
- * Where something other than its end ended a limited reply, which so is not what was asked for. Stop texts and Ctrl-C
- * are meant to end it.
+ * Throws if a limit of length cut off a reply with a format, since the reply then does not have that format. Stop texts
+ * and Ctrl-C end it on purpose.
  */
 export function checkWhole(options, { finishReason }) {
   const kind = ['schema', 'grammar', 'regex', 'json'].find((name) => options[name] !== undefined);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command line: finds the command, reads its words and options, runs it, tells a failure in one line.
+// The main function of the command line: finds the command, reads its arguments, runs it, and prints a failure in one
+// line.
 
 import { parseArgs } from 'node:util';
 import { commands } from './cli-commands.js';
@@ -45,11 +46,11 @@ function storeOf({ store, 'no-store': none }) {
   return store ?? !none;
 }
 
-/** How values are read that are not taken as they are written. */
+/** Functions that read values, by kind; other values stay texts. */
 const READERS = { whole: numberOf, between: numberOf, above: numberOf, bytes: bytesOf, quantize: quantizeOf };
 
 /**
- * What the library is asked for by flags, of a table of its options.
+ * The library's options from the flags, for one table of options.
  * @param {Record<string, import('../shared/options.js').Row>} table
  */
 const givenOf = (table, values) =>
@@ -63,8 +64,8 @@ const givenOf = (table, values) =>
   );
 
 /**
- * Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the
- * library.
+ * The arguments in the form that commands take: the model, the words after it, the flags as written, and the library's
+ * options.
  */
 function parse(command, args) {
   const { values, positionals } = readWords(command, args);
@@ -79,7 +80,7 @@ function parse(command, args) {
       : undefined,
     signal: interrupted,
   };
-  const { schema, grammar, regex, json, ...reply } = givenOf(REPLY, values);   // those come from files (cli-limits.js)
+  const { schema, grammar, regex, json, ...reply } = givenOf(REPLY, values);   // the four are files (cli-limits.js)
   return { model, text, more, values, load, reply: checkOptions('complete', reply) };
 }
 
@@ -94,12 +95,12 @@ async function run([command, ...args]) {
 /** @param {string[]} args the command first */
 export async function main(args) {
   listen();
-  console.info = (text) => say(text.replace(/^quern: /, ''));   // what the library has to tell while it works
+  console.info = (text) => say(text.replace(/^quern: /, ''));   // messages of the library while it works
   try {
     await run(args);
   } catch (error) {
     if (!interrupted.aborted || error.code === 'use/aborted') say(worded(error));
     process.exitCode ||= 1;
   }
-  if (interrupted.aborted) process.exit();   // whoever should read the rest may never do so
+  if (interrupted.aborted) process.exit();   // the output may never be read
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A loaded model for as long as a command needs it.
+// Loads a model for the time of a command.
 
 import { downloadProgress } from './cli-models.js';
 import { showStatus } from './cli-terminal.js';
 import { load } from '../node.js';
 
-/** Runs with a loaded model, which is disposed of in any case. */
+/** Calls `use` with a loaded model, and disposes of the model in any case. */
 export async function withModel(source, options, use) {
   const model = await load(source, { ...options, onProgress: downloadProgress() }).finally(() => showStatus(''));
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands about what is kept: models (download, list, remove) and talks (kept, forget).
+// The commands for stored models (download, list, remove) and saved conversations (kept, forget).
 
 import { stopWith } from './cli-signals.js';
 import { out, showStatus } from './cli-terminal.js';
@@ -9,18 +9,18 @@ import { idOfSource } from '../store/identity.js';
 import { models } from '../node.js';
 import { platform } from '../page/platform-node.js';
 
-/** What a speed is taken from, in milliseconds. */
+/** Milliseconds over which a speed is measured. */
 const RECENT = 5000;
 
 const waitingText = ({ ms, message }) =>
   `${message} ${ms === null ? 'Waiting for it' : `Trying again in ${Math.ceil(ms / 1000)} s`} …`;
 
 /**
- * Shows on a terminal how far a download is: its bytes, their speed, the time left.
+ * Shows the progress of a download on a terminal: bytes, speed, remaining time.
  * @returns {(progress: import('../index.d.ts').Progress) => void}
  */
 export function downloadProgress() {
-  const seen = [];        // of the last seconds
+  const seen = [];        // progress of the last RECENT ms
   return ({ phase, loaded, total, cached, waiting }) => {
     if (phase !== 'download' || cached) return showStatus('');
     const now = performance.now();
@@ -35,7 +35,7 @@ export function downloadProgress() {
 }
 
 export async function download({ model, load: { store, headers, vision } }) {
-  const signal = stopWith('The download was stopped; what has come is kept, and the next one goes on from there.');
+  const signal = stopWith('The download was stopped; the next one continues from the stored bytes.');
   const { id, size } = await models.download(model, { store, headers, vision, signal, onProgress: downloadProgress() });
   showStatus('');
   await out(`${bytesText(size)}  ${id}\n`);
@@ -44,7 +44,7 @@ export async function download({ model, load: { store, headers, vision } }) {
 const stateOf = ({ complete, loaded, size }) =>
   complete ? 'complete' : size ? `${Math.floor((100 * loaded) / size)} %` : 'begun';
 
-/** A file may name any time. */
+/** A date as text. A stored file may contain any number. */
 const dayOf = (time) => (time > 0 && time <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'never');
 
 export async function list({ values, load: { store } }) {
@@ -59,14 +59,14 @@ export async function remove({ model, load: { store } }) {
   const id = model === 'all' ? null : await idOfSource(platform.resolveSource(model).source);
   const wanted = model === 'all' ? all : all.filter((one) => one.id === id);
   if (model !== 'all' && wanted.length === 0)
-    throw badParam('MODEL', 'is not among the models that are kept (quern list)');
+    throw badParam('MODEL', 'is not a stored model (quern list)');
   for (const one of wanted) {
     await models.remove(one.id, { store });
     await out(`removed ${bytesText(one.loaded)}  ${one.id}\n`);
   }
 }
 
-/** A name is somebody's text: it stays in its line. */
+/** A conversation's name in one line. */
 const nameText = (name) => harmless(name).replace(/[\n\t]/g, ' ');
 
 export async function kept({ values, load: { store } }) {
@@ -83,7 +83,7 @@ export async function kept({ values, load: { store } }) {
 
 export async function forget({ model: name, load: { store } }) {
   const all = (await models.kept({ store })).filter((one) => name === 'all' || one.name === name);
-  if (name !== 'all' && all.length === 0) throw badParam('NAME', 'is not among the talks that are kept (quern kept)');
+  if (name !== 'all' && all.length === 0) throw badParam('NAME', 'is not a saved conversation (quern kept)');
   await models.forget(name === 'all' ? null : name, { store });
   for (const one of all) await out(`forgot ${bytesText(one.bytes)}  ${nameText(one.name)}\n`);
 }

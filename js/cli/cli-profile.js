@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A profile as tables for people: what each operation cost while the prompt was read and while text was written.
+// Formats a profile as tables: the cost of each operation while the prompt was read and while text was written.
 
 import { sum } from '../shared/sum.js';
 
@@ -19,7 +19,7 @@ function operationRow({ name, calls, ms, macs, bytes, barriers }, total) {
   ]);
 }
 
-/** Milliseconds of each layer, of all operations together. */
+/** Milliseconds of each layer, over all operations. */
 const layerSums = (operations) =>
   operations[0].layerMs.map((_, layer) => sum(operations.map(({ layerMs }) => layerMs[layer])));
 
@@ -39,7 +39,7 @@ function phaseTable(name, { tokens, ms, barriers, operations }, clockMs, { threa
 
 /**
  * @param {import('../index.d.ts').Profile} profile
- * @param {{prefillMs: number, decodeMs: number}} timings by the clock
+ * @param {{prefillMs: number, decodeMs: number}} timings measured by the clock
  */
 export function profileTables(profile, { prefillMs, decodeMs }) {
   return (

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Ctrl-C and its relatives: the first one asks the command to end, another one ends the process at once. The exit code
-// is the one that shells know.
+// Handles Ctrl-C and similar signals. The first one asks the command to end, the second one ends the process at once.
+// The exit code follows the convention of shells.
 
 import { QuernError } from '../shared/errors.js';
 
 const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
-/** Two within this time are one: npx passes on what the terminal has sent already. */
+/** Two signals within this time count as one, since npx repeats a signal that the terminal has sent already. */
 const SAME_MS = 250;
 
 const controller = new AbortController();
 let last = -Infinity;
 let instead = () => false;
 
-/** Aborted when the command is to end. */
+/** Aborted when the command has to end. */
 export const interrupted = controller.signal;
 
-/** Ends what would leave something behind, and says what became of that. @returns {AbortSignal} */
+/** A signal for work that would leave something behind. Its reason tells what became of it. @returns {AbortSignal} */
 export function stopWith(words) {
   const own = new AbortController();
   const end = () => own.abort(new QuernError('use/aborted', words));
@@ -25,7 +25,7 @@ export function stopWith(words) {
   return own.signal;
 }
 
-/** What Ctrl-C does first from now on. @param {() => boolean} act whether that is all this time */
+/** Sets an action that Ctrl-C tries first. @param {() => boolean} act returns true if it handled Ctrl-C */
 export function onCtrlC(act) {
   instead = act;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The commands, the words and options that each takes, and what they are for: cli-main.js reads arguments by this,
-// cli-help.js tells it. The native program has its commands in src/cli/cli_args.c, and the same options
-// (tools/options.mjs).
+// The commands with their words, options and help. cli-main.js reads arguments by these tables, and cli-help.js prints
+// them. The native program has its own commands (src/cli/cli_args.c) and the same options (tools/options.mjs).
 
 import * as rows from '../shared/options.js';
 
-/** Rows by their flags. @param {Record<string, import('../shared/options.js').Row>} table */
+/** Rows of options, by flag. @param {Record<string, import('../shared/options.js').Row>} table */
 const flagsOf = (table) =>
   Object.fromEntries(
     Object.values(table)
@@ -18,35 +17,36 @@ const { vision, store, header, parallel, 'kv-positions': kvPositions, ...load } 
 const TOKENS = { kind: 'count', most: 2 ** 24 };
 
 /**
- * The flags of both command lines, as rows of the list of options. `kind` is only said where the value is checked by
- * it; `native`: the native program has it too, `alone`: this one has not. The native help has them in this order.
+ * The flags of both command lines, as rows of the list of options. `kind` is set only if it decides how the value is
+ * checked. `native`: the native program has the flag too; `alone`: only the native one has it. The native help has the
+ * same order.
  */
 export const FLAGS = {
   ...flagsOf(rows.REPLY),
-  system: { value: 'TEXT', text: 'what the model is told before the talk' },
-  think: { value: '', text: 'thinks before it answers, where the model knows how' },
-  'no-think': { value: '', text: 'does not think; the same as without either' },
+  system: { value: 'TEXT', text: 'the system message' },
+  think: { value: '', text: 'lets the model think before it answers, if it can' },
+  'no-think': { value: '', text: 'no thinking (the default)' },
   keep: {
     value: 'NAME',
-    text: 'keeps what was read and written under this name, so that the next talk that begins like this one goes on at once',
+    text: 'saves the conversation under this name; a later one that begins the same way goes on at once',
   },
   json: { value: '', text: 'prints JSON', native: true },
   ids: { value: '', text: 'prints the ids alone, in one line', native: true },
   nul: {
     value: '',
-    text: 'takes the input as texts with NUL bytes between them, and prints a line of ids for each',
+    text: 'reads texts separated by NUL bytes, and prints a line of ids for each',
     native: true,
   },
-  tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them', native: true },
+  tokens: { value: 'IDS', text: 'decimal ids, separated by spaces or commas', native: true },
   instruction: {
     value: 'TEXT',
-    text: 'what texts are searched for, in a sentence; of vectors: makes queries of the texts',
+    text: 'the task of the search, in a sentence; for vectors: makes the texts queries',
   },
-  dimensions: { value: 'N', text: 'numbers of a vector, the first ones (all)' },
-  out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token', native: true },
-  messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, images being paths' },
-  prompt: { ...TOKENS, least: 1, value: 'N', text: 'tokens that are read (128)', native: true },
-  generate: { ...TOKENS, least: 0, value: 'N', text: 'tokens that are written (32)', native: true },
+  dimensions: { value: 'N', text: 'only the first N numbers of each vector (all)' },
+  out: { value: 'FILE', text: 'file for the scores: 32-bit floats, little-endian, a row for each token', native: true },
+  messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, with paths as images' },
+  prompt: { ...TOKENS, least: 1, value: 'N', text: 'number of tokens to read (128)', native: true },
+  generate: { ...TOKENS, least: 0, value: 'N', text: 'number of tokens to write (32)', native: true },
   type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k or q6_k', native: true },
   ...load,
   feed: {
@@ -54,55 +54,55 @@ export const FLAGS = {
     least: 1,
     most: 2 ** 30,
     value: 'BYTES',
-    text: 'of the file that the engine is given at once',
+    text: 'bytes of the file that the engine gets at a time',
     native: true,
     alone: true,
   },
   store,
-  'no-store': { value: '', text: 'keeps nothing' },
+  'no-store': { value: '', text: 'stores nothing' },
   header,
   vision,
   image: {
-    value: 'FILE', text: 'an image that is asked about; may be given several times', many: true,
+    value: 'FILE', text: 'an image for the question; may be given several times', many: true,
     native: { text: 'an image: binary PPM with 8 bits' },
   },
   video: {
     value: 'FOLDER',
-    text: 'a video that is asked about, an image for each frame; may be given several times',
+    text: 'a video for the question, as a folder with an image per frame; may be given several times',
     many: true,
   },
-  fps: { value: 'F', text: 'frames a second of the video as it was recorded (24)' },
+  fps: { value: 'F', text: 'frames per second of the recording (24)' },
   ...flagsOf(rows.VISION),
-  host: { value: 'ADDRESS', text: 'where requests are taken (127.0.0.1); another one needs a key' },
-  port: { value: 'N', text: 'of that address (8080); 0: any that is free' },
+  host: { value: 'ADDRESS', text: 'address to listen on (127.0.0.1); one that other machines reach needs a key' },
+  port: { value: 'N', text: 'port to listen on (8080); 0: any free one' },
   'api-key': {
     value: 'KEY',
-    text: 'who sends it may ask (QUERN_API_KEY, where others do not see it); may be given several times',
+    text: 'key that clients must send (in QUERN_API_KEY other users do not see it); may be given several times',
     many: true,
   },
   'allow-host': {
     value: 'NAME',
-    text: 'another name that this machine is asked by; may be given several times',
+    text: 'another host name that requests may use for this machine; may be given several times',
     many: true,
   },
   'cors-origin': {
     value: 'ORIGIN',
-    text: 'of pages that may ask, such as https://example.org; may be given several times',
+    text: 'origin whose pages may send requests, such as https://example.org; may be given several times',
     many: true,
   },
-  'model-name': { value: 'NAME', text: 'what the model is called; requests for another one are refused then' },
+  'model-name': { value: 'NAME', text: 'name of the model; requests for another name are then refused' },
   parallel,
-  queue: { value: 'N', text: 'requests that may wait for them (512); who comes then is told when to come again' },
+  queue: { value: 'N', text: 'requests that may wait (512); clients of further ones are told when to try again' },
   'kv-positions': kvPositions,
   'share-caches': {
     value: '',
-    text: "what one key's requests have left behind (prompts that were read, images) also serves those of others",
+    text: "requests of all keys share what was computed for prompts and images",
   },
-  slots: { value: '', text: 'shows at /slots what is being made, in numbers' },
-  grace: { value: 'SECONDS', text: 'that replies have to end by themselves when the server is to end (30)' },
+  slots: { value: '', text: 'shows numbers about running replies at /slots' },
+  grace: { value: 'SECONDS', text: 'time for running replies to finish when the server ends (30)' },
 };
 
-/** Those of this program. */
+/** The flags of this program. */
 export const OPTIONS = Object.fromEntries(Object.entries(FLAGS).filter(([, { alone }]) => !alone));
 
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
@@ -113,8 +113,8 @@ const FETCH = ['store', 'no-store', 'header'];
 const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
 
 /**
- * `words`: what comes without a name; `optional`: how many of the last ones may be left out; `rest`: what usage shows
- * besides.
+ * `words`: arguments without a name; `optional`: how many of the last ones may be left out; `rest`: further text for
+ * the usage line.
  */
 export const COMMANDS = {
   chat: {
@@ -133,7 +133,7 @@ export const COMMANDS = {
       ...LIMITS,
       ...LOAD,
     ],
-    text: 'answers PROMPT, or talks, a line a turn',
+    text: 'answers PROMPT, or holds a conversation, line by line',
     more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
   },
   run: {
@@ -159,21 +159,21 @@ export const COMMANDS = {
       ...SERVED_VISION,
       ...LOAD,
     ],
-    text: 'answers requests of the OpenAI API, Anthropic\'s and Ollama\'s over HTTP',
-    more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
-      + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
+    text: 'answers requests of the OpenAI, Anthropic and Ollama APIs over HTTP',
+    more: ' Any program that takes a base URL can use it: http://127.0.0.1:8080/v1.\n'
+      + 'Other machines cannot, unless --host allows them, nor web pages, unless --cors-origin names them.',
   },
   embed: {
     words: ['MODEL', 'FILE'],
     optional: 1,
     options: ['instruction', 'dimensions', 'json', ...LOAD],
     text: 'makes a vector of each line of FILE',
-    more: " Without FILE, or where it is '-', the lines come from the standard input.",
+    more: " Without FILE, or if it is '-', the lines come from the standard input.",
   },
   rank: {
     words: ['MODEL', 'QUERY', 'FILE'], optional: 1, options: ['instruction', 'json', ...LOAD],
-    text: 'says how well each line of FILE answers QUERY, the best first',
-    more: " Without FILE, or where it is '-', the lines come from the standard input.",
+    text: 'tells how well each line of FILE answers QUERY, best first',
+    more: " Without FILE, or if it is '-', the lines come from the standard input.",
   },
   info: {
     words: ['MODEL'],
@@ -183,16 +183,16 @@ export const COMMANDS = {
   download: {
     words: ['MODEL'],
     options: ['vision', 'store', 'header'],
-    text: 'gets a model, or the rest of it, and keeps it',
+    text: 'downloads a model, or the rest of it, and stores it',
   },
-  list: { words: [], options: ['json', 'store'], text: 'says which models are kept' },
+  list: { words: [], options: ['json', 'store'], text: 'lists the stored models' },
   remove: {
     words: ['MODEL|all'],
     options: ['store'],
-    text: 'removes a model, or all of them, from those that are kept',
+    text: 'removes a stored model, or all of them',
   },
-  kept: { words: [], options: ['json', 'store'], text: 'says which talks are kept (chat --keep)' },
-  forget: { words: ['NAME|all'], options: ['store'], text: 'forgets a talk that is kept, or all of them' },
+  kept: { words: [], options: ['json', 'store'], text: 'lists the saved conversations (chat --keep)' },
+  forget: { words: ['NAME|all'], options: ['store'], text: 'deletes a saved conversation, or all of them' },
   quantize: {
     words: ['MODEL', 'OUT.gguf'],
     rest: '--type TYPE',
@@ -200,9 +200,9 @@ export const COMMANDS = {
     text: 'writes a model with another weight type',
   },
   copy: {
-    words: ['DIR'], options: [], text: 'puts the files that a page loads into DIR',
-    more: ' For bundlers that copy none (Rollup, esbuild, bun build): DIR is where\n'
-      + 'the bundle lies, or a folder of its own whose worker.js is given to load() as workerUrl.',
+    words: ['DIR'], options: [], text: 'copies the files that a page loads into DIR',
+    more: ' For bundlers that do not copy them (Rollup, esbuild, bun build): DIR is where\n'
+      + 'the bundle is, or another folder, whose worker.js is passed to load() as workerUrl.',
   },
   bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
   tokenize: {

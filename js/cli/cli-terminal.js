@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the command line reads and writes. Text from models, files and servers passes one filter on its way to stderr,
-// and to stdout where that is a terminal; a pipe or a file gets it as it is.
+// Input and output of the command line. Text from models, files and servers passes one filter on its way to stderr, and
+// to stdout if that is a terminal. A pipe or a file gets the text unchanged.
 
 import { once } from 'node:events';
 import { fstatSync } from 'node:fs';
@@ -10,16 +10,16 @@ import { badParam, harmless } from '../shared/errors.js';
 
 const { stdout, stderr } = process;
 
-/** Node takes a folder for an empty file. */
+/** Detects a folder, which Node would read as an empty file. */
 function isFolder(descriptor) {
   try {
     return fstatSync(descriptor).isDirectory();
   } catch {
-    return false;       // it is closed, which reading it says
+    return false;       // closed; reading it gives the error
   }
 }
 
-/** The pieces of the standard input, until there is an interrupt. */
+/** The pieces of the standard input, until an interrupt. */
 export async function* input() {
   if (isFolder(0)) throw badParam('the input', 'is a folder');
   try {
@@ -29,38 +29,38 @@ export async function* input() {
   }
 }
 
-/** Text in one line. */
+/** Puts text into one line. */
 export const oneLine = (text) => harmless(text).replace(/[\n\t]+/g, ' ');
 
-/** Writes what was asked for; resolves when there is room for more. */
+/** Writes output; resolves when there is room for more. */
 export async function out(text) {
   if (!stdout.write(stdout.isTTY ? harmless(text) : text)) await once(stdout, 'drain', { signal: interrupted });
 }
 
 let dimmed = false;
 
-/** Dims what comes on a terminal, or shows it as before. */
+/** Switches dimmed text on or off, on a terminal only. */
 export function dim(on) {
   if (on !== dimmed && stdout.isTTY) stdout.write(`\x1b[${on ? 2 : 22}m`);
   dimmed = on;
 }
 
-let status = false;     // whether a line about what goes on stands there
+let status = false;     // whether a status line is shown
 
-/** A line on a terminal, over the last one; nothing elsewhere. '' takes it away. */
+/** Shows a status line on a terminal, in place of the last one. '' removes it. */
 export function showStatus(text) {
   if (!stderr.isTTY || (!text && !status)) return;
   stderr.write(`\r${oneLine(text).slice(0, (stderr.columns || 80) - 1)}\x1b[K`);
   status = text !== '';
 }
 
-/** A line on stderr. */
+/** Prints a line on stderr. */
 export function say(text) {
   showStatus('');
   stderr.write(`quern: ${oneLine(text)}\n`);
 }
 
-/** `quern … | head` ends the reader first, which is no failure; a full disk is one. */
+/** Handles errors of output: `quern … | head` closes the pipe, which is no failure; a full disk is one. */
 export function guardOutput() {
   stderr.on('error', () => {});
   stdout.on('error', (error) => {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// `quern tokenize`: no weights are needed for it, and the engine of a model's headers is asked right here. Texts of any
-// length pass in parts (token-stream.js).
+// `quern tokenize` needs no weights, so it asks an engine that has only read the model's headers, in this thread. Texts
+// of any length pass in parts (token-stream.js).
 
 import { around } from '../engine/around.js';
 import { input, out } from './cli-terminal.js';
 import { openHeaders } from './inspect.js';
 import { TokenStream } from './token-stream.js';
 
-/** Ids as they are printed: in one line, or each with its text in a line of its own. */
+/** Prints ids: all in one line, or each with its text in a line of its own. */
 function printer(engine, inLine) {
-  const lines = [];       // by id
+  const lines = [];       // id -> line
   let between = '';
   const withText = (id) => { lines[id] ??= `${id}\t${JSON.stringify(engine.detokenize([id]))}\n`; return lines[id]; };
   return {

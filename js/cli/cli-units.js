@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Numbers in units that people use, and columns.
+// Formats numbers in readable units, and columns.
 
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 export const plural = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
 
 /**
- * 1,536 bytes are 1.5 KiB, 30,532,122,624 parameters 30.5 B: three digits, with the largest unit that leaves one before
- * the point.
+ * Formats with three digits and the largest unit that leaves one before the point: 1,536 bytes are 1.5 KiB,
+ * 30,532,122,624 parameters are 30.5 B.
  */
 function scaled(value, step, units) {
   let i = 0;
@@ -27,7 +27,7 @@ export function timeText(seconds) {
   return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Lines of cells, each column as wide as its widest cell; `right`: the columns of numbers. */
+/** Formats rows as lines, each column as wide as its widest cell. `right`: columns of numbers, aligned to the right. */
 export function columns(rows, right = []) {
   const widths = rows[0].map((_, i) => Math.max(...rows.map((row) => row[i].length)));
   return rows.map((row) =>

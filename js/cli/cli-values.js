@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the values of options mean. Each refusal names the option; what a header holds is never repeated.
+// Reads the values of options. Each refusal names the option, and never repeats the value of a header.
 
 import { badParam } from '../shared/errors.js';
 import { QUANTIZED } from '../shared/options.js';
@@ -35,7 +35,7 @@ const UNITS = {
   tib: 2 ** 40,
 };
 
-/** 4GB, 4GiB, 512MB, or a number of bytes. */
+/** Reads 4GB, 4GiB, 512MB, or a number of bytes. */
 export function bytesOf(text, flag) {
   if (text === undefined) return undefined;
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?([kmgt]?i?b)?$/i.exec(text) ?? [];
@@ -45,10 +45,12 @@ export function bytesOf(text, flag) {
   return Math.floor(Number(number) * scale);
 }
 
-/** What may be said of each; all of them together may be 'auto'. */
+/** Types for weights or for embeddings; 'auto' is for both together only. */
 const TYPES = QUANTIZED.slice(0, -1);
 
-/** A type for all weights, 'auto', or two with a slash between: of the layers' weights, and of the embeddings. */
+/**
+ * Reads a type for all weights, 'auto', or two types with a slash between them: of the layers and of the embeddings.
+ */
 export function quantizeOf(text, flag) {
   if (text === undefined || text === 'auto' || TYPES.includes(text)) return text;
   const [weights, embeddings, ...more] = text.split('/');
@@ -59,7 +61,7 @@ export function quantizeOf(text, flag) {
   );
 }
 
-/** Decimal ids with spaces or single commas between them. */
+/** Reads decimal ids, separated by spaces or single commas. */
 export function tokenIds(text, flag) {
   if (text === undefined) throw badParam(flag, 'is missing');
   if (!/^\s*\d+(?:(?:\s*,\s*|\s+)\d+)*\s*$/.test(text)) {
@@ -72,13 +74,13 @@ export function tokenIds(text, flag) {
 
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\x20-\x7e\x80-\xff\t]*)$/;
 
-/** Where a token for Hugging Face may go. */
+/** Whether a token for Hugging Face may be sent to this address. */
 function isHub(url) {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' && /(?:^|\.)(?:huggingface\.co|hf\.co)$/.test(hostname);
 }
 
-/** Whether all that a model and its projector consist of comes from there, as far as it is on servers. */
+/** Whether all files of a model and its projector that are on servers come from Hugging Face. */
 function isOnHub(sources) {
   const addresses = [sources].flat().filter((source) => source !== undefined).flatMap((source) => {
     const { urls = [], folder = [] } = platform.resolveSource(source).source;
@@ -87,7 +89,7 @@ function isOnHub(sources) {
   return addresses.length > 0 && addresses.every(isHub);
 }
 
-/** The environment's token; its own variable comes before the one that other programs use too. */
+/** The token in the environment. QUERN_TOKEN comes before HF_TOKEN, which other programs use too. */
 function tokenOf({ QUERN_TOKEN, HF_TOKEN }) {
   const token = (QUERN_TOKEN || HF_TOKEN || '').trim();
   if (!/^[\x21-\x7e]*$/.test(token))
@@ -96,7 +98,7 @@ function tokenOf({ QUERN_TOKEN, HF_TOKEN }) {
 }
 
 /**
- * What is sent with requests for a model and its projector.
+ * The headers of requests for a model and its projector.
  * @param {string | (string | undefined)[]} sources
  * @param {string[]} lines 'Name: value' each
  * @returns {Record<string, string> | undefined}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `quern embed` and `quern rank`: texts come as lines, of a file or of the standard input; what comes out are lines in
-// their order, or the best first.
+// `quern embed` and `quern rank` read texts as lines of a file or of the standard input. They print a line per text, in
+// order or the best first.
 
 import { readFile } from 'node:fs/promises';
 import { withModel } from './cli-model.js';
@@ -9,13 +9,13 @@ import { input, out } from './cli-terminal.js';
 import { wholeOf } from './cli-values.js';
 import { badParam } from '../shared/errors.js';
 
-/** The longest input, in bytes. */
+/** Most bytes of the input. */
 const MOST_BYTES = 2 ** 28;
 
-/** Numbers that a vector can have. */
+/** Most numbers of a vector. */
 const MOST_NUMBERS = 2 ** 20;
 
-/** Texts side by side: short ones fill a step together. */
+/** Texts computed side by side: several short ones fill a step. */
 const PARALLEL = 16;
 
 async function bytesOf(path) {
@@ -33,7 +33,7 @@ async function bytesOf(path) {
   return Buffer.concat(chunks);
 }
 
-/** The line end at the end begins no other text. */
+/** Splits the input into lines. A newline at the end begins no further line. */
 async function linesOf(path) {
   const bytes = await bytesOf(path);
   if (bytes.length > MOST_BYTES) throw badParam('FILE', `is longer than ${MOST_BYTES} bytes`);

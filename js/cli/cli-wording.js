@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The library's failures in the words of the command line: an option of a function is one of the program here.
+// Puts the library's failures into the words of the command line: an option of a function becomes a flag.
 
 import { asQuernError } from '../shared/errors.js';
 import { LOAD, REPLY, VISION } from '../shared/options.js';
@@ -9,7 +9,7 @@ const ROWS = { ...REPLY, ...LOAD, ...VISION };
 const flag = (name) =>
   `--${(Object.hasOwn(ROWS, name) && ROWS[name].flag) || name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** What arguments are called: the model is the first word, ids come by an option. */
+/** Names of arguments: the model is the first word, and ids come by an option. */
 const ARGUMENTS = [[/^source(?:\.\w+)?/, 'MODEL'], [/^tokens(?=\[)/, '--tokens']];
 
 const WORDS = [
@@ -26,7 +26,7 @@ const WORDS = [
 
 const replaced = (text, pairs) => pairs.reduce((all, [from, to]) => all.replace(from, to), text);
 
-/** @param {unknown} failure @returns {string} its code and sentence */
+/** @param {unknown} failure @returns {string} its code and its sentence */
 export function worded(failure) {
   const { code, message, detail } = asQuernError(failure, 'call');
   return `${code}: ${replaced(detail.param ? replaced(message, ARGUMENTS) : message, WORDS)}`;

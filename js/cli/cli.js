@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// Where the command line begins. Help and version come at once; all that works with models is in a file of its own
-// (cli-main.js), which is read when it is needed.
+// The start of the command line. It prints help and version at once. The code for models is in a file of its own
+// (cli-main.js), which is loaded when it is needed.
 
 import { createRequire } from 'node:module';
 import { help } from './cli-help.js';

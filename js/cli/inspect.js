@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a model is, by the headers of its files (src/engine/info.c): no weights are read, of a file on a server only its
-// beginning is fetched, and nothing is stored. For the command line; a page's limit of bytes has no room for it.
+// Describes a model by the headers of its files (src/engine/info.c). It reads no weights, fetches only the beginning of
+// a file on a server, and stores nothing. For the command line only: a page's size limit has no room for it.
 
 import glue from './node/quern-simd.mjs';
 import { Engine } from '../engine/engine.js';
@@ -17,7 +17,7 @@ import { begin } from '../worker/intake.js';
 import { projectorsOf } from '../worker/start.js';
 import { headerBytes } from '../net/peek.js';
 
-/** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
+/** The bytes of the files, read on demand; from the store, if the model is complete there. */
 async function open(located, has, { store = true, memory, ...options }) {
   const { beside, ...one } = located;
   const how = { store, memory, ...options };
@@ -38,8 +38,8 @@ async function readHeader(engine, chunks) {
 
 /**
  * @param {string | URL} source
- * @param {object} options as of load; those that only matter to a model that runs are checked and not used
- * @returns {Promise<Engine>} one that knows what the headers say: facts and tokens
+ * @param {object} options as for load(); those that matter only to a running model are checked and not used
+ * @returns {Promise<Engine>} an engine that has read the headers: facts and tokens
  */
 export const openHeaders = (source, options) => explained(source, () => readAll(source, options));
 
@@ -64,5 +64,5 @@ async function readAll(source, options) {
   return engine;
 }
 
-/** What Info in index.d.ts says about the file, its dimensions and the plan. */
+/** The part of Info (index.d.ts) about the file, its dimensions and the plan. */
 export const inspect = async (source, options) => (await openHeaders(source, options)).facts;

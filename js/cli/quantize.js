@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The conversion tool in Node: a WebAssembly module of its own, which reads and writes the disk itself, taken step by
-// step, so that progress shows and an interrupt is heard in between. No page loads it.
+// The conversion tool in Node. It is a WebAssembly module of its own, which reads and writes the disk itself. It runs
+// in steps, so that progress is shown and an interrupt works in between. No page loads it.
 
 import { availableParallelism } from 'node:os';
 import createTool from './node/quern-tool.mjs';
@@ -9,7 +9,7 @@ import { LOAD } from '../shared/options.js';
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 
-/** Calls use with the addresses of C strings. */
+/** Calls `use` with the addresses of C strings. */
 function withStrings(tool, texts, use) {
   const addresses = texts.map((text) => {
     const size = tool.lengthBytesUTF8(text) + 1;
@@ -34,8 +34,8 @@ async function takeSteps(tool, job, { signal, onProgress }) {
 }
 
 /**
- * Writes a model's files as one GGUF file of another weight type. Nothing is left of a file that was not finished; one
- * that another process is writing is refused ('storage/busy').
+ * Writes a model's files as one GGUF file of another weight type. An unfinished file is removed. A file that another
+ * process is writing is refused ('storage/busy').
  * @param {string} input a GGUF file, the first of a split one, or a folder with safetensors files
  * @param {string} output
  * @param {{type: string, threads?: number, signal?: AbortSignal, onProgress?: (part: number) => void}} options

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The JSON that a request brings, read as far as it may be long, and be work, and refused before that where its headers
-// tell. While its request is under way it is held as bytes, of which there are only so many, and read anew when it is
-// wanted: what JSON becomes can be many times as large.
+// Reads the JSON body of a request, with limits on its length and on the work that it means, and refuses it early if
+// the headers tell enough. While the request is under way its body is held as bytes, whose total is limited, and parsed
+// anew when it is needed, because parsed JSON can be many times as large.
 
 import { JsonWeight, MOST_WEIGHT } from '../facades/json-weight.js';
 import { bodyOf } from '../facades/openai.js';
@@ -9,7 +9,7 @@ import { retryHeaders } from '../facades/openai-error.js';
 import { isRecord } from '../shared/kinds.js';
 import { refusal } from './serve-refusal.js';
 
-/** Of a body, at its top. */
+/** Most fields of a body. */
 const MOST_FIELDS = 1000;
 
 const tooLarge = (most) => refusal(413, `The body is larger than ${most} bytes.`);
@@ -18,7 +18,7 @@ const TOO_HEAVY =
   'The body has too many values: a number counts 1, a text 3, an array or an object 5, a name 16 more, together at most ' +
   `${MOST_WEIGHT}.`;
 
-/** Room for the bodies of all requests under way. */
+/** Counts the bytes of the bodies of all requests under way. */
 export class Bodies {
   #most;
   #retryAfter;
@@ -32,7 +32,7 @@ export class Bodies {
 
   take(bytes) {
     if (this.#bytes + bytes > this.#most) {
-      const message = `The bodies of requests under way take the ${this.#most} bytes there are for them.`;
+      const message = `The bodies of all requests use up the ${this.#most} bytes for bodies.`;
       throw refusal(429, message, { headers: retryHeaders(this.#retryAfter()) });
     }
     this.#bytes += bytes;
@@ -41,7 +41,7 @@ export class Bodies {
   give(bytes) { this.#bytes -= bytes; }
 }
 
-/** What a request has brought, until release(). */
+/** The body of a request, until release(). */
 export class Body {
   #bodies;
   #chunks = [];
@@ -54,7 +54,7 @@ export class Body {
     this.#bodies = bodies;
   }
 
-  /** @param {number} most bytes @returns {Promise<void>} once all of it is there */
+  /** @param {number} most bytes @returns {Promise<void>} resolves when the body is complete */
   read(request, most) {
     return new Promise((resolve, reject) => {
       request.on('data', (chunk) => {
@@ -67,7 +67,7 @@ export class Body {
       });
       request.on('end', resolve);
       request.on('error', reject);
-      request.on('close', () => reject(refusal(400, 'The request has not come whole.')));
+      request.on('close', () => reject(refusal(400, 'The request is incomplete.')));
     });
   }
 
@@ -79,10 +79,10 @@ export class Body {
     this.#chunks.push(chunk);
   }
 
-  /** What it was parsed to last, by which others know it; undefined: it is none, or has been forgotten. */
+  /** The last result of parse(), which names the request in other places; undefined: none, or forgotten. */
   known;
 
-  /** @returns {any} its JSON, each time anew */
+  /** @returns {any} the JSON, parsed anew each time */
   parse() {
     try {
       this.known = bodyOf(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(this.#chunks)));
@@ -94,10 +94,10 @@ export class Body {
     return this.known;
   }
 
-  /** Bytes. */
+  /** Number of bytes. */
   get size() { return this.#size; }
 
-  /** But for its bytes. */
+  /** Forgets the parsed JSON and keeps the bytes. */
   forget() { this.known = undefined; }
 
   release() {
@@ -108,7 +108,7 @@ export class Body {
   }
 }
 
-/** Fills a body. @param {Body} body @param {number} most bytes */
+/** Reads a request into a body. @param {Body} body @param {number} most bytes */
 export async function readBody(request, body, most) {
   const {
     'content-type': type = '',
@@ -116,7 +116,7 @@ export async function readBody(request, body, most) {
     'content-length': length,
   } = request.headers;
   if (!/^application\/json *(?:;|$)/i.test(type)) throw refusal(415, 'The Content-Type must be application/json.');
-  if (encoding.toLowerCase() !== 'identity') throw refusal(415, 'A compressed body is not taken.');
+  if (encoding.toLowerCase() !== 'identity') throw refusal(415, 'Compressed bodies are not supported.');
   if (Number(length) > most) throw tooLarge(most);
   await body.read(request, most);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Answers as they are sent: whole ones in pieces of their JSON, and those that come in pieces by themselves, as
-// server-sent events or lines. Comments keep a connection alive while nothing is written, where clients skip them. No
-// piece is made before there is room for it.
+// Sends answers: a whole answer in pieces of its JSON, and a stream as server-sent events or lines. Comments keep a
+// connection alive while nothing is written, if clients of the API skip them. No piece is made before there is room for
+// it.
 
 import { toPieces } from '../facades/sse.js';
 import { jsonPieces } from './serve-pieces.js';
@@ -10,8 +10,8 @@ import { jsonPieces } from './serve-pieces.js';
  * @param {import('node:http').ServerResponse} response
  * @param {{chunks: () => AsyncIterable<object>}} work
  * @param {{wire: any, outbox: any, waiting: boolean, pingMs: number, mostUnsent: number,
- *   worded: (failure: unknown) => {status: number, body: object}}} how waiting: whether nothing has begun yet
- * @returns {Promise<number>} the status: that of a failure, which can only be told as a piece now
+ *   worded: (failure: unknown) => {status: number, body: object}}} how waiting: the work has not begun yet
+ * @returns {Promise<number>} the status; a failure can only be told in a piece, since the headers are sent
  */
 export async function sendPieces(response, work, { wire, outbox, waiting, pingMs, mostUnsent, worded }) {
   const { type, idle } = wire;
@@ -40,11 +40,11 @@ export async function sendPieces(response, work, { wire, outbox, waiting, pingMs
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * A whole answer: `json` in pieces, of which `holds` bytes are there until the last of them is written, or a `text`.
+ * Sends a whole answer: `json` in pieces, for which `holds` bytes are held until the last one is written, or a `text`.
  * @param {import('node:http').ServerResponse} response
  * @param {{json?: any, text?: string, type?: string, holds?: number}} answer
- * @param {{status: number, headers?: Record<string, string>, outbox: any, mostUnsent: number,
- *   turn: <T>(work: () => T) => Promise<T>}} how turn: does what takes some milliseconds
+ * @param {{status: number, headers?: Record<string, string>, outbox: any, mostUnsent: number, turn: <T>(work: () => T)
+ *   => Promise<T>}} how turn: runs work of some milliseconds when its turn comes
  */
 export async function sendWhole(
   response,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who may ask: whom a request is meant for (Host), which page sent it (Origin), and whether it has a key. A page
-// anywhere can make a browser send requests to 127.0.0.1, and by a name of its own that leads there it can read the
-// answers: so names are checked before anything else.
+// Decides who may send requests: checks the host that a request names (Host), the page that sent it (Origin), and its
+// key. Any web page can make a browser send requests to 127.0.0.1, and with a host name of its own that leads there it
+// can read the answers. So the host is checked before anything else.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { REQUEST_ID } from '../facades/request-id.js';
@@ -11,18 +11,18 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 const digest = (text) => createHash('sha256').update(text).digest();
 
-/** Without its port, in small letters; '' where it is none. */
+/** The host name without its port, in lower case; '' if it is invalid. */
 function hostName(host) {
   return /^(\[[\da-f:.]+\]|[a-z\d._-]+)(?::\d{1,5})?$/.exec(host.toLowerCase())?.[1] ?? '';
 }
 
-/** An address as a Host has it. */
+/** An address in the form of a Host header. */
 const asHost = (address) =>
   (address?.includes(':') ? `[${address}]` : (address ?? '')).replace(/^\[::ffff:([\d.]+)\]$/, '$1');
 
 export const isLoopback = (name) => LOOPBACK.test(asHost(name.toLowerCase()));
 
-/** What a key is sent as: `Authorization: Bearer KEY`, or `X-Api-Key: KEY`. */
+/** The key of a request: `Authorization: Bearer KEY`, or `X-Api-Key: KEY`. */
 function keyIn({ authorization = '', 'x-api-key': key }) {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? key ?? '';
 }
@@ -39,21 +39,21 @@ export class Guard {
     this.#keys = keys.map(digest);
   }
 
-  /** Whether a request names this machine: where all addresses are listened on, also the one that it came to. */
+  /** Whether the Host header names this machine. The address that the request arrived at counts too. */
   knowsHost({ headersDistinct, socket }) {
     const { host = [] } = headersDistinct;
     const name = host.length === 1 ? hostName(host[0]) : '';
     return name !== '' && (LOOPBACK.test(name) || this.#hosts.has(name) || name === asHost(socket.localAddress));
   }
 
-  /** The page's origin that sent it; '' where it was none; null: a page that may not. */
+  /** The origin of the page that sent the request; '': no page sent it; null: the page may not. */
   originOf({ headers: { origin } }) {
     if (origin === undefined) return '';
     return this.#origins.has(origin) ? origin : null;
   }
 
   /**
-   * Which key a request has: from 1 on, 0 where none is needed, -1: none of them. All are compared, each in the same
+   * Number of the request's key, from 1 on; 0: no key is needed; -1: wrong key. All keys are compared, in constant
    * time.
    */
   keyOf({ headers }) {
@@ -65,13 +65,13 @@ export class Guard {
 }
 
 /**
- * What a page asks before its request, answered; what it may read of an answer. Pages that are not named get nothing,
- * and no header that would help.
- * @param {Guard} guard @returns {boolean} whether it was that
+ * Answers a preflight request, and sets the headers that let a page read the answer. Pages of other origins are
+ * refused, without any such header.
+ * @param {Guard} guard @returns {boolean} whether it was a preflight request
  */
 export function isPreflight(guard, request, response) {
   const origin = guard.originOf(request);
-  if (origin === null) throw refusal(403, 'Pages of this origin may not ask; --cors-origin allows them.');
+  if (origin === null) throw refusal(403, 'Pages of this origin may not send requests; --cors-origin allows them.');
   if (!origin) return false;
   response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Access-Control-Expose-Headers', `Retry-After, x-should-retry, ${REQUEST_ID}`);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The HTTP server: node:http with limits on all that a client can send or leave unread. A request passes, in this
-// order: the host it names, the page it comes from, its key, its path and method, its body; then its route answers.
-// When a connection ends, whatever is made for it ends too. This thread answers all: what takes it more than a moment
-// is done in turns, of which the key, then the connection, that has used the least has the next.
+// The HTTP server: node:http with limits on all that a client can send or leave unread. The checks of a request are, in
+// this order: its host, its page, its key, its path and method, its body. Then its route answers. When a connection
+// ends, the work for it ends too. One thread does all of this. Work that takes longer than a moment runs in turns: the
+// key that has used the least time comes first, and within a key the connection.
 
 import { createServer } from 'node:http';
 import { SHAPES, shapeOf } from '../facades/api-errors.js';
@@ -17,11 +17,11 @@ import { refusal, refusalOf } from './serve-refusal.js';
 import { routeOf } from './serve-routes.js';
 
 /**
- * Sizes in bytes, times in ms. `body`, `bodies`: of one request, and of all under way. `unsent`: of an answer, what is
- * made before it is taken; `unsentOfAll`: of all, with what is held to make them of; `rate`: bytes a second that a
- * connection takes, or is let go after `slowMs`. `pipelined`, `underWay`: requests of a connection, and of all, whose
- * work has not ended, though whoever asked may be gone. `accept`: how long a refusal by the model is waited for before
- * a stream's headers go out.
+ * Sizes are in bytes, times in ms. `body`: one request's body; `bodies`: those of all requests under way. `unsent`:
+ * bytes of an answer made before the client takes them; `unsentOfAll`: those of all answers, with the data held to make
+ * them. `rate`: bytes per second that a client must take, or its connection ends after `slowMs`. `pipelined`,
+ * `underWay`: requests of one connection, and of all, whose work has not ended, even if the client is gone. `accept`:
+ * time to wait for a refusal by the model before a stream's headers are sent.
  */
 export const LIMITS = {
   body: 4 * 2 ** 20,
@@ -64,13 +64,13 @@ export class HttpServer {
   #limits;
   #bodies;
   #outboxes;
-  #looks = null;              // at them, each second
+  #looks = null;              // timer that checks the outboxes each second
   #turns = new Turns(() => new Promise((resolve) => { setImmediate(resolve); }));
-  #guests = 0;                // connections so far
-  // socket -> its number, and its requests that are not answered: each a response and what ends its work
+  #guests = 0;                // number of connections so far
+  // socket -> its guest number, and its unanswered requests: each with a response and a function that ends its work
   #open = new WeakMap();
-  #underWay = 0;              // requests of all of them, and of those who are gone
-  #closed = null;             // once nobody is let in any more: when all have gone
+  #underWay = 0;              // requests under way of all connections, even ended ones
+  #closed = null;             // set when no more connections are accepted; resolves when all have ended
 
   /**
    * @param {import('./serve-routes.js').Site} site
@@ -93,7 +93,7 @@ export class HttpServer {
       connectionsCheckingInterval: checkMs,
     };
     this.#server = createServer(options, (request, response) => {
-      // a fault of ours is nobody else's end
+      // a fault here ends only this connection
       this.#receive(request, response).catch(() => request.socket.destroy());
     });
     this.#server.maxConnections = connections;
@@ -103,24 +103,24 @@ export class HttpServer {
     this.#server.on('clientError', (error, socket) => this.#refuseClient(error, socket));
   }
 
-  /** @returns {Promise<number>} the port that it listens on */
+  /** @returns {Promise<number>} the port */
   listen(port, host) {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
-        this.#server.on('error', () => {});     // a connection that cannot be taken is its client's to try again
+        this.#server.on('error', () => {});     // the client may retry a connection that failed
         this.#looks = setInterval(() => this.#outboxes.look(), this.#limits.checkMs).unref();
         resolve(this.#server.address().port);
       });
     });
   }
 
-  /** Lets nobody in any more; who is connected is answered, and let go then. */
+  /** Accepts no more connections. Connected clients get their answers. */
   drain() {
     this.#closed ??= new Promise((resolve) => { this.#server.close(resolve); });
   }
 
-  /** Ends when the answers under way have gone out, or after that time. */
+  /** Ends when all answers have been sent, or after that time. */
   async close(ms) {
     this.drain();
     const wait = after(ms);
@@ -141,12 +141,12 @@ export class HttpServer {
     });
   }
 
-  /** A connection on which nothing has moved for long: whoever waits for an answer has time. */
+  /** Ends a connection without any traffic for long, unless it waits for an answer. */
   #leaveIdle(socket) {
     if (!this.#open.get(socket)?.exchanges.size) socket.destroy();
   }
 
-  /** What is no request, or does not become one in time. */
+  /** Answers data that is no request, or not a complete one in time. */
   #refuseClient({ code }, socket) {
     const hasAnswer = [...this.#open.get(socket)?.exchanges ?? []].some(({ response }) => response.headersSent);
     if (!socket.writable || hasAnswer || code === 'ECONNRESET') return socket.destroy();
@@ -196,7 +196,7 @@ export class HttpServer {
     return undefined;
   }
 
-  // --- the way of a request ---
+  // --- handling a request ---
 
   /** @returns {Promise<number>} the status */
   async #answer(exchange) {
@@ -205,7 +205,7 @@ export class HttpServer {
     exchange.path = route?.path ?? 'other';
     exchange.shape = shapeOf(pathOf(request.url));
     if (!this.#guard.knowsHost(request))
-      throw refusal(403, 'The Host is not one of this server; --allow-host allows others.');
+      throw refusal(403, 'The Host header does not name this server; --allow-host adds names.');
     if (isPreflight(this.#guard, request, response)) return 204;
     const key = this.#guard.keyOf(request);
     if (exchange.path !== '/health' && key < 0) {
@@ -221,7 +221,7 @@ export class HttpServer {
     return completion ? this.#complete(exchange, completion, wire) : this.#send(exchange, 200, answer);
   }
 
-  /** What a route makes of a request. */
+  /** The answer of a route to a request. */
   async #made(exchange, route, { method, key }) {
     const { request, body, owner } = exchange;
     const make = route.methods[method];
@@ -243,10 +243,10 @@ export class HttpServer {
     return asker.turn(() => make(this.#site, json, asker));
   }
 
-  /** What whoever asks has this thread do, in his turn; nothing where he has gone. */
+  /** Runs work for a request when its turn comes, unless the client has gone. */
   #turn({ request, owner }, work) {
     return this.#turns.run(owner, () => {
-      if (request.socket.destroyed) throw refusal(499, 'Whoever asked has gone.');
+      if (request.socket.destroyed) throw refusal(499, 'The client has gone.');
       return work();
     });
   }
@@ -263,7 +263,7 @@ export class HttpServer {
     return sendPieces(response, completion, { wire, outbox, waiting: waiting === true, pingMs, mostUnsent, worded });
   }
 
-  /** A failure as the API of the request words it. */
+  /** A failure in the form of the request's API. */
   #worded({ body, shape }, failure) {
     const { status, error, headers } = refusalOf(failure, body.known);
     return { status, body: shape(status, error), headers };
@@ -275,8 +275,8 @@ export class HttpServer {
   }
 
   /**
-   * An answer to a request that has not come whole is the connection's last; what still comes is thrown away for a
-   * while, so that it is read.
+   * Sends an answer. If the request was not read completely, the connection ends after it; the rest of the request is
+   * read and dropped for a while, so that the client reads the answer.
    */
   async #send({ request, response, outbox, owner }, status, answer, headers = {}) {
     if (response.destroyed || response.headersSent) return status;

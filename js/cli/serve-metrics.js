@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a server counts, as Prometheus reads it. Names and labels are fixed here, so that no request can make a new row.
+// The server's metrics, in Prometheus' text format. Names and labels are fixed here, so no request can add a row.
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Name, without `quern_`: its type and what it is. */
+/** Name without `quern_` -> type and help text. */
 const METRICS = {
   requests_total: ['counter', 'Requests by path and status.'],
   requests_running: ['gauge', 'Replies whose prompt is being read or that are being written.'],
@@ -11,22 +11,22 @@ const METRICS = {
   prompt_tokens_total: ['counter', 'Tokens of prompts.'],
   cached_tokens_total: ['counter', 'Tokens of prompts that were known and not computed again.'],
   completion_tokens_total: ['counter', 'Tokens written, thinking included.'],
-  aborted_total: ['counter', 'Replies that were stopped, by what they were doing.'],
-  let_go_total: ['counter', 'How often a reply let go of its pages because there were too few.'],
-  recomputed_tokens_total: ['counter', 'Tokens computed again because of that.'],
+  aborted_total: ['counter', 'Replies that were stopped, by phase.'],
+  let_go_total: ['counter', 'How often a reply lost its pages because there were too few.'],
+  recomputed_tokens_total: ['counter', 'Tokens computed again after a reply had lost its pages.'],
   clients_let_go_total: [
     'counter',
-    'Connections that were ended: too little of an answer was taken (slow), or the most was held (full).',
+    'Connections that were ended because the client read too slowly (slow), or because unread answers filled the memory (full).',
   ],
   engine_restarts_total: ['counter', 'How often the model was loaded again because its engine had failed.'],
-  queue_seconds: ['histogram', 'Time that a request waited before anything was made for it.'],
+  queue_seconds: ['histogram', 'Time that a request waited for its place.'],
   wait_seconds: ['histogram', 'Time until a reply had its turn.'],
   ttft_seconds: ['histogram', 'Time until a reply began to be written.'],
   token_seconds: ['histogram', 'Time for each further token of a reply.'],
   request_seconds: ['histogram', 'Time of a whole request.'],
-  step_rows: ['histogram', 'Rows of a step of the engine: tokens of all replies that it computed together.'],
+  step_rows: ['histogram', 'Rows of a step of the engine: tokens computed together, of all replies.'],
   memory_bytes: ['gauge', 'Memory of the engine.'],
-  pages: ['gauge', 'Pages of keys and values, by what they are.'],
+  pages: ['gauge', 'Pages of keys and values, by state.'],
 };
 
 /** '' or '{name="value"}'. */
@@ -38,8 +38,9 @@ function labelText(labels) {
 /**
  * @typedef {object} Histogram
  * @property {number[]} bounds
- * @property {number[]} counts of what is at most each bound, but above the one before, and then of what is above all
- * @property {number} sum of all
+ * @property {number[]} counts for each bound, the values above the bound before and at most this one; then those above
+ *   all
+ * @property {number} sum of all values
  */
 
 /** @param {Histogram} histogram */
@@ -66,7 +67,7 @@ export class Metrics {
     rows.set(key, (rows.get(key) ?? 0) + by);
   }
 
-  /** The same time for each of several. */
+  /** Counts a time, `times` times. */
   observe(name, seconds, times = 1) {
     const histogram = this.#histograms.get(name) ?? emptyTimes();
     this.#histograms.set(name, histogram);
@@ -76,9 +77,9 @@ export class Metrics {
   }
 
   /**
-   * Rows of a metric that has none are 0 where it is a counter.
-   * @param {[string, number, object?][]} current name, value, labels: what holds now
-   * @param {Record<string, Histogram>} histograms that others count
+   * The metrics as text. A counter without rows is 0.
+   * @param {[string, number, object?][]} current present values: name, value, labels
+   * @param {Record<string, Histogram>} histograms counted elsewhere
    */
   text(current, histograms) {
     const lines = [];

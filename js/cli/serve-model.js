@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model that a server answers with: its replies are counted while they are made, and when its engine has failed it
-// is loaded again, once a minute at most. Until it is there, and when the server is to end, whoever asks is told to
-// come again.
+// The model of a server. Its replies are counted while they are made. If its engine fails, the model is loaded again,
+// at most once a minute. Until it is ready, and when the server ends, clients are told to come again.
 
 import { createHash } from 'node:crypto';
 import { QuernError, isOf } from '../shared/errors.js';
@@ -15,12 +14,12 @@ const STATES = {
 /** Rows of a step, as the engine counts them. */
 const STEP_ROWS = [1, 2, 4, 8, 16, 32, 64];
 
-/** Tokens whose scores tell one set of weights from another. */
+/** Number of tokens whose scores identify the weights. */
 const PROBE = 8;
 
 /**
- * Of the scores after some tokens, which are the same to the bit wherever the same weights and the same arithmetic are,
- * and of what the template and the vocabulary make of a message; a template that fails is told to whoever chats.
+ * A hash of the scores after some tokens, which are equal to the bit for the same weights and arithmetic, and of the
+ * tokens that template and vocabulary make of a message. A failing template is ignored here; chat requests report it.
  */
 async function fingerprintOf(model) {
   const { tokens, contextSize } = model.info;
@@ -36,15 +35,15 @@ export class ServedModel {
   #say;
   #model = null;
   #state = 'loading';
-  #begun = -Infinity;         // when it was last loaded
-  #jobs = new Set();          // of replies that are being made
+  #begun = -Infinity;         // time of the last load
+  #jobs = new Set();          // replies that are being made
   #timer = null;
-  #idle = null;               // called when the last of them has ended
+  #idle = null;               // called when the last job has ended
 
-  /** Of the weights and the arithmetic, 8 digits. */
+  /** Identifies the weights and the arithmetic, in 8 digits. */
   fingerprint = '';
 
-  /** Who waits for a place. @type {Queue} */
+  /** The requests that wait for a place. @type {Queue} */
   queue;
 
   /**
@@ -77,7 +76,7 @@ export class ServedModel {
     if (this.#state !== 'draining') this.#state = 'ready';
   }
 
-  /** Why it cannot be asked now; null: it can. */
+  /** Why the model cannot be used now; null: it can. */
   get obstacle() {
     return this.#state === 'ready' ? null : new QuernError('engine/disposed', STATES[this.#state]);
   }
@@ -90,8 +89,8 @@ export class ServedModel {
   }
 
   /**
-   * The model as one of those sees it who share it: what is known of others' prompts is not used for his.
-   * @param {number} cacheScope his @param {number} guest which of those he is who share that
+   * The model as one guest sees it: prompts of other scopes are not reused for this one.
+   * @param {number} cacheScope @param {number} guest number of the guest within the scope
    */
   within(cacheScope, guest = 0) {
     const his = (options) => ({ ...options, cacheScope, guest });
@@ -105,13 +104,13 @@ export class ServedModel {
     };
   }
 
-  /** What is being made or waits for that, in numbers. */
+  /** The running and the waiting replies, as numbers. */
   get jobs() {
     const queued = Array.from({ length: this.queue.size }, () => ({ phase: 'waiting', total: 0, done: 0 }));
     return [...this.#jobs].map(({ phase, total, done }) => ({ phase, total, done })).concat(queued);
   }
 
-  /** What holds now, for the metrics. */
+  /** Present values for the metrics. */
   gauges() {
     const { jobs } = this;
     const waiting = jobs.filter(({ phase }) => phase === 'waiting').length;
@@ -127,7 +126,7 @@ export class ServedModel {
     ];
   }
 
-  /** What the engine counts by size. */
+  /** Histograms that the engine counts. */
   histograms() {
     const { sizes: counts = new Array(STEP_ROWS.length + 1).fill(0), rows: sum = 0 } = this.#model?.info.work ?? {};
     return { step_rows: { bounds: STEP_ROWS, counts, sum } };
@@ -161,7 +160,7 @@ export class ServedModel {
     return job.reply;
   }
 
-  /** Vectors or ranks of a list: one piece of work, which is there until all of them are. */
+  /** Makes vectors or ranks of a list, as one job. */
   async #list(kind, list, { signal, ...options }) {
     const controller = new AbortController();
     const stop = () => controller.abort(this.obstacle);
@@ -215,7 +214,7 @@ export class ServedModel {
 
   // --- the end ---
 
-  /** Lets nobody in, sends away who waits, and gives the others this time; then they end with what they have. */
+  /** Ends: accepts nothing, refuses waiting requests, and stops running replies after this time. */
   async drain(graceMs) {
     this.#state = 'draining';
     clearTimeout(this.#timer);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What Ollama's clients ask of a server beside answers: which models there are, what is known of one, which is in
-// memory, and which version of their API this is. There is one model, and it is in memory.
+// The paths that Ollama's clients use beside answers: list of models, details of a model, models in memory, version of
+// the API. There is one model, and it is in memory.
 
 import { createHash } from 'node:crypto';
 
-/** The version of Ollama whose API this is: clients refuse older ones. */
+/** The version of Ollama whose API this is; clients refuse older ones. */
 const VERSION = '0.12.6';
 
-/** The type that most of the weights have. */
+/** The type of most of the weights. */
 function typeOf({ types }) {
   const [first] = Object.entries(types ?? {}).toSorted(([, a], [, b]) => b.bytes - a.bytes);
   return first?.[0] ?? '';
 }
 
-/** As model cards say it: 596M, 1.7B. */
+/** Number of parameters in the style of model cards: 596M, 1.7B. */
 const sizeOf = (parameters) =>
   parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)}B` : `${Math.round(parameters / 1e6)}M`;
 
@@ -47,7 +47,7 @@ function capabilitiesOf({ headless, thinking, vision }) {
   return ['completion', 'tools', 'embedding', ...thinking ? ['thinking'] : [], ...vision ? ['vision'] : []];
 }
 
-/** What is known of the model, under GGUF's names. */
+/** Facts about the model, under GGUF's names. */
 function metadataOf({ architecture: name, parameters, contextLength, dim, layers, heads, kvHeads, vocabSize }) {
   return {
     'general.architecture': name, 'general.parameter_count': parameters, [`${name}.context_length`]: contextLength,
@@ -73,13 +73,13 @@ async function show(site) {
   };
 }
 
-/** Nothing sends the model away. */
+/** The model is never unloaded. */
 const NEVER = '9999-12-31T23:59:59Z';
 
 const running = (site) => ({ json: { models: [
   { ...modelOf(site), expires_at: NEVER, size_vram: 0, context_length: site.served.info.contextSize }] } });
 
-/** By path and method. @param {(site: any, name: unknown) => void} checkName refuses a model that is not there */
+/** Routes by path and method. @param {(site: any, name: unknown) => void} checkName refuses an unknown model */
 export const ollamaRoutes = (checkName) => ({
   '/api/version': { GET: ({ version }) => ({ json: { version: VERSION, quern: version } }) },
   '/api/tags': { GET: (site) => ({ json: { models: [modelOf(site)] } }) },

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MIT
-// What clients have not taken yet of their answers. Whoever makes an answer waits for room before he makes more of it,
-// so that each holds a little; a connection that takes less than the lowest rate while something waits for it is let
-// go, and so is one that has stopped reading where all of them together hold too much.
+// Counts the bytes of answers that clients have not taken yet. The maker of an answer waits for room before it makes
+// more, so each answer holds little. A connection ends if its client takes less than the lowest rate while data waits
+// for it, or if it has stopped reading while all answers together hold too much.
 
 import { retryHeaders } from '../facades/openai-error.js';
 import { refusal } from './serve-refusal.js';
 
 /**
- * What is taken at once counts for the time after it, for so many times that of who takes nothing: systems take a
- * megabyte and then wait.
+ * Bytes taken early count for later time, up to this many times slowMs, because operating systems take a megabyte at
+ * once and then wait.
  */
 const BURST = 6;
 
-/** Who has taken nothing for so long has stopped reading. */
+/** A client that has taken nothing for this long has stopped reading. */
 const STALLED_MS = 1000;
 
-/** Of an answer. */
+/** The outbox of one answer. */
 class Outbox {
   #all;
   #response;
-  #waiting = [];      // for room: each a limit, and what is called
+  #waiting = [];      // makers that wait for room: each with a limit and a function to call
   #isOver = false;
 
-  /** Bytes that have not gone out, and those that are held so that more can be made of them. */
+  /** Bytes that have not been sent, and bytes held to make more of the answer. */
   unsent = 0;
   held = 0;
 
-  taken = 0;          // bytes since the last look, which was at that time
-  since = 0;
-  patience = 0;       // milliseconds it has left
-  moved = 0;          // when something was taken last, or began to wait for that
+  taken = 0;          // bytes since the last look
+  since = 0;          // time of the last look
+  patience = 0;       // milliseconds left
+  moved = 0;          // when the client last took something, or something began to wait
 
   /** @param {Outboxes} all @param {import('node:http').ServerResponse} response */
   constructor(all, response) {
     this.#all = all;
     this.#response = response;
-    this.socket = response.req.socket;      // behind other answers on it, the response has none yet
+    this.socket = response.req.socket;      // behind other answers of the connection, the response has no socket yet
     response.once('close', () => this.end());
   }
 
@@ -48,19 +48,20 @@ class Outbox {
     this.#response.write(bytes, () => this.#took(bytes.length));
   }
 
-  /**
-   * So many bytes are held for what is still to be written, until the answer has ended. Throws where there is no room
-   * for them.
-   */
+  /** Counts bytes as held until the answer has ended. Throws if there is no room for them. */
   hold(bytes) {
     if (this.isOver) return;
     this.#add('held', bytes);
     if (!this.#all.isFull) return;
     this.#add('held', -bytes);
-    throw refusal(429, 'Answers that are not taken leave no room for more.', { headers: retryHeaders(1) });
+    throw refusal(429, 'Answers that clients do not read fill the memory for answers.', { headers: retryHeaders(1) });
   }
 
-  /** @param {number} most bytes that may wait then @returns {Promise<void>} also once the connection is gone */
+  /**
+   * Waits for room.
+   * @param {number} most unsent bytes at the end
+   * @returns {Promise<void>} resolves also if the connection ends
+   */
   room(most) {
     if (this.isOver || this.unsent <= most) return Promise.resolve();
     return new Promise((resolve) => { this.#waiting.push({ most, resolve }); });
@@ -68,10 +69,10 @@ class Outbox {
 
   get isOver() { return this.#isOver || this.socket.destroyed; }
 
-  /** Whether the connection could take some of it: not behind another answer that is being made. */
+  /** Whether the client could take data now: no other answer of the connection comes first. */
   get isOwed() { return Boolean(this.#response.socket) && this.unsent > 0; }
 
-  /** Nothing is held any more. */
+  /** Releases everything. */
   end() {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -100,13 +101,14 @@ export class Outboxes {
   #limits;
   #letGo;
   now;
-  #busy = new Set();        // those that hold something
+  #busy = new Set();        // outboxes that hold something
   #bytes = 0;
 
   /**
-   * @param {{unsentOfAll: number, slowMs: number, rate: number}} limits bytes; how long a connection may take nothing;
-   *   bytes a second
-   * @param {{letGo: (why: 'slow' | 'full') => void, now?: () => number}} how letGo: is told of each
+   * @param {{unsentOfAll: number, slowMs: number, rate: number}} limits in bytes; ms without taking anything; bytes per
+   *   second
+   * @param {{letGo: (why: 'slow' | 'full') => void, now?: () => number}} how letGo: called for each connection that is
+   *   ended
    */
   constructor(limits, { letGo, now = () => performance.now() }) {
     this.#limits = limits;
@@ -114,14 +116,14 @@ export class Outboxes {
     this.now = now;
   }
 
-  /** Of all answers. */
+  /** Bytes of all answers. */
   get bytes() { return this.#bytes; }
 
   get isFull() { return this.#bytes > this.#limits.unsentOfAll; }
 
   of(response) { return new Outbox(this, response); }
 
-  /** @param {Outbox} outbox that holds so many more */
+  /** Changes the bytes that an outbox holds. @param {Outbox} outbox */
   add(outbox, bytes) {
     this.#bytes += bytes;
     if (outbox.unsent + outbox.held === 0) this.#busy.delete(outbox);
@@ -132,7 +134,7 @@ export class Outboxes {
     for (let socket; this.#bytes > this.#limits.unsentOfAll && (socket = this.#stalled());) this.#end(socket, 'full');
   }
 
-  /** Lets go who has had his time. To be called about each second. */
+  /** Ends connections whose time is used up. Called about each second. */
   look() {
     const { slowMs, rate } = this.#limits;
     const now = this.now();
@@ -143,7 +145,7 @@ export class Outboxes {
     }
   }
 
-  /** A connection has ended. */
+  /** Releases the answers of a connection that has ended. */
   close(socket) {
     for (const outbox of this.#busy) if (outbox.socket === socket) outbox.end();
   }
@@ -154,7 +156,7 @@ export class Outboxes {
     outbox.patience = patience;
   }
 
-  /** The connection that has held the most for the longest time without taking any of it; undefined: all take. */
+  /** The connection with the most bytes times milliseconds held since it stopped reading; undefined: none stopped. */
   #stalled() {
     const now = this.now();
     const sums = new Map();

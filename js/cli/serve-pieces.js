@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// JSON of an answer in pieces, each made when the one before it has gone out: an answer of 40 MB is never there as one
-// text, and none of its pieces takes long to make.
+// Makes the JSON of an answer in pieces, each when the one before it has been sent. An answer of 40 MB never exists as
+// one text, and each piece is made quickly.
 
 import { isObject } from '../shared/kinds.js';
 
-/** Letters of a piece, at least. */
+/** Least letters of a piece. */
 const PIECE = 2 ** 16;
 
-/** Values that are written at once, and letters that weigh as much as one. */
+/** Most values that are written at once, and letters that count as one value. */
 const RUN = 2 ** 12;
 const LETTERS = 16;
 
 const isRow = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
 /**
- * What is left of so many values; less than 0, and it is not looked at any further, where there are more. Only arrays
- * of JSON's are looked into.
+ * The rest of `most` values after these; less than 0, and no more is counted, if there are more. Typed arrays and
+ * iterables count as too many.
  */
 function leftOf(value, most) {
   if (!isObject(value)) return most - 1 - (typeof value === 'string' ? value.length / LETTERS : 0);
@@ -25,7 +25,7 @@ function leftOf(value, most) {
   return left;
 }
 
-/** Parts of a long text. Characters stay whole. */
+/** Parts of a long text. Surrogate pairs are not split. */
 function* partsOfText(text) {
   yield '"';
   for (let at = 0; at < text.length;) {
@@ -37,7 +37,7 @@ function* partsOfText(text) {
   yield '"';
 }
 
-/** Members that JSON leaves out are left out. */
+/** Parts of an object. Members that JSON omits are omitted. */
 function* partsOfObject(value) {
   let before = '{';
   for (const key in value) {
@@ -51,7 +51,7 @@ function* partsOfObject(value) {
 }
 
 /**
- * Values of an array, as many at once as there is room for.
+ * Parts of an array, each with as many values as fit.
  * @param {Iterable<any>} values
  * @returns {Generator<string>}
  */
@@ -87,14 +87,14 @@ function* partsOfArray(values) {
   yield before === '[' ? '[]' : ']';
 }
 
-/** A row of numbers. @param {ArrayLike<any>} row */
+/** Parts of a typed array. @param {ArrayLike<any>} row */
 function* partsOfNumbers(row) {
   for (let at = 0; at < row.length; at += RUN)
     yield (at ? ',' : '[') + Array.prototype.slice.call(row, at, at + RUN).join(',');
   yield row.length ? ']' : '[]';
 }
 
-/** Parts of any length. @returns {Generator<string>} */
+/** Parts of a value, of any length. @returns {Generator<string>} */
 function* partsOf(value) {
   if (typeof value === 'string' && value.length > PIECE) yield* partsOfText(value);
   else if (leftOf(value, RUN) >= 0) yield JSON.stringify(value) ?? 'null';
@@ -104,8 +104,8 @@ function* partsOf(value) {
 }
 
 /**
- * What JSON.stringify() says of a value that is none but JSON's, in pieces of 64 KiB and a bit. Arrays of numbers may
- * be typed ones, and any array an iterable that makes its values when they are written.
+ * The text of JSON.stringify() for a JSON value, in pieces of a little over 64 KiB. Arrays may also be typed ones, or
+ * iterables that make their values when they are written.
  * @returns {Generator<string>}
  */
 export function* jsonPieces(value) {

@@ -1,78 +1,76 @@
 // SPDX-License-Identifier: MIT
-// Who waits before anything is made for him. So many replies are under way as the engine makes side by side, and a few
-// more, so that it never wants for one; all others wait here, where one costs the bytes of its body and no work. Places
-// go to the key that has the fewest, then to the one that has held them for the shortest time of late, then to the
-// connection that has, then to who came first. Lists of texts and replies in the background have places of their own,
-// behind those of replies, and so has what wants no reply (tokens of a text). Nobody has all places with what is
-// prepared.
+// Decides which requests may begin. As many replies are under way as the engine makes side by side, and a few more, so
+// that the engine never lacks work. All others wait here, where a request costs the bytes of its body and no work. The
+// next place goes to the key with the fewest places, then to the key that has used the least time recently, then to the
+// connection likewise, then to the request that came first. Lists of texts and replies in the background have places of
+// their own, with lower priority; so do requests without a reply (tokens of a text). No client can occupy all places
+// with requests whose replies have not begun.
 
 import { retryHeaders } from '../facades/openai-error.js';
 import { WAITING, WAITING_BEHIND } from '../shared/waiting.js';
 import { Account } from '../worker/shares.js';
 import { refusal } from './serve-refusal.js';
 
-/** Of what wants no reply: so many at once, and so many of one key, or of a connection without. */
+/** Most requests without a reply that run at once: in all, and of one key, or of one connection without a key. */
 const ASKS = 4;
 const OWN_ASKS = 2;
 
 /**
- * Bytes of a request from which on two of them that the model has not begun with are as many as one key, or one
- * connection without, may have.
+ * Bytes above which a request is heavy. Of heavy requests that the model has not begun, one key, or one connection
+ * without a key, may have two.
  */
 const HEAVY = 2 ** 16;
 
-/**
- * Seconds after which clients repeat by what they are told; those of the official client wait no longer than a minute.
- */
+/** Longest time that clients are told to wait. The official client does not wait longer than a minute. */
 const MOST_SECONDS = 60;
 
-/** What is taken for the time of a reply until one has ended; then the share of each further one in it. */
+/** Assumed time of a reply before one has ended; then the weight of each further reply in the average. */
 const FIRST_MS = 1000;
 const SHARE = 0.2;
 
-/** Places of a key, or of a connection. */
+/** The places of a key, or of a connection. */
 class Lane {
   waiting = 0;
-  asked = -Infinity;    // when it did so last
+  asked = -Infinity;    // time of the last request
   running = 0;
   asks = 0;
-  unbegun = 0;      // part of what may be prepared at once
+  unbegun = 0;      // sum of the parts of replies that the model has not begun; 1 is the most
   account = new Account();
 }
 
 /**
- * Keys that have asked in so many milliseconds are there; those that have done so in so many are busy, whether they
- * have a place or not.
+ * A key counts as present for this time after its last request, and as busy if it has a place, waits, or made a request
+ * within BUSY_MS.
  */
 const OTHERS_MS = 60_000;
 const BUSY_MS = 2000;
 
 const isBusy = ({ running, waiting, asked }, now) => running > 0 || waiting > 0 || asked > now - BUSY_MS;
 
-/** Whether the first numbers that differ are less. @param {number[]} a @param {number[]} b */
+/** Compares two lists by the first numbers that differ. @param {number[]} a @param {number[]} b */
 function isLess(a, b) {
   const at = a.findIndex((value, i) => value !== b[i]);
   return at >= 0 && a[at] < b[at];
 }
 
 /**
- * @typedef {object} Asker who asks
- * @property {number} key 0: none is needed
- * @property {number} guest the number of his connection
+ * @typedef {object} Asker the client of a request
+ * @property {number} key 0 if no key is needed
+ * @property {number} guest number of the connection
  * @property {import('node:net').Socket} socket
- * @property {import('./serve-body.js').Body} body that he has sent
- * @property {<T>(work: () => T) => Promise<Awaited<T>>} turn does what takes this thread some milliseconds, when it is
- *   his turn
- * @property {(end: () => void) => void} whenGone what then ends
+ * @property {import('./serve-body.js').Body} body of the request
+ * @property {<T>(work: () => T) => Promise<Awaited<T>>} turn runs work of some milliseconds when the client's turn
+ *   comes
+ * @property {(end: () => void) => void} whenGone sets a function that is called if the connection ends
  */
 
 /**
  * @typedef {object} Place
- * @property {Promise<void> | null} turn when it comes; null: it has. It rejects when the server ends, and when who
- *   waits has left
+ * @property {Promise<void> | null} turn resolves when the place is there; null: it is there already. Rejects when the
+ *   server ends, and when the client has gone
  * @property {boolean} isWaiting
- * @property {() => void} begin the model has begun
- * @property {() => void} leave it; also while it is waited for
+ * @property {() => void} begin called when the model has begun
+ * @property {() => void} leave gives up the place, or waiting for it
  */
 
 export class Queue {
@@ -80,16 +78,16 @@ export class Queue {
   #parallel;
   #observe;
   #now;
-  #waiting = [];              // in the order of their arrival
+  #waiting = [];              // in order of arrival
   #keys = new Map();          // key -> Lane
-  #sockets = new WeakMap();   // the same of a connection
+  #sockets = new WeakMap();   // connection -> Lane
   #running = { reply: 0, behind: 0, ask: 0 };
-  #ms = {};                   // that one of a kind takes, from its place on; undefined: none has ended
+  #ms = {};                   // average time of one of each kind, from its place on; undefined: none has ended
 
   /**
    * @param {{most?: number, parallel: () => number, observe?: (seconds: number) => void, now?: () => number}} options
-   *   most: who may wait; parallel: replies that the engine makes side by side; observe: is told how long each has
-   *   waited
+   *   most: requests that may wait; parallel: replies that the engine makes side by side; observe: gets the waiting
+   *   time of each request
    */
   constructor({ most = 512, parallel, observe = () => {}, now = () => performance.now() }) {
     this.#most = most;
@@ -98,17 +96,17 @@ export class Queue {
     this.#now = now;
   }
 
-  /** Who waits. */
+  /** Number of waiting requests. */
   get size() { return this.#waiting.length; }
 
   /**
-   * A place, or a wait for one. Throws what tells a client to come again where too many wait.
+   * Returns a place, or a wait for one. If too many wait, throws a refusal that tells the client when to come again.
    * @param {{key: number, socket: object, weight?: number, kind?: 'reply' | 'behind' | 'ask', bytes?: number}} who
-   *   weight: replies that it makes at once; bytes: of its request
+   *   weight: number of replies that the request makes at once; bytes: size of the request
    * @returns {Place}
    */
   enter({ key, socket, weight = 1, kind = 'reply', bytes = 0 }) {
-    const most = kind === 'behind' ? 2 * this.#parallel() : WAITING;      // a list is worked at in parts of that size
+    const most = kind === 'behind' ? 2 * this.#parallel() : WAITING;      // a list is processed in parts of that size
     const ticket = {
       kind,
       weight: Math.max(1, Math.min(weight, most)),
@@ -134,7 +132,7 @@ export class Queue {
   }
 
   /**
-   * Seconds until what waits now has had its turn, as far as that can be told.
+   * Estimates the seconds until the requests that wait now have had their turns.
    * @param {'reply' | 'behind' | 'ask'} [kind]
    */
   retryAfter(kind = 'reply') {
@@ -147,12 +145,12 @@ export class Queue {
     );
   }
 
-  /** Sends everybody away who waits. @param {Error} reason */
+  /** Refuses all waiting requests. @param {Error} reason */
   end(reason) {
     while (this.#waiting.length) this.#takeOut(this.#waiting[0]).settle.reject(reason);
   }
 
-  // --- who waits ---
+  // --- waiting ---
 
   #laneOf(lanes, name) {
     const lane = lanes.get(name) ?? new Lane();
@@ -174,27 +172,27 @@ export class Queue {
   }
 
   /**
-   * One more waits than may: of the key, then the connection, that has the most waiting, the last one goes. Throws
-   * where that is the newcomer.
+   * Too many wait: refuses the last request of the key, then of the connection, with the most waiting ones. Throws if
+   * that is the new request.
    */
   #sendAway(newcomer) {
     const rankOf = ({ lanes }) => lanes.map(({ waiting }) => waiting);
     const most = this.#waiting.reduce((last, one) => (isLess(rankOf(one), rankOf(last)) ? last : one), newcomer);
     const isMore = isLess(rankOf(newcomer), rankOf(most));
     const gone = this.#takeOut(isMore ? most : newcomer);
-    const message = `${this.#waiting.length} requests wait already, which is as many as may (--queue).`;
+    const message = `${this.#waiting.length} requests are waiting already, the most that --queue allows.`;
     const reason = refusal(429, message, { headers: retryHeaders(this.retryAfter(gone.kind)) });
     if (!isMore) throw reason;
     gone.settle.reject(reason);
   }
 
   #leave(ticket) {
-    if (ticket.isWaiting) this.#takeOut(ticket).settle.reject(refusal(499, 'Whoever asked has gone.'));
+    if (ticket.isWaiting) this.#takeOut(ticket).settle.reject(refusal(499, 'The client has gone.'));
     else if (ticket.begun !== null) this.#free(ticket);
     this.#letIn();
   }
 
-  // --- who has a place ---
+  // --- running ---
 
   #admit(ticket) {
     const { kind, weight, lanes, part, settle } = this.#takeOut(ticket);
@@ -209,7 +207,7 @@ export class Queue {
     settle?.resolve();
   }
 
-  /** The model has begun with it: what others wait for now is no longer its preparation. */
+  /** Called when the model has begun with a request: its preparation is over. */
   #prepared(ticket) {
     if (ticket.isPrepared || ticket.begun === null) return;
     ticket.isPrepared = true;
@@ -233,14 +231,14 @@ export class Queue {
     }
   }
 
-  // --- whose turn it is ---
+  // --- choosing the next ---
 
   #letIn() {
     for (const kind of /** @type {const} */ (['ask', 'reply', 'behind'])) {
       while (this.#hasPlace(kind)) {
         const next = this.#next(kind);
         if (!next) break;
-        if (!this.#fits(next)) return;      // nobody overtakes it
+        if (!this.#fits(next)) return;      // nothing overtakes it
         this.#admit(next);
       }
     }
@@ -252,7 +250,7 @@ export class Queue {
     const own = this.#ownPlaces(now);
     for (const ticket of this.#waiting) {
       if (ticket.kind !== kind || !this.#mayHave(ticket, own)) continue;
-      // of equals who came first
+      // among equals the first one wins
       const rank = ticket.lanes.flatMap(({ running, account }) => [running, account.used(now)]);
       if (!best || isLess(rank, best.rank)) best = { ticket, rank };
     }
@@ -260,7 +258,7 @@ export class Queue {
   }
 
   /**
-   * Whether a key, or a connection without, may have more of a kind.
+   * Whether a key, or a connection without a key, may have one more place of this kind.
    * @param {object} ticket
    * @param {number} most places of a key
    */
@@ -272,9 +270,9 @@ export class Queue {
   }
 
   /**
-   * Places that a key which waits may have. Replies side by side share the time of each step, so it has no more of them
-   * than its share where others are busy. Where others have only asked of late, it leaves them a quarter of the places:
-   * a newcomer need not wait until a long reply of somebody else's has ended.
+   * Most places of one key. Replies side by side share the time of each step, so while other keys are busy a key gets
+   * its share of the places. If others have only made requests recently, it leaves a quarter of the places free, so
+   * that a new request need not wait for the end of somebody's long reply.
    */
   #ownPlaces(now) {
     const parallel = this.#parallel();
@@ -284,7 +282,9 @@ export class Queue {
     return Math.max(1, Math.min(share, parallel - Math.ceil(parallel / 4)));
   }
 
-  /** A few more than the engine makes: the next one begins in the step after which another has ended. */
+  /**
+   * Number of places, a few more than the engine uses: so the next reply begins in the step after another has ended.
+   */
   get #places() {
     const parallel = this.#parallel();
     return parallel + Math.ceil(parallel / 4);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work that waits for its place looks like the work that it becomes. A place is held until that has ended, though
-// nobody may read it any more.
+// Wraps work that waits for its place, so that it looks like the work it becomes. A place is held until the work has
+// ended, even if nobody reads its result any more.
 
 import { chatRequest } from '../facades/openai.js';
 import { messagesRequest } from '../facades/messages-request.js';
@@ -10,14 +10,14 @@ import { Reply } from '../page/reply.js';
 import { isRecord } from '../shared/kinds.js';
 import { refusal } from './serve-refusal.js';
 
-/** By path, what can be told to be wrong before anything is made. */
+/** Checks by path that are possible before the request's turn. */
 const CHECKS = {
   '/chat/completions': (body) => checkOptions('chat', chatRequest(body).options),
   '/completions': (body, { info }) => checkOptions('complete', completionRequest(body, info).options),
   '/messages': (body) => checkOptions('chat', messagesRequest(body).options),
 };
 
-/** Whether a request wants pieces. @param {import('../facades/openai-api.js').Making} making */
+/** Whether a request wants a stream. @param {import('../facades/openai-api.js').Making} making */
 const streams = ({ wire, unlessNo }, { stream }) =>
   wire !== undefined && (unlessNo ? stream !== false : stream === true);
 
@@ -25,8 +25,8 @@ const countOf = (value) => (Array.isArray(value) && typeof value[0] !== 'number'
 const numberOf = (value) => (Number.isInteger(value) ? value : 1);
 
 /**
- * What a request asks for at once, and whether behind all others, as lists of texts are. What is wrong with it others
- * say.
+ * The number of replies that a request makes at once, and whether they run behind others, as lists of texts do. Errors
+ * in the request are reported elsewhere.
  */
 function loadOf(path, { wire }, body) {
   const { prompt, input, documents, n, best_of: most, priority } = isRecord(body) ? body : {};
@@ -35,7 +35,7 @@ function loadOf(path, { wire }, body) {
   return { kind: isBehind ? 'behind' : 'reply', weight: texts * Math.max(numberOf(n), numberOf(most)) };
 }
 
-/** The place is left when the work has ended. */
+/** Leaves the place when the work has ended. */
 function holding(place, work) {
   const leave = () => place.leave();
   work.accepted?.then(() => place.begin(), () => {});
@@ -43,7 +43,7 @@ function holding(place, work) {
   return work;
 }
 
-/** A reply that ended before it began. */
+/** The result of a reply that was stopped before it began. */
 const NOTHING = {
   text: '', thinking: '', finishReason: 'aborted', usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 },
   timings: { waitMs: 0, prefillMs: 0, decodeMs: 0, tokensPerSecond: 0 },
@@ -73,8 +73,8 @@ const replyAt = (place, begin) => new Reply((push) => {
 });
 
 /**
- * Work for a request, now or in its turn. Of a response that is made in the background the client is told at once that
- * it waits.
+ * Begins the work of a request, now or when its turn comes. For a response in the background, the client is told at
+ * once that it waits.
  * @param {{queue: import('./serve-queue.js').Queue, model: any, path: string, making:
  *   import('../facades/openai-api.js').Making, body: any, asker: import('./serve-queue.js').Asker}} asked
  * @param {(body: any, model: any) => any} begin
@@ -101,7 +101,7 @@ export function inTurn({ queue, model, path, making, body, asker }, begin) {
   }
 }
 
-/** What wants no reply, once there is a place for it. */
+/** Runs work without a reply, when it has a place. */
 export async function asked({ queue, asker: { key, socket, whenGone } }, work) {
   const place = queue.enter({ key, socket, kind: 'ask' });
   try {
@@ -133,7 +133,7 @@ class Queued {
 
   async #begin(begin) {
     try {
-      if (this.#stopped) throw refusal(499, 'Whoever asked has gone.');
+      if (this.#stopped) throw refusal(499, 'The client has gone.');
       const work = await begin();
       this.#begun = holding(this.#place, work);
       if (this.#stopped) work.stop();
@@ -147,7 +147,7 @@ class Queued {
   async whole() { return (await this.#work).whole(); }
   async* chunks() { yield* (await this.#work).chunks(); }
 
-  /** A failure in pieces, of an API that has a word for it. */
+  /** A failure as pieces, if the API has a form for it. */
   failed(error) { return this.#begun?.failed?.(error); }
 
   stop() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a server says no with: a status, and an error as the OpenAI API has it, which other APIs have in another shape
-// (facades/api-errors.js).
+// Refusals of a server: a status, and an error in the form of the OpenAI API, which facades/api-errors.js changes for
+// other APIs.
 
 import { errorIn } from '../facades/dialect.js';
 import { retryHeaders } from '../facades/openai-error.js';
 
-/** Where `type` and `code` are not the status's own. */
+/** `type` and `code` of errors, by status. */
 const KINDS = {
   400: ['invalid_request_error', 'invalid_request'],
   401: ['authentication_error', 'invalid_api_key'],
@@ -30,7 +30,7 @@ class Refusal extends Error {
   }
 }
 
-/** @param {{param?: string | null, code?: string, headers?: Record<string, string>}} [more] than the status says */
+/** @param {{param?: string | null, code?: string, headers?: Record<string, string>}} [more] beyond the status's own */
 export function refusal(status, message, more = {}) {
   const [type, name] = KINDS[status];
   const { param = null, code, headers = {} } = more;
@@ -38,7 +38,7 @@ export function refusal(status, message, more = {}) {
 }
 
 /**
- * Any failure as it is answered.
+ * Any failure as a refusal.
  * @param {object} [body] of the request
  * @returns {{status: number, error: object, headers: Record<string, string>}}
  */

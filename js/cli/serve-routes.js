@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a server answers to which path: the OpenAI API's, other APIs', and those of llama-server that its clients use. A
-// handler gives `json`, a `text` with its type, or a `completion`, made in the scope of the key that asks; what it
-// throws becomes an error. Nothing in a request names a file, a path or a template.
+// The paths of the server: those of the OpenAI API, of other APIs, and those of llama-server that its clients use. A
+// handler returns `json`, a `text` with its type, or a `completion`, made in the scope of the request's key. If it
+// throws, the answer is an error. Nothing in a request names a file, a path or a template.
 
 import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../facades/openai-api.js';
 import { Shelves } from '../facades/responses-store.js';
@@ -13,17 +13,17 @@ import { refusal } from './serve-refusal.js';
 import { tokenRoutes } from './serve-tokens.js';
 
 /**
- * @typedef {object} Site what is served
+ * @typedef {object} Site the served model with its settings
  * @property {import('./serve-model.js').ServedModel} served
  * @property {import('./serve-metrics.js').Metrics} metrics
  * @property {string} name of the model
- * @property {boolean} onlyName whether requests may name no other
- * @property {string} file its base name
+ * @property {boolean} onlyName whether requests for other names are refused
+ * @property {string} file base name of the model's file
  * @property {string} version of the package
- * @property {boolean} slots whether /slots may be asked
- * @property {() => Promise<string>} template the model's own
+ * @property {boolean} slots whether /slots is available
+ * @property {() => Promise<string>} template the model's chat template
  * @property {number} started seconds since 1970
- * @property {boolean} [sharesCaches] whether what one key's requests have left behind is used for those of others
+ * @property {boolean} [sharesCaches] whether requests of all keys share caches
  */
 
 
@@ -47,11 +47,12 @@ const metrics = ({ served, metrics: all }) => (
 /** Ollama's clients add `:latest` to names without a tag. */
 const checkOllama = (site, given) => checkName(site, typeof given === 'string' ? given.replace(/:latest$/, '') : given);
 
-/** Work of paths. */
+/** The work of all paths. */
 const ALL = { ...CREATE, ...CREATE_OTHER };
 
 /**
- * The model for who asks. Of those who share a scope each key, or each connection, has its share of the engine's time.
+ * The model for the client of a request. Within a shared scope, each key, or each connection, has its share of the
+ * engine's time.
  * @param {import('./serve-queue.js').Asker} asker
  */
 function modelFor(site, asker) {
@@ -62,7 +63,7 @@ function modelFor(site, asker) {
   return { ...model, tokenize: inPlace('tokenize'), detokenize: inPlace('detokenize') };
 }
 
-/** Work of a path of an API, in its turn. */
+/** Handles a path that makes replies or lists, when the request's turn comes. */
 const create = (path) => (site, body, asker) => {
   const check = path.startsWith('/api/') ? checkOllama : checkName;
   check(site, body?.model);
@@ -75,20 +76,20 @@ const create = (path) => (site, body, asker) => {
   };
 };
 
-/** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */
+/** Stored responses, by site. @type {WeakMap<Site, Shelves>} */
 const shelves = new WeakMap();
 
-/** Those of a key. */
+/** The stored responses of a key. */
 function shelfOf(site, scope) {
   if (!shelves.has(site)) shelves.set(site, new Shelves());
   return shelves.get(site).of(scope);
 }
 
-/** What is asked of a response that is kept. */
+/** Handles a request about a stored response. */
 const kept = (handler) => async (site, { id, query }, { key }) => {
   const json = await handler(shelfOf(site, key), id, query);
   if (json) return { json };
-  throw refusal(404, `The response '${id.slice(0, 64)}' is not kept here, or no longer.`, { param: 'response_id' });
+  throw refusal(404, `The response '${id.slice(0, 64)}' is not stored here, or no longer.`, { param: 'response_id' });
 };
 
 const keptRoutes = Object.entries(RESPONSES).map(([path, methods]) => (
@@ -103,7 +104,7 @@ function model(site, { id }) {
   return { json: modelOf(site) };
 }
 
-/** What some clients ask to see whether anybody is there. */
+/** Answers clients that test whether a server is there. */
 const root = () => ({ text: 'quern is running', type: 'text/plain; charset=utf-8' });
 
 // --- llama-server's ---
@@ -131,7 +132,7 @@ function slots({ served, slots: allowed }) {
   };
 }
 
-/** By path and method. */
+/** Handlers by path and method. */
 const ROUTES = {
   '/health': { GET: health },
   '/metrics': { GET: metrics },
@@ -150,9 +151,9 @@ const ROUTES = {
 const BODILESS = ['/responses/{id}/cancel'];
 
 /**
- * Where a path leads, with /v1 or without.
+ * Finds the route of a path, with /v1 or without.
  * @returns {{path: string, methods: Record<string, Function>, id: string, query: URLSearchParams, bodiless: boolean} |
- *   null} path: as it is counted
+ *   null} path: its name in the metrics
  */
 export function routeOf(url) {
   const path = pathOf(url);

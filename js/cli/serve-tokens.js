@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts as tokens and back, for who wants no reply: llama-server's paths, vLLM's of the same names, which lm-eval asks
-// for what it needs of a tokenizer, and how many tokens the prompt of a request would have.
+// The paths that turn texts into tokens and back, without a reply: llama-server's, vLLM's of the same names, from which
+// lm-eval gets all it needs of a tokenizer, and the count of a request's prompt tokens.
 
 import { messagesRequest } from '../facades/messages-request.js';
 import { chatRequest } from '../facades/openai.js';
@@ -11,23 +11,23 @@ import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
 /**
- * The longest text to tokenize, in letters, and the most tokens to make a text of: it is one piece of work, for which
- * replies wait.
+ * Most letters of a text to tokenize, and most tokens to turn into a text. Both are single pieces of work, which
+ * replies wait for.
  */
 const MOST_TEXT = 2 ** 20;
 const MOST_IDS = 2 ** 17;
 
-/** Tokens whose texts are made at once. */
+/** Tokens whose texts are made per turn. */
 const RUN = 2 ** 12;
 
-/** @param {Record<string, boolean>} wanted by a field's name */
+/** Throws if a field is set that is not supported. @param {Record<string, boolean>} wanted by field */
 function refuseWanted(wanted) {
   const [field] = Object.keys(wanted).filter((name) => wanted[name]);
   if (field)
     throw refusal(400, `${field} is not supported by this version.`, { param: field, code: 'unsupported_parameter' });
 }
 
-/** A text by its field. */
+/** The text in a field. */
 function textOf(body, field) {
   const text = body?.[field];
   if (typeof text !== 'string') throw badParam(field, 'must be a string');
@@ -37,10 +37,10 @@ function textOf(body, field) {
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Of a model that says nothing of it. */
+/** Used if the model does not say which tokens it adds. */
 const NOTHING_ADDED = { before: [], after: [] };
 
-/** A token's text; its bytes, as numbers, where it is a part of a character. @param {Uint8Array} bytes */
+/** A token's text, or its bytes as numbers if they are part of a character. @param {Uint8Array} bytes */
 function pieceOf(bytes) {
   try {
     return strict.decode(bytes);
@@ -49,16 +49,16 @@ function pieceOf(bytes) {
   }
 }
 
-/** A text's tokens, with or without those that the model's files want around it. @returns {Promise<Int32Array>} */
+/** A text's tokens, with or without those that the model's file adds around it. @returns {Promise<Int32Array>} */
 async function tokensOf(model, text, isWhole) {
   const ids = Int32Array.from(await model.tokenize(text));
   const { before, after } = model.info.added ?? NOTHING_ADDED;
   return isWhole ? ids : ids.subarray(before.length, ids.length - after.length);
 }
 
-/** What each of many tokens becomes, made when it is written. @returns {Promise<Iterable<any>>} */
+/** Makes a value for each token, when it is written. @returns {Promise<Iterable<any>>} */
 async function eachOf(model, ids, { turn }, make) {
-  // a million letters are a million tokens at worst, but not as many different ones
+  // a million letters may be a million tokens, but far fewer different ones
   const different = await turn(() => [...new Set(ids)]);
   const bytes = await model.detokenize(different, { bytes: true });
   const pieces = new Map();
@@ -68,7 +68,7 @@ async function eachOf(model, ids, { turn }, make) {
   return { * [Symbol.iterator]() { for (const id of ids) yield make(id, pieces.get(id)); } };
 }
 
-/** Letters of a value, at most; it may be nested to any depth. */
+/** An upper bound of the letters in a value, nested to any depth. */
 function lettersIn(value) {
   let sum = 0;
   const open = [value];
@@ -83,8 +83,7 @@ function lettersIn(value) {
 // --- vLLM's ---
 
 /**
- * By their texts the tokens that clients know by name, as far as their ids are known: the only ones that a text alone
- * can be.
+ * Tokens with a name in the API whose ids are known, by text. A text becomes one of them only if nothing else is in it.
  */
 async function namedTokens(model) {
   const { endTokens, added = NOTHING_ADDED } = model.info;
@@ -93,14 +92,14 @@ async function namedTokens(model) {
   return new Map(texts.map((text, i) => [text, ids[i]]));
 }
 
-/** Where they read a text, clients take such a token's text for the token. */
+/** Tokens of a prompt. A prompt that is the text of a named token becomes that token, as clients expect. */
 async function promptTokens(model, { prompt, add_special_tokens: isWhole }) {
   const named = prompt.length < 100 ? (await namedTokens(model)).get(prompt) : undefined;
   return named === undefined ? tokensOf(model, prompt, isWhole !== false) : [named];
 }
 
 /**
- * The tokens of a request's conversation, as the template writes it out.
+ * Tokens of a conversation, as the template writes it.
  * @param {string} field its name in the request
  */
 async function conversationTokens(
@@ -131,7 +130,7 @@ async function counted(model, body, asker) {
 
 const NAMES = ['bos_token', 'eos_token', 'pad_token', 'unk_token'];
 
-/** What is known of a tokenizer, in transformers' words. */
+/** Facts about the tokenizer, under transformers' names. */
 async function tokenizerInfo(model, { template }) {
   const { specialTokens = {}, contextSize, added = NOTHING_ADDED } = model.info;
   const named = await namedTokens(model);
@@ -150,13 +149,13 @@ async function tokenizerInfo(model, { template }) {
   };
 }
 
-// --- of requests ---
+// --- counting a request's prompt ---
 
-/** Tokens that say what is filled in (reply/fill-in.js). */
+/** Number of tokens that mark the parts of a fill-in prompt (reply/fill-in.js). */
 const MARKS = 3;
 
 /**
- * Tokens of a request's prompts, as its usage would say.
+ * Counts the prompt tokens of a request, as its usage would.
  * @type {Record<string, (model: any, body: any, shelf: () => any) => Promise<number>>}
  */
 const INPUTS = {
@@ -191,7 +190,7 @@ async function detokenize(model, body) {
   if (!Array.isArray(tokens)) throw badParam('tokens', 'must be an array of token ids');
   if (tokens.length > MOST_IDS) throw badParam('tokens', `has more than ${MOST_IDS} token ids`);
   const text = await model.detokenize(tokens);
-  return { json: { content: text, prompt: text }, holds: text.length };     // llama-server's name, and vLLM's
+  return { json: { content: text, prompt: text }, holds: text.length };     // llama-server's name and vLLM's
 }
 
 async function applyTemplate(model, body) {
@@ -200,11 +199,11 @@ async function applyTemplate(model, body) {
 }
 
 /**
- * By path and method.
- * @param {(site: any, name: unknown) => void} checkName throws where a request names another model
+ * The routes, by path and method.
+ * @param {(site: any, name: unknown) => void} checkName throws if a request names another model
  * @param {(site: any, key: number) => import('../facades/responses-store.js').Shelf} shelfOf
- * @param {(site: any, asker: import('./serve-queue.js').Asker) => any} modelFor what has tokenize() and detokenize(),
- *   each in its place
+ * @param {(site: any, asker: import('./serve-queue.js').Asker) => any} modelFor returns an object whose tokenize() and
+ *   detokenize() wait for a place
  */
 export function tokenRoutes(checkName, shelfOf, modelFor) {
   const post = (work) => ({ POST: async (site, body, asker) => work(modelFor(site, asker), body, asker) });
@@ -213,7 +212,7 @@ export function tokenRoutes(checkName, shelfOf, modelFor) {
       checkName(site, body?.model);
       return { input_tokens: await count(modelFor(site, asker), body, () => shelfOf(site, asker.key)) };
     };
-    // Anthropic's has another name, and says nothing else.
+    // Anthropic's path has another name, and its answer only this field.
     if (path === '/messages')
       return ['/messages/count_tokens', { POST: async (...asked) => ({ json: await input(...asked) }) }];
     return [

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `quern serve`: loads a model and answers the requests of the OpenAI API, and of others, with it until it is told to
-// end.
+// `quern serve`: loads a model and answers requests of the OpenAI API and others with it, until it is told to end.
 
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
@@ -18,24 +17,24 @@ import { HttpServer } from './serve-http.js';
 import { Metrics } from './serve-metrics.js';
 import { ServedModel } from './serve-model.js';
 
-/** How long answers that are made may take to be read by their clients, at the end. */
+/** Milliseconds at the end for clients to read finished answers. */
 const FLUSH_MS = 2000;
 
-/** Replies side by side, where nothing is said. */
+/** Default number of replies side by side. */
 const PARALLEL = 8;
 
 /**
- * Who may wait, where nothing is said, and at most; connections and requests beside those: of who is answered, or told
- * that too many wait.
+ * Default and largest number of waiting requests, and further connections and requests for clients that are being
+ * answered or refused.
  */
 const QUEUE = 512;
 const MOST_QUEUE = 8192;
 const BESIDE = 512;
 
-/** Of images in requests, where nothing is said: those of telephones, and what decoding one of them takes. */
+/** Default limits of images in requests: photos of phones, and the memory for decoding one of them. */
 const IMAGES = { maxImagePixels: 2 ** 24, maxImages: 32, imageMemoryBytes: 640 * 2 ** 20 };
 
-/** One core is left to HTTP where there are enough: a thread that waits for a core holds up all others. */
+/** Leaves one core to HTTP if there are enough, because a compute thread that waits for a core delays all others. */
 function threadsFor(cores) {
   return cores <= 2 ? undefined : Math.min(8, cores - 1);
 }
@@ -55,7 +54,7 @@ function originsOf(given = []) {
   return given;
 }
 
-/** What the flags say, checked before anything is loaded. */
+/** Reads the flags, before anything is loaded. */
 function readFlags(values, env) {
   const host = values.host ?? '127.0.0.1';
   const keys = keysOf(values['api-key'], env);
@@ -72,7 +71,7 @@ function readFlags(values, env) {
   };
 }
 
-/** The last part of a path or an address, without what follows it. */
+/** The last part of a path or an address, without a query, fragment or revision. */
 const fileOf = (model) => basename(model.replace(/[?#].*$/s, '').replace(/\/+$/, '')).replace(/(\.\w+)@.*$/, '$1');
 
 function siteOf(model, options, values, served, metrics) {
@@ -97,7 +96,7 @@ const portTaken = (port) => (error) => {
   throw badParam('--port', `${port} cannot be listened on (${error.code})`);
 };
 
-/** Until there is an interrupt. */
+/** Waits for an interrupt. */
 const untilInterrupted = () => new Promise((resolve) => {
   if (interrupted.aborted) resolve();
   else interrupted.addEventListener('abort', resolve, { once: true });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The tokens of a text that comes in pieces, in the memory of a part of it: a text is cut where that changes none of
-// its tokens. One without such a place is taken as a whole.
+// Tokenizes a text that comes in pieces, with memory for a part of it only. The text is cut where a cut changes no
+// token. A text without such a place is tokenized as a whole.
 
-/** Bytes that make a part. */
+/** Least bytes of a part. */
 const PART = 1 << 18;
 
-/** Of tokenizer.ggml.token_type: tokens that plain text becomes by its letters. */
+/** A value of tokenizer.ggml.token_type: tokens that plain text becomes if it has their letters. */
 const USER_DEFINED = 4;
 
 const NO_IDS = new Int32Array(0);
@@ -14,12 +14,12 @@ const isLineEnd = (byte) => byte === 0x0a || byte === 0x0d;
 const isDigit = (byte) => byte >= 0x30 && byte <= 0x39;
 const isPrinted = (byte) => byte > 0x20 && byte < 0x7f;
 
-/** Whether a character that is no space begins with this byte. One that begins with C2, E1, E2 or E3 may be a space. */
+/** Whether this byte begins a character that is no space. Characters that begin with C2, E1, E2 or E3 may be spaces. */
 const beginsWord = (byte) => isPrinted(byte) || (byte > 0xc2 && byte < 0xe0) || byte > 0xe3;
 
 /**
- * The last place in a text where it can be cut: Qwen's split (src/text/pieces.c) never goes on behind a digit, from a
- * line end to what is no space, nor from another character to a space. 0: there is none.
+ * The last place where a text can be cut: after a digit, between a newline and a character that is no space, or between
+ * a printed character and a space. Qwen's pieces (src/text/pieces.c) never extend across these. 0: none.
  */
 export function cutOf(bytes) {
   for (let at = bytes.length - 1; at > 0; at--) {
@@ -30,8 +30,8 @@ export function cutOf(bytes) {
 }
 
 /**
- * Whether texts can be cut at all: not where tokens are joined by scores, nor where a special one may lie across such a
- * place.
+ * Whether texts can be cut at all: not if tokens are joined by scores, nor if a user-defined token may lie across a
+ * cut.
  */
 function canCut(engine) {
   const { tokenizer, tokens } = engine.facts;
@@ -41,12 +41,12 @@ function canCut(engine) {
   return tokenizer === 'gpt2';
 }
 
-/** Bytes of a text go in as they come, its ids come out, of the last bytes with the next ones. */
+/** Takes the bytes of a text in pieces and returns ids; those of the last bytes come with the next ones. */
 export class TokenStream {
   #engine;
   #canCut;
   #held = [];
-  #size = 0;          // of what is held
+  #size = 0;          // number of held bytes
   #part;
   #wanted;
 
@@ -65,7 +65,7 @@ export class TokenStream {
     return this.#canCut && this.#size >= this.#wanted ? this.#take(cutOf) : NO_IDS;
   }
 
-  /** The rest. Another text may begin. */
+  /** Returns the remaining ids. Another text may begin afterwards. */
   end() {
     return this.#take((bytes) => bytes.length);
   }

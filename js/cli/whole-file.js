@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A new file in Node: whole under its name, or absent. It is written beside it and gets its name when it is whole; a
-// link by that name is replaced, not followed. What is there and is no regular file (a device, a pipe) is written as it
-// is. A conversion's file, which takes longer, has the same rules in src/cli/cli_output.c, and a lock.
+// Writes a new file in Node, which is either complete or absent. It is written under another name beside its place and
+// renamed when it is complete. A link of that name is replaced, not followed. An existing device or pipe is written
+// directly. The file of a conversion, which takes longer, follows the same rules in src/cli/cli_output.c, with a lock.
 
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -11,7 +11,7 @@ import { QuernError, badParam } from '../shared/errors.js';
 
 const NO_ROOM = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 
-/** A regular file behind these is its opener's. */
+/** Paths to files that are open elsewhere; they are written directly. */
 const OPEN_ELSEWHERE = /^\/(dev\/(std|fd\/)|proc\/)/;
 
 const isStream = async (path) =>
@@ -34,8 +34,8 @@ async function writeBeside(path, bytes, signal) {
 }
 
 /**
- * @param {string} option what gave the path, for the error
- * @param {AbortSignal} signal for a file: nothing of it stays then
+ * @param {string} option that gave the path, for the error
+ * @param {AbortSignal} signal ends the writing of a regular file, and nothing of it is left
  */
 export async function writeWhole(option, path, bytes, signal) {
   try {

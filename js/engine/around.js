@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tokens around others: those that a model's files want before and behind a plain text (facts.added). A chat's template
-// writes its own.
+// Adds the tokens that a model's file wants before and behind a plain text (facts.added). A chat's template writes its
+// own tokens.
 
 /**
  * @param {Int32Array} ids

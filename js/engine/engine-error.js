@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the engine says about a negative status, as the error that callers see.
+// Turns a negative status of the engine into the error that callers see.
 
 import { QuernError } from '../shared/errors.js';
 
-/** Of enum status in src/base/base.h. */
+/** A value of enum status in src/base/base.h. */
 const ERR_EMPTY = -10;
 
-/** The numbers of a refusal; contextSize: the largest that would fit, 0: none. */
+/** The detail of a refused plan. contextSize is the largest context that would fit, or 0 if none fits. */
 const planDetail = ({ total, limit, largest }) => ({ needed: total, allowed: limit, contextSize: largest });
 
 /**

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Compiles what a reply must look like to a block of bytes (src/grammar/saved.h), which grammar.js loads. It needs
-// neither a model nor its vocabulary, so that it can be done beside the engine's worker. Its instance of
-// dist/grammar.wasm has a memory of its own.
+// Compiles the format of a reply (a schema, a pattern, a grammar) to a block of bytes (src/grammar/saved.h), which
+// grammar.js loads. Compiling needs neither a model nor a vocabulary, so it can run outside the engine's worker. Its
+// instance of dist/grammar.wasm has a memory of its own.
 
 import { QuernError } from '../shared/errors.js';
 
-/** What a text describes, by its number in face.c. */
+/** Kinds of formats, with their numbers in face.c. */
 export const KINDS = { schema: 0, regex: 1, grammar: 2, choices: 3, json: 4, calls: 5, taggedCalls: 6 };
 
-/** Codes of statuses (src/base/base.h) that are not about what was given. */
+/** Error codes of the statuses (src/base/base.h) that are not the format's fault. */
 const CODES = { [-6]: 'mem/load', [-8]: 'use/param' };
 
 const decoder = new TextDecoder();
@@ -18,7 +18,7 @@ export function textAt(wasm, address) {
   return decoder.decode(bytes.subarray(0, bytes.indexOf(0)));
 }
 
-/** The same status, unless it is an error. */
+/** Returns the status, or throws if it is an error. */
 export function checked(wasm, status) {
   if (status >= 0) return status;
   const rule = textAt(wasm, wasm.grammar_error_rule());
@@ -26,14 +26,14 @@ export function checked(wasm, status) {
   throw new QuernError(CODES[status] ?? 'use/schema', textAt(wasm, wasm.grammar_error_message()), { detail });
 }
 
-/** Where the next call finds what it is given, or leaves something. @returns {number} its address */
+/** Reserves the buffer that passes data to or from the next call. @returns {number} its address */
 export function room(wasm, size) {
   const address = wasm.grammar_room(size);
   if (!address) throw new QuernError('mem/load', `There is not enough memory for ${size} bytes of a grammar.`);
   return address;
 }
 
-/** Puts bytes there. @returns {number} their address */
+/** Copies bytes into that buffer. @returns {number} its address */
 export function given(wasm, bytes) {
   const address = room(wasm, bytes.length);
   new Uint8Array(wasm.memory.buffer, address, bytes.length).set(bytes);
@@ -41,19 +41,19 @@ export function given(wasm, bytes) {
 }
 
 /**
- * An instance.
- * @param {WebAssembly.Module} module @param {number} [limit] of its memory, in bytes
- * @param {() => boolean} [pace] is asked every few milliseconds while a grammar is compiled; true ends that
+ * Makes an instance of the module.
+ * @param {WebAssembly.Module} module @param {number} [limit] most bytes of its memory
+ * @param {() => boolean} [pace] called every few milliseconds while a grammar is compiled; true ends the compilation
  */
 export async function opened(module, limit, pace = () => false) {
   /** @type {any} */
   const { exports } = await WebAssembly.instantiate(module, { env: { pace: () => Number(pace()) } });
-  exports._initialize();      // its allocator's heap
+  exports._initialize();      // initialises the allocator's heap
   if (limit) exports.grammar_limit(limit);
   return exports;
 }
 
-/** What a crash in there means: it is no crash of the engine, and costs the reply alone. */
+/** Makes the error for a crash of the module. Such a crash ends one reply and does not harm the engine. */
 export function tooMuch(message, cause) {
   return new QuernError('use/schema', `What the reply is to look like was too much (${message}).`, {
     detail: { rule: 'limit' },
@@ -75,10 +75,10 @@ function compile(wasm, { kind, bytes, flags }) {
 }
 
 /**
- * What compiles, again and again. An instance that has crashed is not entered again.
+ * Opens a compiler that can be called repeatedly. It replaces its instance after a crash.
  * @param {{module: WebAssembly.Module, limit?: number}} means
  * @returns {(asked: {kind: string, bytes: Uint8Array, flags: number}, pace?: () => boolean) => Promise<{value:
- *   Uint8Array, held: number}>} held: of its memory, in bytes
+ *   Uint8Array, held: number}>} held: size of the instance's memory, in bytes
  */
 export function openCompiler({ module, limit }) {
   let wasm;

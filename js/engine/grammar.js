@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: MIT
-// dist/grammar.wasm (src/grammar/face.c): which tokens may follow a text so that it is, in the end, what a schema, an
-// expression or a grammar describes. It has a memory of its own with a limit, so that whatever it is given to read
-// cannot harm the model. A state is a number; equal states are the same number, and a state knows no reply. A text that
-// takes a moment is compiled here; any other is compiled elsewhere (grammar-compiler.js) and comes as a block of bytes.
-// It is remembered for the scope whose request it was, so that nobody's time tells what others have asked for.
+// Runs dist/grammar.wasm (src/grammar/face.c), which decides the tokens that may come next so that the text finally
+// matches a schema, a pattern or a grammar. The module has a memory of its own with a limit, so its input cannot harm
+// the model. A state is a number: equal states have the same number, and a state belongs to no reply.
+//
+// A format that compiles within a moment is compiled here. Any other is compiled elsewhere (grammar-compiler.js) and
+// arrives as a block of bytes. A compiled format is remembered only for the scope that requested it, so response times
+// do not reveal what other scopes have asked for.
 
 import { KINDS, checked, given, openCompiler, opened, room, textAt, tooMuch } from './grammar-compiler.js';
 import { atOnce } from '../shared/steps.js';
 
-/** Tokens as face.c knows them: text, one that ends a reply, one that is never written. */
+/** Kinds of tokens in face.c: text, a token that ends a reply, a token that is never written. */
 const [TEXT, END, NEVER] = [0, 1, 2];
 
-/**
- * Types of tokens that stand for text: normal ones, and bytes. Of the others some are marks, which a text cannot hold.
- */
+/** Types of tokens that stand for text: normal tokens and bytes. Some other types are marks, which no text contains. */
 const TEXT_TYPES = [1, 6];
 
 /**
- * A moment, in milliseconds, and the longest text of which that may be enough: most schemas that people write are
- * shorter and take a fifth of it.
+ * Milliseconds that compiling here may take, and the longest text that is tried. Most schemas that people write are
+ * shorter and take a fifth of this time.
  */
 const MOMENT_MS = 5;
 const SMALL = 2 ** 14;
 
-/** Compiled grammars that are remembered though no reply uses them. */
+/** Number of compiled grammars that are remembered though no reply uses them. */
 const REMEMBERED = 8;
 
-/** Whoever shares what others have compiled. */
+/** Owner of grammars that everybody shares. */
 const ALL = { owner: { scope: 0, guest: 0 } };
 
 const encoder = new TextEncoder();
 
-/** A crash in there is no crash of the engine: it costs the reply, and the module's memory, which nobody uses again. */
+/**
+ * Wraps the module's exports. A crash in the module ends one reply, not the engine, and the instance is not used again.
+ */
 function guarded(exports, onCrash) {
   const guard =
     (call) =>
@@ -48,11 +50,16 @@ function guarded(exports, onCrash) {
   );
 }
 
-/** Something compiled. */
+/** A compiled format. */
 export class Grammar {
   users = 0;
 
-  /** @param {any} wasm @param {number} handle @param {number} words of a mask @param {number} scope that may use it */
+  /**
+   * @param {any} wasm
+   * @param {number} handle
+   * @param {number} words size of a mask
+   * @param {number} scope that may use it
+   */
   constructor(wasm, handle, words, scope) {
     this.wasm = wasm;
     this.handle = handle;
@@ -62,13 +69,13 @@ export class Grammar {
 
   get start() { return checked(this.wasm, this.wasm.grammar_start(this.handle)); }
 
-  /** The state behind a token that the mask allows; 0: not yet, ask again. */
+  /** The state after a token that the mask allows; 0: not computed yet, call again. */
   take(state, id) { return checked(this.wasm, this.wasm.grammar_take(this.handle, state, id)); }
 
-  /** Whether a text may end here. */
+  /** Whether the text may end in this state. */
   accepts(state) { return this.wasm.grammar_accepts(this.handle, state) === 1; }
 
-  /** What of a schema says nothing and was passed over. @returns {{rule: string, message: string}[]} */
+  /** Keywords of a schema that have no effect and were ignored. @returns {{rule: string, message: string}[]} */
   get notes() {
     const lines = textAt(this.wasm, this.wasm.grammar_notes(this.handle)).split('\n');
     return lines
@@ -77,7 +84,8 @@ export class Grammar {
   }
 
   /**
-   * A bit for each token that may follow, until the next call of anything; null: not yet.
+   * The tokens that may follow, one bit each; null: not computed yet, call again. Valid until the next call of any
+   * method.
    * @returns {Uint32Array | null}
    */
   mask(state) {
@@ -88,7 +96,7 @@ export class Grammar {
 }
 
 /**
- * Who wants something compiled, and shares it with his scope.
+ * The sender of a request for a grammar, which is shared within the owner's scope.
  * @typedef {{owner: {scope: number, guest: number}, job?: object}} Asker
  * @typedef {{kind: string, bytes: Uint8Array, flags: number}} Asked
  * @typedef {(asked: Asked, who: Asker) => Promise<Uint8Array>} Compile
@@ -101,16 +109,17 @@ export class Grammars {
   #compile;
   #through;
   #moment = { ends: 0, isOver: false };
-  #known = new Map();     // key -> Grammar, used last last
-  #making = new Map();    // key -> when it will have been compiled, or not
+  #known = new Map();     // key -> Grammar; the most recently used is last
+  #making = new Map();    // key -> promise that resolves when the compilation has ended or failed
 
-  /** Whether it has crashed: another one is to be opened. */
+  /** Whether the module has crashed. The caller then opens another one. */
   isDead = false;
 
   /**
-   * @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine whose tokens it learns
-   * @param {{limit?: number, compile?: Compile, through?: Through}} [how] limit: of its memory, in bytes; compile:
-   *   elsewhere than here; through: takes steps of some milliseconds each, when there is time for them
+   * @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine provides the vocabulary
+   * @param {{limit?: number, compile?: Compile, through?: Through}} [how] limit: most bytes of the module's memory;
+   *   compile: compiles outside this instance; through: runs steps of some milliseconds each, when there is time for
+   *   them
    * @param {Asker} [who]
    */
   static async open(module, engine, { limit, compile, through = async (steps) => atOnce(steps) } = {}, who = ALL) {
@@ -128,10 +137,10 @@ export class Grammars {
     this.#through = through;
   }
 
-  /** Of its memory. */
+  /** Size of the module's memory. */
   get bytes() { return this.#wasm.memory.buffer.byteLength; }
 
-  /** The bytes of all tokens, and what each is, in parts of some milliseconds. */
+  /** Gives the module the bytes and the kinds of all tokens, in steps of some milliseconds. */
   * #learn(engine) {
     const { tokens: n, endTokens } = engine.facts;
     const { starts, bytes, types } = engine.tokens();
@@ -151,8 +160,9 @@ export class Grammars {
   }
 
   /**
-   * To be released (`users`) by whoever is given it. `use/schema` for what cannot be honoured.
-   * @param {string} kind of grammar-compiler.js
+   * Returns a grammar, whose user decrements `users` at the end. Throws `use/schema` for a format that is not
+   * supported.
+   * @param {string} kind a key of KINDS in grammar-compiler.js
    * @param {string} text
    * @param {number} [flags] see face.c
    * @param {Asker} [who]
@@ -172,7 +182,7 @@ export class Grammars {
     return grammar;
   }
 
-  /** One that is worn is left to those who use it, by no key that anybody asks for. */
+  /** Looks for a grammar. A worn one is filed under a key that no request has, so only its present users keep it. */
   #remembered(key) {
     const grammar = this.#known.get(key);
     if (!grammar || !this.#wasm.grammar_worn(grammar.handle)) return grammar;
@@ -181,7 +191,7 @@ export class Grammars {
     return undefined;
   }
 
-  /** Whoever asks for the same meanwhile waits for it. */
+  /** Compiles a grammar. Requests for the same grammar wait meanwhile. */
   async #made(key, asked, who) {
     let made;
     this.#making.set(key, new Promise((resolve) => { made = resolve; }));
@@ -200,7 +210,10 @@ export class Grammars {
 
   #isOver() { return this.#moment.isOver ||= performance.now() > this.#moment.ends; }
 
-  /** Compiles it in a moment. @returns {Generator<void, number, void>} a handle; 0: it takes longer, or more memory */
+  /**
+   * Tries to compile within a moment.
+   * @returns {Generator<void, number, void>} a handle; 0: needs more time or memory
+   */
   * #soon({ kind, bytes, flags }) {
     this.#forget();
     this.#moment = { ends: performance.now() + MOMENT_MS, isOver: false };
@@ -231,14 +244,14 @@ export class Grammars {
     }
   }
 
-  /** Those that nobody uses: worn ones, and of the others as many as are too many. */
+  /** Releases unused grammars: all worn ones, and of the others those in excess of REMEMBERED. */
   #forget() {
     for (const [key, grammar] of this.#known) if (key === grammar && grammar.users === 0) this.#release(key);
     const unused = [...this.#known.values()].filter(({ users }) => users === 0).length;
     for (let n = unused; n >= REMEMBERED; n--) this.#release(this.#spare());
   }
 
-  /** Of the scope that has the most that nobody uses, the one that was used longest ago; undefined: there is none. */
+  /** Of the scope with the most unused grammars, the key of the least recently used one; undefined: there is none. */
   #spare() {
     const unused = [...this.#known].filter(([, { users }]) => users === 0);
     const counts = new Map();

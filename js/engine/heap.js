@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The wasm memory as engine.js uses it: buffers, strings, copies. An address is a plain number, whether the engine's
-// addresses have 32 bits or 64. Growth replaces the buffer and memory may be shared, hence two rules: a view lives for
-// one call, and what leaves is a copy (decoders refuse shared memory).
+// The wasm memory: buffers, strings, copies. An address is a plain number, whether the engine's addresses have 32 bits
+// or 64. The buffer is replaced when the memory grows, and the memory may be shared. Hence two rules: a view lives for
+// one call only, and data leaves as a copy (decoders refuse shared memory).
 
 import { QuernError } from '../shared/errors.js';
 
@@ -21,7 +21,7 @@ export class Heap {
     return this.#memory.buffer;
   }
 
-  /** Bytes from an address on: the rest of the memory, unless their number is given. */
+  /** Bytes from an address on; without a number, the rest of the memory. */
   bytes(address, n) {
     return new Uint8Array(this.#memory.buffer, address, n);
   }
@@ -38,7 +38,7 @@ export class Heap {
     return new Float64Array(this.#memory.buffer, address, n);
   }
 
-  /** @returns {number} its address */
+  /** @returns {number} address of the new buffer */
   alloc(size) {
     const address = this.#wasm._wasm_alloc(size);
     if (!address) throw new QuernError('mem/load', `There is not enough memory for ${size} more bytes.`);
@@ -50,14 +50,15 @@ export class Heap {
   }
 
   /**
-   * Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and
-   * nothing else is shared. Pages that are not isolated have shared memory too, but no name for it.
+   * The address of these bytes in the memory; 0 if they lie outside it. Shared memory stays valid when it grows, and
+   * only the wasm memory is shared. Comparing constructors works in pages that are not isolated too: they have shared
+   * memory, but no global name for its class.
    */
   addressOf(bytes) {
     return bytes.buffer.constructor === this.#memory.buffer.constructor ? bytes.byteOffset : 0;
   }
 
-  /** Lends a buffer to `use`. */
+  /** Lends a buffer to `use`, and releases it afterwards. */
   lend(size, use) {
     const address = this.alloc(Math.max(size, 8));
     try {
@@ -75,7 +76,7 @@ export class Heap {
     return decoder.decode(this.copy(address, size));
   }
 
-  /** A text whose size stands elsewhere. */
+  /** A text whose size is stored at another address. */
   sized(address, size) {
     return this.text(address, this.int32(size, 1)[0]);
   }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
-// What the engine does with images before a model sees them, as src/image/image.h has it: headers, white behind what is
-// transparent, resizing, frames of videos. Large images go through the wasm memory in strips, since what that memory
-// has grown by it never gives back.
+// What the engine does with images before a model sees them (src/image/image.h): reading headers, putting white behind
+// transparent pixels, resizing, choosing frames of videos. Large images go through the wasm memory in strips, because
+// that memory never shrinks.
 
 import { QuernError } from '../shared/errors.js';
 import { oversized } from '../shared/image.js';
 
-/** Bytes of pixels that are in the wasm memory at once, about. */
+/** Bytes of pixels that lie in the wasm memory at a time, about. */
 const STRIP = 2 ** 20;
 
-/** Bytes that a header mostly fits into, and those that are looked at of a file whose header does not. */
+/** Bytes that most headers fit into, and the most that are read of a file whose header does not fit. */
 const HEAD = 2 ** 16;
 const MOST_HEAD = 2 ** 22;
 
 const isRiff = (bytes) => bytes[0] === 0x52;
 const EXIF = 0x45584946;
 
-/** Chunks of a WebP file that are passed over in search of one. */
+/** Most chunks of a WebP file that are skipped in the search for EXIF. */
 const MOST_CHUNKS = 2 ** 16;
 
 /**
- * A WebP file without its pixels: what stands before them, and EXIF, which stands behind them.
- * @param {Uint8Array} bytes longer than a head
+ * A WebP file without its pixels: the chunks before them, and EXIF, which follows them.
+ * @param {Uint8Array} bytes longer than HEAD
  */
 function withoutPixels(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -39,10 +39,10 @@ function withoutPixels(bytes) {
   return rest;
 }
 
-/** By the numbers of enum image_kind. */
+/** Names of the values of enum image_kind. */
 const KINDS = ['PNG', 'JPEG', 'WebP', 'GIF', 'BMP', 'AVIF'];
 
-const DECODE = -12;     // src/base/base.h's, of image.h's two
+const DECODE = -12;     // of src/base/base.h; image.h has two errors, and the other means oversized
 
 const LABEL = 32;
 
@@ -51,7 +51,7 @@ const refusal = (status, [, width, height]) =>
     ? new QuernError('image/decode', `The file is no image that can be read: ${KINDS.join(', ')} can, whole ones.`)
     : oversized({ width, height });
 
-/** Copies columns of RGB, from x on, between images that are so many columns wide. */
+/** Copies columns of RGB, from x on, between images of the given widths. */
 function copyColumns(to, toWidth, toX, from, fromWidth, fromX, { columns, rows }) {
   for (let y = 0; y < rows; y++) {
     const at = 3 * (y * fromWidth + fromX);
@@ -70,8 +70,8 @@ export class Images {
   }
 
   /**
-   * What a file says of itself; throws what is wrong with it. The size is that of the image as it is seen,
-   * `orientation` what is still to be done with its pixels (1: nothing).
+   * Reads a file's header; throws if it is damaged or oversized. The size is that of the upright image. `orientation`
+   * tells how its pixels must still be turned (1: not at all).
    * @param {Uint8Array} bytes of the whole file
    * @returns {{kind: string, width: number, height: number, orientation: number}}
    */
@@ -94,8 +94,8 @@ export class Images {
   }
 
   /**
-   * The image in another size; what is transparent becomes white first. In steps of some milliseconds.
-   * @param {Uint8Array | Uint8ClampedArray} data RGB or RGBA, by its length
+   * Resizes an image, in steps of some milliseconds. Transparent parts become white first.
+   * @param {Uint8Array | Uint8ClampedArray} data RGB or RGBA, told apart by its length
    * @param {{width: number, height: number}} from
    * @param {{width: number, height: number}} to
    * @returns {Generator<void, Uint8Array>} RGB
@@ -147,14 +147,14 @@ export class Images {
     });
   }
 
-  /** Which frames of a video are looked at. @returns {Int32Array} their numbers */
+  /** Chooses the frames of a video that the model gets. @returns {Int32Array} their numbers */
   sample(total, fps, perSecond, least, most) {
     return this.#heap.lend(4 * most, (indices) => (
       this.#heap.int32(indices, this.#wasm._wasm_image_sample(total, fps, perSecond, least, most, indices)).slice()
     ));
   }
 
-  /** What stands before a pair of frames: "<0.2 seconds>"; '' where seconds cannot be. */
+  /** The text before a pair of frames, such as "<0.2 seconds>"; '' if the number of seconds is impossible. */
   label(seconds) {
     return this.#heap.lend(LABEL, (out) => this.#heap.text(out, this.#wasm._wasm_image_label(seconds, out)));
   }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// From a wasm file to a running instance with its threads. All threads exist before the first call: one that is created
-// inside a call which then blocks would never start in Chromium. One glue (quern-simd.mjs, quern-simd64.mjs) serves all
-// builds of its address size: their glue files differ in the wasm file's name only, and the file is fetched here, so
-// that what goes wrong has a name.
+// Makes a running instance with its threads from a wasm file. All threads exist before the first call: in Chromium, a
+// thread that is created inside a blocking call would never start. One glue (quern-simd.mjs, quern-simd64.mjs) serves
+// all builds of its address size, because their glue files differ only in the wasm file's name. The wasm file is
+// fetched here, so that each failure gets an error code.
 
 import { deadline } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 import { HOST } from '../shared/host.js';
 import { newMemory } from '../shared/variant.js';
 
-/** The version of src/wasm.c's interface, which stands in a custom section of the file. */
+/** The version of src/wasm.c's interface, which the file has in a custom section. */
 const VERSION = '18';
 
 const PAGE = 2 ** 16;
@@ -17,7 +17,7 @@ const PAGE = 2 ** 16;
 /** Must equal the link's -sINITIAL_MEMORY: 32 MiB. */
 const INITIAL_PAGES = 512;
 
-/** What to ask for, in pages: the most that can be addressed, then less for machines that cannot even reserve that. */
+/** Pages to ask for: the most that can be addressed, then less for machines that cannot even reserve that. */
 const MAXIMUM_PAGES = {
   32: [65536, 49152, 32768, 24576, 16384, 8192, 4096],
   64: [262144, 196608, 131072, 98304, 65536, 32768],
@@ -27,7 +27,7 @@ const THREADS_DEADLINE_MS = 10_000;
 
 const startError = (code, message, cause) => new QuernError(code, message, { phase: 'start', cause });
 
-/** @returns {boolean} whether it has no vision (src/engine/blind.c) */
+/** @returns {boolean} whether the build has no vision (src/engine/blind.c) */
 function checkVersion(module) {
   const [section] = WebAssembly.Module.customSections(module, 'quern');
   const found = section ? new TextDecoder().decode(section).slice(0, 16) : 'none';
@@ -49,7 +49,7 @@ function reserve(address) {
   throw startError('mem/load', `This ${HOST} grants no memory for the engine.`, cause);
 }
 
-/** What a failed compilation or instantiation means. */
+/** Turns a failed compilation or instantiation into an error. */
 export function wasmFailure(error) {
   if (error instanceof QuernError) return error;
   const text = String(error?.message ?? error);
@@ -66,9 +66,9 @@ export function wasmFailure(error) {
 }
 
 /**
- * Rejects when the threads are late, or as soon as one fails: in browsers the glue throws a thread's error once more,
- * which would reach the page as a crash of the engine. After a failure this goes on, since the other threads fail one
- * by one: an instance that has none (the next try) must not hear of it.
+ * Rejects when the threads are late, or as soon as one fails. In browsers the glue throws a thread's error once more,
+ * and the page would take that for a crash of the engine. The listener stays after a failure, since the other threads
+ * fail one by one: an instance without threads (the next try) must not see their errors.
  */
 function watchThreads(threads) {
   if (threads === 1) return { failure: new Promise(() => {}), stop() {} };
@@ -91,7 +91,7 @@ function watchThreads(threads) {
 /**
  * @param {Function} glue the factory that Emscripten made
  * @param {WebAssembly.Module} module
- * @param {number} threads the calling one included
+ * @param {number} threads including the calling one
  * @param {32 | 64} address bits of the module's addresses
  * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isBlind: boolean}>} maximum: bytes that
  *   the memory can grow to; isBlind: whether the build has no vision

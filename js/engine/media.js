@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// quern_media.h as a JavaScript object: how large an image becomes and how many tokens it is, its bytes on their way to
-// the encoder, and what that makes of it. The pixels themselves are image.js's.
+// quern_media.h as a JavaScript object: plans the size and the number of tokens of an image, passes its bytes to the
+// encoder, and reads the encoder's result. image.js prepares the pixels.
 
 const KINDS = ['image', 'video'];
 
-/** Numbers of struct image_grid. */
+/** Fields of struct image_grid. */
 const GRID = ['height', 'width', 'frames', 'rows', 'cols'];
 
 const ID_BYTES = 8;
@@ -13,8 +13,8 @@ const ID_BYTES = 8;
  * @typedef {object} Grid
  * @property {number} height pixels after resizing
  * @property {number} width
- * @property {number} frames 1: an image; else of a video, even
- * @property {number} rows visual tokens of an image or of a pair of frames
+ * @property {number} frames 1 for an image; an even number for a video
+ * @property {number} rows visual tokens of one image or one pair of frames
  * @property {number} cols
  */
 
@@ -37,13 +37,13 @@ export class Media {
     this.#check = check;
   }
 
-  /** The token that stands for a part of an image or of a video. @param {'image' | 'video'} kind */
+  /** The token that stands for a patch of an image or of a video. @param {'image' | 'video'} kind */
   pad(kind) { return this.#wasm._wasm_media_pad(this.#engine, KINDS.indexOf(kind)); }
 
   /**
    * @param {'image' | 'video'} kind
    * @param {{width: number, height: number, frames?: number}} size
-   * @param {{low: number, high: number}} limits pixels, of all frames together
+   * @param {{low: number, high: number}} limits pixels of all frames together
    * @returns {Grid}
    */
   plan(kind, { width, height, frames = 1 }, { low, high }) {
@@ -55,11 +55,11 @@ export class Media {
   }
 
   /**
-   * Takes an image, or a pair of a video's frames.
+   * Adds an image, or a pair of a video's frames.
    * @param {Grid} grid
-   * @param {Uint8Array[]} frames RGB, resized; one or two
-   * @param {number} [cacheScope] whose it is; the sequence that is given it has the same
-   * @returns {Uint8Array} its id, to be released
+   * @param {Uint8Array[]} frames one or two, resized, RGB
+   * @param {number} [cacheScope] the scope that owns the image; a sequence that uses the image has the same scope
+   * @returns {Uint8Array} its id, which the caller releases
    */
   add({ height, width, rows, cols }, frames, cacheScope = 0) {
     const size = 3 * height * width;
@@ -87,7 +87,7 @@ export class Media {
   }
 
   /**
-   * Goes on looking for about that time.
+   * Continues to encode for about that time.
    * @returns {{values: Float32Array, tokens: number, width: number} | null} null: not done yet
    */
   look(id, budgetMs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an engine has for vectors alone: the weights by which a hidden state becomes a score, and the prompt of files
-// that rank.
+// The parts of an engine that only vectors need: the weights that turn a hidden state into a score, and the prompt
+// template of a file that ranks.
 
 import { QuernError } from '../shared/errors.js';
 
@@ -18,10 +18,10 @@ export class Rows {
     this.#out = out;
   }
 
-  /** '' where the file has none. */
+  /** The prompt template for ranking; '' if the file has none. */
   template() { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, 1, this.#out), this.#out); }
 
-  /** The weights of a token's logit; with an id of -1 - i of class i. @returns {Float32Array} [dim] */
+  /** The weights of a token's logit; an id of -1 - i means class i. @returns {Float32Array} [dim] */
   row(id, dim) {
     return this.#heap.lend(4 * dim, (address) => {
       if (this.#wasm._wasm_output_row(this.#engine, id, address)) return this.#heap.float32(address, dim).slice();

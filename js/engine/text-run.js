@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT
-// A text on its way to tokens, a little at a time (src/text/tokenizer.h), and back. Of a text the engine's memory has
-// the part that is worked on: a window that all share, where there is no piece (a word, a run of spaces) as long as
-// that; one of those takes room for all of it.
+// Turns a text into tokens a little at a time (src/text/tokenizer.h), and tokens into text. The engine's memory holds
+// only the part of the text that is worked on. All texts share one window; a piece (a word, a run of spaces) that is
+// longer than the window gets a room for all of it.
 
 import { PART, cutOf } from '../shared/steps.js';
 
 /**
- * Bytes of text and ids that fit in the window: of the former more than a piece that is not long and what is looked at
+ * Bytes of text, and ids, that fit in the window. The bytes exceed any piece that is not long, with the lookahead
  * behind it.
  */
 const [WINDOW, IDS] = [2 ** 15, 2 ** 14];
 
-/** Steps of a call: about a millisecond. */
+/** Steps per call: about a millisecond. */
 const BUDGET = 20_000;
 
-/** Letters of a long piece that are taken at a time, at most. */
+/** Most letters of a long piece that are added at a time. */
 const MOST_LETTERS = 2 ** 18;
 
 const MODES = { plain: 0, text: 1, chat: 2 };
 
-/** What a call says. */
+/** Results of a call. */
 const [DONE, WANTS_TEXT, LONG] = [0, 2, 3];
 
 const encoder = new TextEncoder();
 
-/** The window's address, by the heap it lies in. @type {WeakMap<object, number>} */
+/** The windows' addresses, by heap. @type {WeakMap<object, number>} */
 const windows = new WeakMap();
 
 function windowOf(heap) {
@@ -34,13 +34,13 @@ function windowOf(heap) {
 
 export class TextRun {
   #where;
-  #run;             // address; 0 where there is none any more
-  #text;            // that has not been taken
-  #bytes;           // of what has been, of which [from, to) have not become tokens
+  #run;             // address; 0 after its end
+  #text;            // the whole text, taken up to #at
+  #bytes;           // bytes of the text taken so far; [from, to) are not tokens yet
   #from = 0;
   #to = 0;
-  #at = 0;          // letters, or bytes, that were taken
-  #room = 0;        // address of a room for a long piece, its size, and how much of it is filled
+  #at = 0;          // letters, or bytes, taken so far
+  #room = 0;        // address of a room for a long piece; then its size and the bytes in it
   #size = 0;
   #filled = 0;
   #ids = [];
@@ -59,9 +59,9 @@ export class TextRun {
   }
 
   /**
-   * Works for about so many milliseconds.
-   * @param {boolean} mayBeLong whether a long piece may be begun, which takes memory: one at a time
-   * @returns {'done' | 'more' | 'long'} long: a long piece is next, or under way
+   * Works for about that many milliseconds.
+   * @param {boolean} mayBeLong whether a long piece may be begun; since it takes memory, only one may at a time
+   * @returns {'done' | 'more' | 'long'} long: a long piece is next or under way
    */
   work(ms, mayBeLong) {
     const end = performance.now() + ms;
@@ -74,7 +74,7 @@ export class TextRun {
     }
   }
 
-  /** All of it at once. */
+  /** Works to the end of the text. */
   all() {
     try {
       while (this.work(Infinity, true) !== 'done');
@@ -84,7 +84,7 @@ export class TextRun {
     }
   }
 
-  /** @returns {Int32Array} those that there are */
+  /** @returns {Int32Array} all tokens so far */
   get ids() {
     const all = new Int32Array(this.#ids.reduce((sum, { length }) => sum + length, 0));
     let at = 0;
@@ -95,7 +95,7 @@ export class TextRun {
     return all;
   }
 
-  /** Gives back what it has; not after a crash. */
+  /** Frees its memory. Must not be called after a crash. */
   end() {
     if (!this.#run) return;
     this.#where.wasm._wasm_text_free(this.#run);
@@ -112,7 +112,7 @@ export class TextRun {
     const size = this.#to - this.#from;
     const text = this.#placed(window, size);
     const run = this.#run;
-    this.#run = 0; // whoever traps in here is not entered again
+    this.#run = 0; // if the call traps, the run must not be used again
     const status = wasm._wasm_text_go_on(
       engine,
       run,
@@ -142,7 +142,7 @@ export class TextRun {
     this.#room = this.#size = this.#filled = 0;
   }
 
-  /** Where the bytes are in the engine's memory. */
+  /** Copies the bytes into the engine's memory, as far as they are not there. @returns their address */
   #placed(window, size) {
     const { heap } = this.#where;
     if (size <= WINDOW) {
@@ -161,7 +161,7 @@ export class TextRun {
     return this.#room;
   }
 
-  /** Takes more of the text, twice as much of one that is long. */
+  /** Takes more of the text: in a long piece, as much again as is held. */
   #take() {
     const held = this.#to - this.#from;
     const end = Math.min(this.#text.length, this.#at + Math.min(MOST_LETTERS, Math.max(PART, held)));
@@ -185,10 +185,10 @@ export class TextRun {
   }
 }
 
-/** Tokens that are looked up in a step. */
+/** Tokens per step. */
 const SOME = 256;
 
-/** What tokens stand for, in steps. @param {ArrayLike<number>} ids @returns {Generator<void, Uint8Array[]>} */
+/** The bytes of tokens, in steps. @param {ArrayLike<number>} ids @returns {Generator<void, Uint8Array[]>} */
 export function* bytesOf(engine, ids) {
   const all = [];
   for (let i = 0; i < ids.length; i++) {
@@ -198,7 +198,7 @@ export function* bytesOf(engine, ids) {
   return all;
 }
 
-/** Their text, in steps. @param {ArrayLike<number>} ids @returns {Generator<void, string>} */
+/** The text of tokens, in steps. @param {ArrayLike<number>} ids @returns {Generator<void, string>} */
 export function* textOf(engine, ids) {
   const stream = new TextDecoder('utf-8', { ignoreBOM: true });
   const texts = [];

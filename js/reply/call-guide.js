@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Keeps a reply's calls to the tools that there are: from the mark on that opens one its name is one of the list and
-// its arguments obey that tool's schema, without penalties, which would spoil what repeats in JSON. Outside of calls a
-// reply is free, unless it has to begin with one, or its text has a form: then it is calls or such a text, and behind
-// calls come more of them or nothing.
+// Keeps a reply's calls valid: after the mark that opens a call, the name is one of the tools, and the arguments obey
+// that tool's schema. Penalties are off inside calls, since they would spoil the repetitions of JSON. Outside of calls
+// a reply is free, unless it must begin with a call, or its text has a format. With a format the reply is either calls
+// or a text of that format, and after a call only further calls may follow.
 
 import { addId, allIds, hasId, removeId } from './bits.js';
 import { QuernError } from '../shared/errors.js';
 
-/** What stands between thinking and the first call, and between two calls, as templates write it. */
+/** The text between thinking and the first call, and between two calls, as templates write it. */
 const BREAK = '\n\n';
 const GAP = '\n';
 
@@ -15,19 +15,19 @@ export class CallGuide {
   #engine;
   #grammar;
   #choice;
-  #most;                  // calls
-  #text;                  // the Guide of the text; undefined: it is free
+  #most;                  // most calls of a reply
+  #text;                  // Guide of the text; undefined: the text is free
   #sequence = null;
   #channel;
-  #calls = 0;             // that have ended
-  #state = null;          // of the call that is being written
-  #token;                 // of it, that the state does not know yet
-  #isBehind = false;      // it is not known yet what may follow in it
-  #due = [];              // ids that have to come before anything else, once nothing is thought
+  #calls = 0;             // number of calls that have ended
+  #state = null;          // state of the grammar in the present call
+  #token;                 // last token of that call, if #state does not include it yet
+  #isBehind = false;      // the next tokens of the call are not known yet
+  #due = [];              // ids that must come next, after thinking
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {any} grammar of Grammars, released with the guide; null where nothing may be called
+   * @param {any} grammar of Grammars, released with the guide; null: nothing may be called
    * @param {'auto' | 'required' | 'none'} choice
    * @param {{most?: number, text?: import('./guide.js').Guide}} [limits] most: calls of a reply
    */
@@ -40,7 +40,7 @@ export class CallGuide {
   }
 
   /**
-   * What there is of the text already counts. Before begin().
+   * Continues a text that has begun. Called before begin().
    * @param {string} text
    * @param {import('./guide.js').Slice} slice
    */
@@ -62,7 +62,7 @@ export class CallGuide {
     else if (this.#due.length) this.#next(inside);
   }
 
-  /** @param {boolean} isText @param {import('./text.js').Channel | null} channel in which what follows is */
+  /** @param {boolean} isText @param {import('./text.js').Channel | null} channel of the next token */
   take(id, isText, channel) {
     if (channel && channel === this.#channel) return this.#write(id);
     const isOver = this.#state !== null;
@@ -78,12 +78,12 @@ export class CallGuide {
     this.#text?.end();
   }
 
-  /** Whether there is a text that is whole. */
+  /** Whether the reply is a complete text of its format. */
   get isWhole() { return this.#calls === 0 && (this.#text?.isWhole ?? false); }
 
   /**
-   * Behind a call: the end where there may be no more; else another one where the text may not be anything; else
-   * anything.
+   * Sets the tokens after a call: only an end if no more calls are possible; an end or another call if the text has a
+   * format; otherwise any token.
    */
   #goOn(isOver) {
     const { endTokens } = this.#engine.facts;
@@ -93,7 +93,7 @@ export class CallGuide {
     return this.#only([...endTokens, this.#channel.open, ...(gap.length === 1 ? gap : [])]);
   }
 
-  /** Nothing may be called. */
+  /** Forbids all calls. */
   #forbid() {
     if (this.#channel) this.#allow((bits) => removeId(bits, this.#channel.open));
   }
@@ -107,7 +107,7 @@ export class CallGuide {
     this.#due = [...(ids.length === 1 ? ids : []), this.#channel.open];
   }
 
-  /** A token of a call, or the mark that opens it. */
+  /** Takes a token of a call, or the mark that opens it. */
   #write(id) {
     this.#due.length = 0;
     if (this.#state === null) this.#state = this.#grammar.start;
@@ -116,7 +116,7 @@ export class CallGuide {
     this.#sequence.wait();
   }
 
-  /** As the text's Guide does. */
+  /** See Guide. */
   get isBehind() { return this.#isBehind || (this.#text?.isBehind ?? false); }
 
   pursue(ms) {
@@ -142,7 +142,7 @@ export class CallGuide {
     return this.#sequence.allow(bits, true);
   }
 
-  /** What has to come; thinking goes on as it likes, but may not be the end. */
+  /** Requires the next due token. Thinking may go on first, but the reply may not end in it. */
   #next(thinking) {
     if (!thinking) this.#only([this.#due[0]]);
     else this.#allow((bits) => { for (const end of this.#engine.facts.endTokens) removeId(bits, end); });
@@ -155,7 +155,7 @@ export class CallGuide {
     });
   }
 
-  /** All but what is changed. */
+  /** Allows all tokens, after `change` has changed the set. */
   #allow(change) {
     const bits = allIds(this.#engine.facts.tokens);
     change(bits);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A call of a tool in a reply: told while it is written, as soon as it is known whose it is, and checked when it has
-// ended. What is no call then (no JSON, another name, too many) is text, with its marks; what the reply's end has cut
-// off is kept apart. Models write calls in forms of their own: each is a row of FORMS.
+// Calls of tools in a reply. A call is reported while it is written, as soon as the tool's name is known, and checked
+// when it has ended. If it turns out to be no valid call (no JSON, an unknown name, too many calls), it becomes text,
+// with its marks. A call that the reply's end cuts off is kept as `unfinishedCall`. Each form in which models write
+// calls is a row of FORMS.
 
 import { isObject, isRecord } from '../shared/kinds.js';
 import { randomId } from '../shared/random-id.js';
 import { parsed } from '../shared/raw-json.js';
 import { TaggedCall } from './tagged.js';
 
-/** Calls of a reply, and depth of what one says: what goes back in the next turn may not have more. */
+/** Most calls of a reply, and most depth of a call's arguments. The limits match those of messages in the next turn. */
 export const MOST_CALLS = 128;
 export const MOST_DEPTH = 64;
 
@@ -16,20 +17,20 @@ export const isDeep = (value, most) => (
   isObject(value) && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
 
 /**
- * The beginning of a call in JSON, up to its arguments: where it is no longer than this it is found at once, else in
- * the end.
+ * The beginning of a call in JSON, up to its arguments. It is recognised at once if it has at most MOST_HEAD letters,
+ * else at the end.
  */
 const HEAD = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\{)/;
 const MOST_HEAD = 1000;
 
-/** Where an object that begins a text ends: a machine that is given pieces. */
+/** Finds the end of the JSON object that a text begins with; the text comes in pieces. */
 class ObjectEnd {
   isOver = false;
   #depth = 0;
   #isText = false;
   #escaped = false;
 
-  /** @returns {number} of these letters how many are the object's */
+  /** @returns {number} number of these letters that belong to the object */
   take(text) {
     let at = 0;
     while (at < text.length && this.#goesOn(text[at++]));
@@ -51,13 +52,13 @@ class ObjectEnd {
 /** `{"name": NAME, "arguments": OBJECT}`, as Qwen3 and Qwen2.5 write it. */
 class JsonCall {
   #text = '';
-  #name;              // once it is known
-  #given = '';        // the arguments as they were written
+  #name;              // known once HEAD has matched
+  #given = '';        // the arguments as written so far
   #end = new ObjectEnd();
 
   /**
    * @param {string} piece
-   * @returns {{name?: string, text: string}} what it tells: whose call this is, and a piece of its arguments
+   * @returns {{name?: string, text: string}} the tool's name once it is known, and a piece of the arguments
    */
   take(piece) {
     this.#text += piece;
@@ -69,7 +70,7 @@ class JsonCall {
   }
 
   /**
-   * All that was written, the call that it is, and what was not told of its arguments.
+   * Returns the whole text, the call in it, and the part of its arguments that take() did not return.
    * @returns {{text: string, call?: {name: string, arguments: object}, left?: string}}
    */
   end() {
@@ -91,9 +92,9 @@ class JsonCall {
 }
 
 /**
- * How calls are marked and written: between the marks stand what names the tool, its arguments by its schema
- * (`grammar`: a kind of grammar.js), and the end. `gap`: what stands between a text and a call. `oddName`: what no name
- * may have. Models of an architecture write the form that info.callForm names, unless the template shows another one.
+ * Forms of calls. `open`, `close`: the marks. `before` and `after`: the text around the arguments. `gap`: the text
+ * between a reply's text and a call. `oddName`: a letter that names must not contain. `grammar`: a kind of grammar.js.
+ * A model writes the form that info.callForm names, unless its template shows another one.
  */
 export const FORMS = {
   tagged: {
@@ -119,25 +120,25 @@ export const FORMS = {
   },
 };
 
-/** @param {string} template '': there is none @param {{callForm: string}} facts @returns {typeof FORMS.json} */
+/** @param {string} template '' if there is none @param {{callForm: string}} facts @returns {typeof FORMS.json} */
 export const formOf = (template, { callForm }) =>
   Object.values(FORMS).find(({ isShown }) => isShown(template)) ?? FORMS[callForm];
 
-/** The calls of one reply; see Aside in text.js. */
+/** The calls of one reply: an Aside of text.js. */
 export class Calls {
   #form;
   #tools;
   #emit;
-  #parts;             // of the result
-  #calls;             // that have ended, as they are there
-  #index = 0;         // of those that were told
+  #parts;             // parts of the result
+  #calls;             // calls that have ended; they are part of the result
+  #index = 0;         // number of calls that were reported
   #one;
 
   /**
    * @param {typeof FORMS.json} form
-   * @param {Map<string, {parameters: object}>} tools that there are, by their names
+   * @param {Map<string, {parameters: object}>} tools by name
    * @param {(event: object) => void} emit
-   * @param {{toolCalls: object[], unfinishedCall?: object}} parts of the result, to which each is added
+   * @param {{toolCalls: object[], unfinishedCall?: object}} parts of the result; calls are added here
    */
   constructor(form, tools, emit, parts) {
     this.#form = form;
@@ -147,7 +148,7 @@ export class Calls {
     this.#calls = parts.toolCalls;
   }
 
-  /** @returns {this} for the next one */
+  /** Begins the next call. @returns {this} */
   begin() {
     this.#one = { call: new this.#form.Call((name) => this.#tools.get(name)?.parameters), id: '', name: '', text: '' };
     return this;
@@ -176,7 +177,7 @@ export class Calls {
     return '';
   }
 
-  /** What is there of it; neither id nor name where it was cut off before them. */
+  /** Keeps a call that was cut off. Its id and name are empty if the name was not complete. */
   #cutOff() {
     const { id, name, text } = this.#one;
     this.#parts.unfinishedCall = { id, name, text };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a caller limits a reply to, as the page sends it: as JSON, since a schema may be any object of the caller's.
-// Checked here, where it is used, so that pages do not load what few of them need.
+// Reads the option that limits the format of a reply. The page sends it as JSON, since a schema may be any object of
+// the caller's. It is checked here, where it is used, so that pages need not load the code.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/kinds.js';
@@ -10,13 +10,13 @@ const MOST_CHOICES = 10_000;
 const isText = (value) => typeof value === 'string' && value !== '';
 
 /**
- * What a pattern with the flag v may say that one with u does not, or says otherwise: sets of sets, and what i makes of
- * the others of a set.
+ * Parts of a pattern that mean something else, or nothing, without the flag v: nested sets, and negated sets with the
+ * flag i.
  */
 const SETS = /&&|--|\\q|\[(?:[^\]\\]|\\.)*\[/s;
 const OTHERS = /\[\^|\\P/;
 
-/** What is wrong with a value; null: nothing. */
+/** Checks values. Each returns a problem, or null. */
 const PROBLEMS = {
   schema: (value) =>
     isRecord(value) || typeof value === 'boolean' ? null : 'must be a JSON Schema: an object, true or false',
@@ -27,7 +27,7 @@ const PROBLEMS = {
     const odd = flags.replace(/[dgimsuvy]/g, '');
     if (odd) return `has the flag '${odd[0]}', which is not supported`;
     if (!flags.includes('v') || !(SETS.test(source) || (flags.includes('i') && OTHERS.test(source)))) return null;
-    return "has the flag 'v' and sets of sets, or others of a set beside 'i', which are not supported";
+    return "has the flag 'v' and nested sets, or a negated set and 'i', which are not supported";
   },
   grammar: (value) => (isText(value) ? null : 'must be a text in GBNF'),
   json: (value) => (value === true ? null : 'must be true or false'),
@@ -38,7 +38,7 @@ const PROBLEMS = {
   },
 };
 
-/** As src/grammar/face.c reads it. */
+/** The value as a text for src/grammar/face.c. */
 const TEXTS = {
   schema: (_, text) => text,
   regex: (value) => value.source ?? value,
@@ -47,7 +47,7 @@ const TEXTS = {
   choices: (_, text) => text,
 };
 
-/** As src/grammar/compile.h has them. */
+/** Flags of src/grammar/compile.h. */
 export const FLEXIBLE = 1;
 const PATTERN_FLAGS = { i: 2, s: 4, m: 16 };
 const OLD_CASE = 32;
@@ -55,14 +55,14 @@ const STRICT = 8;
 const CLOSED = 64;
 
 /**
- * Of schemas, the same for replies and for calls of tools (schema_options.closed and .strict of
+ * Flags of schemas, for replies and for calls of tools (schema_options.closed and .strict of
  * src/grammar/schema/schema.h).
  */
 export const schemaFlags = ({ openObjects, strictSchema }) => (openObjects ? 0 : CLOSED) | (strictSchema ? STRICT : 0);
 
 /**
- * The other flags say where a search begins, and what it tells; but without u and v, letters differ in case as they did
- * before there was Unicode.
+ * Flags of a pattern. Those that concern searching have no effect. Without u and v, letters compare by the case rules
+ * from before Unicode.
  */
 function flagsOf({ flags }, options) {
   let all = (options.whitespace === 'flexible' ? FLEXIBLE : 0) | schemaFlags(options);
@@ -71,12 +71,12 @@ function flagsOf({ flags }, options) {
   return /[uv]/.test(flags) ? all : all | OLD_CASE;
 }
 
-/** What a text is made. @type {Record<string, 'json' | 'text'>} */
+/** The type of `value` in the result. @type {Record<string, 'json' | 'text'>} */
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
- * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: another one,
- * for a reply that goes on with a text whose beginning has white space already.
+ * Compiles the format that the options ask for; undefined: none. `value`: what the text becomes in the result.
+ * `looser`: a grammar with flexible white space, for a reply that continues a text which has white space already.
  * @param {{whitespace?: string, openObjects?: boolean, strictSchema?: boolean, [kind: string]: any}} options as the
  *   page sends them: true, or JSON
  * @param {(kind: string, text: string, flags: number) => Promise<Grammar>} compile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What goes with a reply that asks for more than its text (generation.js calls it, token by token): the probabilities
-// of its tokens, and who keeps its text or its calls to a grammar (guide.js, call-guide.js).
+// The extras of a reply: probabilities of its tokens, and the guide that keeps its text or its calls to a grammar
+// (guide.js, call-guide.js). generation.js calls this for each token.
 
 import { fillIn } from './fill-in.js';
 import { thoughtOf } from './logprobs.js';
@@ -9,22 +9,22 @@ import { PromptScores } from './prompt-scores.js';
 export class Extra {
   #engine;
   #sequence;
-  #most;                  // likeliest tokens; undefined: none are told
-  #ofPrompt;              // the same of the prompt's
-  #isPlain = false;       // a completion: each token counts, shown or not, and the one that ends it
+  #most;                  // number of likeliest tokens per token; undefined: no probabilities
+  #ofPrompt;              // the same for the prompt's tokens
+  #isPlain = false;       // a completion: every token gets a probability, even a hidden one or the end token
   #promptThoughts;
   #suffix;
   #thoughts = [];
-  #told = 0;              // of them, by events
-  #guide;                 // that says what may follow; undefined: anything
+  #told = 0;              // number of #thoughts sent with events
+  #guide;                 // decides the next tokens; undefined: any token
   #value;
-  #notes;                 // on schemas, of which something was passed over
-  #begun = '';            // of the text, before the reply
+  #notes;                 // notes on ignored keywords of schemas
+  #begun = '';            // beginning of the text that the reply continues
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {{logprobs?: number, promptLogprobs?: number, suffix?: string, guide?: any, value?: 'json' | 'text', notes?:
-   *   object[]}} asked guide: a Guide or a CallGuide; value: what the text is made, once whole
+   *   object[]}} asked guide: a Guide or a CallGuide; value: what a complete text becomes in the result
    */
   constructor(engine, { logprobs: most, promptLogprobs, suffix, guide, value, notes = [] }) {
     this.#engine = engine;
@@ -37,7 +37,7 @@ export class Extra {
   }
 
   /**
-   * The prompt of a completion.
+   * Makes the prompt of a completion.
    * @param {import('./chat.js').Chat} chat @param {string | Int32Array} given @param {import('./chat.js').Asker} asker
    */
   async prompt(chat, given, asker) {
@@ -48,7 +48,7 @@ export class Extra {
   }
 
   /**
-   * What is thought of a prompt, where that is wanted, before its reply begins.
+   * Computes the probabilities of a prompt's tokens before its reply begins, if they are wanted.
    * @param {import('./chat.js').Prompt} prompt
    * @param {{place: object, read: (done: number, began: number) => void}} reply
    * @param {(work: PromptScores) => Promise<object[]>} run
@@ -65,13 +65,13 @@ export class Extra {
     emit({ type: 'prompt', logprobs: thoughts });
   }
 
-  /** The reply is the rest of a text, which is looked at in slices. See Guide. */
+  /** Continues a text that has begun, in slices; see Guide. */
   async goOn(text, slice) {
     this.#begun = text;
     await this.#guide?.goOn(text, slice);
   }
 
-  /** It is not known yet what may follow, and the reply waits: pursue() finds out, for so many milliseconds. */
+  /** Whether the reply waits because its next tokens are not known; pursue() searches for that many milliseconds. */
   get isBehind() { return this.#guide?.isBehind ?? false; }
   pursue(ms) { this.#guide.pursue(ms); }
 
@@ -80,13 +80,13 @@ export class Extra {
     this.#guide?.begin(sequence, prompt);
   }
 
-  /** Right after the step that wrote it. See Guide. */
+  /** Takes a token right after the step that wrote it; see Guide. */
   take(id, isText, aside) {
     if (isText || this.#isPlain) this.#think(id);
     this.#guide?.take(id, isText, aside);
   }
 
-  /** The token that ended it, which it does not have. */
+  /** Takes the token that ended the reply and is not part of it. */
   last(id) {
     if (this.#isPlain) this.#think(id);
   }
@@ -96,7 +96,7 @@ export class Extra {
       this.#thoughts.push(thoughtOf(this.#engine, this.#sequence.logits().rows, id, this.#most));
   }
 
-  /** An event of text has what was thought of it. */
+  /** Adds the new probabilities to an event of text. */
   told(event) {
     if (event.type !== 'text' || this.#told === this.#thoughts.length) return event;
     const fresh = this.#thoughts.slice(this.#told);
@@ -107,9 +107,9 @@ export class Extra {
   end() { this.#guide?.end(); }
 
   /**
-   * What the result has in addition; `begun`: the page makes the value of this and the text, since what is nested
-   * deeply cannot be sent.
-   * @param {string} text @param {boolean} byItself whether nothing cut it off
+   * The extra fields of the result. With `begun` the page makes the value from this and the text, since a deeply nested
+   * value cannot be sent.
+   * @param {string} text @param {boolean} byItself whether the reply was not cut off
    */
   result(text, byItself) {
     const value = byItself && this.#guide?.isWhole ? this.#value : undefined;

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: MIT
-// What people typed, made ready for a chat template. The file's template puts special tokens between the messages; no
-// text that a person typed may become one. So an unused code point, the sentinel, is put after every `<` of the content
-// before rendering; the tokenizer looks for special tokens first and removes sentinels afterwards. That holds wherever
-// the template puts the content, and for a token split over two messages as well.
+// Prepares typed text for a chat template. The file's template puts special tokens between the messages, and no typed
+// text may become one. So an unused code point, the sentinel, is put after every `<` of the content before rendering.
+// The tokenizer looks for special tokens first, and removes the sentinels afterwards. This works wherever the template
+// puts the content, even if a token would be split over two messages.
 //
-// The content's own thinking is taken out here, not by the template: with sentinels in it the template cannot see it.
-// All of it goes in steps (shared/steps.js): texts can be long.
+// Thinking inside a content is separated here and not by the template, which would not recognise it with sentinels. All
+// functions work in steps (shared/steps.js), since texts can be long.
 
 import { badParam } from '../shared/errors.js';
 import { mapSteps } from '../shared/raw-json.js';
 import { PART, mapParts } from '../shared/steps.js';
 
-/** Marks in a row that are put in order: the time for that grows by the square of them, and no script has so many. */
+/** Most marks in a row that are normalised: the time grows with their square, and no script has as many. */
 const MOST_MARKS = 1000;
 
 /**
- * What may join with what stands before it: marks, the inner letters of Korean syllables, vowels of Kirat Rai. And a
- * letter that does not.
+ * Characters that may combine with the character before: marks, inner letters of Korean syllables, vowels of Kirat Rai.
+ * LETTER matches a character that does not combine.
  */
 const MARKS = /[\p{M}\u1160-\u11ff\u{16d40}-\u{16d7f}]+/gu;
 const LETTER = /[^\p{M}\u1160-\u11ff\u{16d40}-\u{16d7f}]/gu;
 
-/**
- * Where a text can be cut so that both parts are composed as in it: before the next letter that joins with nothing
- * before it.
- */
+/** A place to cut a text so that both parts normalise on their own: before the next character that does not combine. */
 function joint(text, at) {
   if (at >= text.length) return text.length;
   LETTER.lastIndex = at;
@@ -36,7 +33,7 @@ const isMade = (text) => {
   return false;
 };
 
-/** A text as NFC has it; one that is made to take long stays what it is. @returns {Generator<void, string>} */
+/** Normalises a text to NFC; a text with too many marks in a row stays as it is. @returns {Generator<void, string>} */
 export function* composed(text) {
   const parts = [];
   for (let at = 0, end; at < text.length; at = end) {
@@ -50,19 +47,19 @@ export function* composed(text) {
 }
 
 /**
- * Noncharacters first: no text should have them. Then private use, of which there is more than any conversation spells
- * out.
+ * Candidates for the sentinel: first noncharacters, which no text should have, then the private use areas, which are
+ * larger than any conversation.
  */
 function* sentinels() {
   for (let point = 0xfdd0; point <= 0xfdef; point++) yield point;
   for (let point = 0xf0000; point <= 0xffffd; point++) yield point;
 }
 
-/** Finds a code point that texts do not have. */
+/** Finds a code point that does not occur in the texts it has seen. */
 export class Unused {
   #used = new Set();
 
-  /** A text stays what it is, and is one of them. @param {string} text @returns {Generator<void, string>} */
+  /** Notes the candidates in a text, and returns the text. @param {string} text @returns {Generator<void, string>} */
   * seen(text) {
     return yield* mapParts(text, (part) => {
       for (const point of part.match(/[\u{fdd0}-\u{fdef}\u{f0000}-\u{ffffd}]/gu) ?? []) this.#used.add(point);
@@ -77,32 +74,30 @@ export class Unused {
 }
 
 /**
- * A text in which no special token can be typed. (What replaceAll() makes V8 leaves in pieces, which the first reader
- * puts together.)
+ * Puts the sentinel after every `<`. (It uses split and join because V8 leaves the result of replaceAll() in pieces,
+ * which its first reader must join.)
  */
 export const guarded = (text, point) => mapParts(text, (part) => part.split('<').join(`<${point}`));
 
-/** The same without the sentinel. */
+/** Removes the sentinel. */
 export const unguarded = (text, point) => mapParts(text, (part) => part.split(point).join(''));
 
 const withoutFirstLines = (text) => text.replace(/^\n+/, '');
 
-/** No pattern does it: one takes time by the square of lines' ends that are not the last. */
+/** Uses a loop, because a pattern would take time by the square of the line ends in the middle. */
 function withoutLastLines(text) {
   let end = text.length;
   while (text[end - 1] === '\n') end--;
   return text.slice(0, end);
 }
 
-/**
- * Templates that take a message's thinking out of its content; and those of them that leave the lines' ends behind it.
- */
+/** Templates that separate thinking from the content, and those of them that keep the line ends after it. */
 const SPLITS = /(["'])<\/think>\1\s*(?:\)|in\b)/;
 const KEEPS_LINES = /split\((["'])<\/think>\1\)\s*\[-1\]\s*-?%\}/;
 
 /**
- * A content with thinking, taken apart as templates do it: the thought stands before the first mark that ends one,
- * behind the last one that begins one, if there is any; the answer behind the last that ends one.
+ * Separates thinking from a content as templates do. The thought ends at the first closing mark, and begins after the
+ * last opening mark before that, if there is one. The answer begins after the last closing mark.
  */
 function thoughtOf(content, template, { open, close }) {
   const first = content.indexOf(close);
@@ -117,8 +112,8 @@ function thoughtOf(content, template, { open, close }) {
 }
 
 /**
- * What was thought is given to templates by both of its names, as transformers does. What an assistant's content has of
- * it is taken apart, unless the template looks for it beside the content first.
+ * Passes thinking to the template under both of its names, as transformers does. Thinking inside an assistant's content
+ * is separated, unless the message has separate thinking that the template reads.
  */
 function separateThought({ role, content, thinking, ...more }, template, marks) {
   const isBeside = thinking !== undefined && (!template || template.includes('reasoning_content'));
@@ -135,18 +130,18 @@ function separateThought({ role, content, thinking, ...more }, template, marks) 
 }
 
 /**
- * Templates trim contents before they take thinking out of them, so the space behind it stays: with the sentinel before
- * it it is not the first.
+ * Templates trim a content before they separate thinking, so the space after the thinking stays. A sentinel before that
+ * space keeps it from being trimmed.
  */
 const keepsSpace = (text, point) =>
   typeof text === 'string' && text.trim() && text.trimStart() !== text ? point + text : text;
 
 /**
- * Messages, and tools where there are some, as a template wants them, with the sentinel in place. The content of one
- * with images or videos is a list of parts.
+ * Messages, and tools if there are some, in the form that a template takes, with the sentinel in place. The content of
+ * a message with images or videos is a list of parts.
  * @param {{role: string, content: string | {type: string, text?: string}[], thinking?: string, tool_calls?:
  *   object[]}[]} messages
- * @param {string} template its text counts too: a sentinel in it would be removed
+ * @param {string} template is searched for candidates too, since a sentinel in it would be removed
  * @param {import('./marks.js').Marks} marks of the model
  * @param {object[]} [tools]
  * @returns {Generator<void, {sentinel: number, messages: any[], tools: any}>}

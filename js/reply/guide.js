@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Keeps the text of a reply to a grammar. The grammar holds for the text alone: thinking is free, but for its end, and
-// what a model writes between the two is newlines, as many as templates do. What may follow a token takes a while to
-// find out where the grammar is hard: until then the reply waits, and others go on (worker/runner.js).
+// Keeps the text of a reply to a grammar. The grammar applies to the text only: thinking is free except that it must
+// end, and between thinking and text there may be as many newlines as templates write. If the grammar is difficult,
+// finding the tokens that may come next takes a while; then the reply waits, and others continue (worker/runner.js).
 
 import { addId, allIds, noIds, removeId } from './bits.js';
 import { badParam } from '../shared/errors.js';
 
-/** Line ends that may stand between thinking and the text. */
+/** Newlines that may come between thinking and the text. */
 const BREAK = '\n\n';
 
 export class Guide {
   #engine;
   #grammar;
-  #looser;                // another one, for a text that is begun with white space
+  #looser;                // a grammar for a continued text with white space
   #state;
   #sequence = null;
-  #breaks = new Map();    // how many line ends a token is that is nothing else
-  #room = 0;              // for line ends: none once the text has begun
-  #instead;               // until the text has begun
-  #token;                 // that the state does not know yet
+  #breaks = new Map();    // tokens of newlines only -> their number of newlines
+  #room = 0;              // newlines that may still come; 0 once the text has begun
+  #instead;               // a token that may come instead of the text
+  #token;                 // last token, if #state does not include it yet
 
-  /** It is not known yet what may follow. */
+  /** Whether the tokens that may come next are not known yet. */
   isBehind = false;
 
   /**
@@ -35,10 +35,10 @@ export class Guide {
   }
 
   /**
-   * What there is of the text already counts: the whole of it is what the grammar describes. Before begin().
+   * Continues a text that has begun; the grammar describes the whole text. Called before begin().
    * @param {string} text @param {Slice} slice
-   * @typedef {(act: (ms: number) => void) => Promise<void>} Slice does something for so many milliseconds, when there
-   *   is time for it
+   * @typedef {(act: (ms: number) => void) => Promise<void>} Slice runs `act`, for that many milliseconds, when there is
+   *   time for it
    */
   async goOn(text, slice) {
     if (await this.#reads(text, slice)) return;
@@ -46,7 +46,7 @@ export class Guide {
       [this.#grammar, this.#looser] = [this.#looser, this.#grammar];
       if (await this.#reads(text, slice)) return;
     }
-    throw badParam('messages', 'end with a text that does not begin what the reply is held to');
+    throw badParam('messages', 'end with a text that cannot begin a reply of this format');
   }
 
   async #reads(text, slice) {
@@ -69,7 +69,7 @@ export class Guide {
     return true;
   }
 
-  /** @returns {boolean} whether the state behind it is known by now */
+  /** @returns {boolean} whether the state after the token is known */
   #takes(id) {
     const state = this.#grammar.take(this.#state, id);
     if (state === 0) return false;
@@ -80,7 +80,7 @@ export class Guide {
   /**
    * @param {import('../engine/sequence.js').Sequence} sequence that has begun
    * @param {import('./chat.js').Prompt} prompt
-   * @param {number} [instead] a token that may come in place of the text
+   * @param {number} [instead] a token that may come instead of the text
    */
   begin(sequence, { inside, first }, instead) {
     this.#sequence = sequence;
@@ -96,8 +96,8 @@ export class Guide {
   }
 
   /**
-   * @param {boolean} isText whether the token is of the text
-   * @param {object | null} aside the channel of what follows, which then is none
+   * @param {boolean} isText whether the token belongs to the text
+   * @param {object | null} aside channel of the next token; null: the next token is text
    */
   take(id, isText, aside) {
     if (aside) return this.#free();
@@ -111,9 +111,7 @@ export class Guide {
     this.#wait();
   }
 
-  /**
-   * Finds out what may follow, for so many milliseconds; then it is not behind any more, or goes on with the next call.
-   */
+  /** Searches for the tokens that may come next, for that many milliseconds. Sets isBehind to false when it is done. */
   pursue(ms) {
     const end = performance.now() + ms;
     do {
@@ -129,7 +127,7 @@ export class Guide {
     if (this.#looser) this.#looser.users--;
   }
 
-  /** Whether the text is whole. */
+  /** Whether the text is complete. */
   get isWhole() { return this.#grammar.accepts(this.#state); }
 
   #wait() {
@@ -146,7 +144,7 @@ export class Guide {
     return this.#sequence.allow(bits);
   }
 
-  /** Anything but an end: nothing is said yet. */
+  /** Allows all tokens except an end, since the text has not begun. */
   #free() {
     const bits = allIds(this.#engine.facts.tokens);
     for (const id of this.#engine.facts.endTokens) removeId(bits, id);

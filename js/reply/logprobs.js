@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a model thinks of tokens: a log-softmax of its logits. Math.exp and Math.log differ between browsers in the last
-// bit; these are the engine's own (src/base/num.c), step for step, so that the numbers are the same everywhere. Here
-// and not there, since few replies ask for them.
+// Probabilities of tokens: a log-softmax of logits. Math.exp and Math.log differ between browsers in the last bit, so
+// these functions repeat the engine's (src/base/num.c) step by step and give the same numbers everywhere. They are here
+// and not in the engine because few replies need them.
 
 const [LN2_HI, LN2_LO, LOG2E] = [0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634];
-/** Added to a number it rounds it to a whole one. */
+/** Adding and subtracting this rounds a number to an integer. */
 const MAGIC = 6755399441055744;
 
 /** 1 / 14! to 1 / 2!. */
@@ -12,14 +12,14 @@ const INVERSE_FACTORIALS = Float64Array.from([
   87178291200, 6227020800, 479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2,
 ], (factorial) => 1 / factorial);
 
-/** 2 to the powers of -1022 to 0: a softmax has no others. */
+/** 2 to the powers of -1022 to 0; a softmax needs no others. */
 const LEAST = -1022;
 const POWERS = Float64Array.from({ length: 1 - LEAST }, (_, i) => 2 ** (i + LEAST));
 
 const double = new Float64Array(1);
-const words = new Uint32Array(double.buffer);   // the lower one first: WebAssembly runs where that is so
+const words = new Uint32Array(double.buffer);   // lower word first: WebAssembly runs on little-endian machines only
 
-/** Of a number up to 0. It is called for every token of the vocabulary, so it reads tables by their indices alone. */
+/** The exponential of a number up to 0. Called for every token of the vocabulary, so it uses tables. */
 export function exp(x) {
   if (x < -708) return 0;
   const n = (x * LOG2E + MAGIC) - MAGIC;
@@ -29,7 +29,7 @@ export function exp(x) {
   return (p * (r * r) + r + 1) * POWERS[n - LEAST];
 }
 
-/** Of a normal number above 0. */
+/** The natural logarithm of a normal number above 0. */
 export function log(x) {
   double[0] = x;
   let exponent = (words[1] >>> 20) - 1023;
@@ -46,10 +46,10 @@ export function log(x) {
   return exponent * LN2_HI + (2 * s * p + exponent * LN2_LO);
 }
 
-/** The ids of the n largest of a row, best first, equal ones in their order. */
+/** The ids of the n largest numbers of a row, best first; of equal numbers the lower id comes first. */
 function largest(row, n) {
   const best = [];
-  let least = n ? -Infinity : Infinity;     // of them, once they are as many
+  let least = n ? -Infinity : Infinity;     // the smallest of the best, once there are n
   for (let id = 0; id < row.length; id++) {
     if (row[id] <= least) continue;
     let at = best.length;
@@ -62,9 +62,9 @@ function largest(row, n) {
 }
 
 /**
- * Natural logarithms of the probability of a token and of the n likeliest ones.
- * @param {Float32Array} row of logits, one for each token
- * @returns {{id: number, logprob: number}[]} `id` first
+ * Natural logarithms of the probabilities of a token and of the n likeliest ones.
+ * @param {Float32Array} row logits, one for each token
+ * @returns {{id: number, logprob: number}[]} the token `id` first
  */
 export function logprobs(row, id, n) {
   let most = -Infinity;
@@ -75,7 +75,7 @@ export function logprobs(row, id, n) {
   return [id, ...largest(row, n)].map((one) => ({ id: one, logprob: row[one] - most - rest }));
 }
 
-/** The same with texts, as Logprob of index.d.ts has them. @param {import('../engine/engine.js').Engine} engine */
+/** The same with texts: a Logprob of index.d.ts. @param {import('../engine/engine.js').Engine} engine */
 export function thoughtOf(engine, row, id, n) {
   const [own, ...top] = logprobs(row.subarray(0, engine.facts.tokens), id, n).map((one) => ({
     ...one,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The texts that mark the parts of a conversation. Families of models have marks of their own; which of them a model
-// has, the engine knows by its architecture (info.marks, src/load/architecture.c).
+// The texts that mark the parts of a conversation, by family of models. The engine knows a model's family by its
+// architecture (info.marks, src/load/architecture.c).
 
 /**
  * @typedef {object} Marks
  * @property {{open: string, close: string, type: 'thinking'}} thinking as a channel (text.js)
- * @property {(role: string, content: string) => string} message of a conversation, for files without a template
- * @property {string} reply what begins one there
- * @property {Record<'image' | 'video', string>} pads what stands for a part of an image, or of a video
- * @property {[string, string]} around what stands before such parts, and behind them
+ * @property {(role: string, content: string) => string} message a message, for files without a template
+ * @property {string} reply the beginning of a reply, for such files
+ * @property {Record<'image' | 'video', string>} pads placeholders for a part of an image or of a video
+ * @property {[string, string]} around the marks before and after such parts
  */
 
 /** @type {Record<string, Marks>} */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What is left out of a conversation that outgrows its context: its oldest turns, whole ones, two fifths of a context
-// at once, since each time the model reads everything else anew. It follows from the conversation alone, so that the
-// next reply to it leaves out the same.
+// Drops the oldest turns of a conversation that outgrows its context. It drops whole turns, two fifths of a context at
+// a time, because each time the model must read the rest again. The result depends on the conversation only, so the
+// next reply drops the same turns.
 
-/** Shares of the context: what is left for the reply, unless that is to be shorter, and what is left out at a time. */
+/** Shares of the context: room for the reply, unless maxTokens is less, and the part that is dropped at a time. */
 const REPLY = 0.2;
 const PART = 0.4;
 
@@ -11,7 +11,7 @@ const isMedium = ({ type }) => type !== 'text';
 const mediaIn = (messages) =>
   messages.reduce((sum, { content }) => sum + (typeof content === 'string' ? 0 : content.filter(isMedium).length), 0);
 
-/** The first of `n` places whose prompt is short enough, which later ones are too; the last where none is. */
+/** The first of `n` places whose prompt is short enough, as those of later places are too; the last one if none is. */
 async function firstOf(n, isShort) {
   let [low, high] = [0, n - 1];
   while (low < high) {
@@ -23,8 +23,7 @@ async function firstOf(n, isShort) {
 }
 
 /**
- * The prompt of a conversation, or of its end with the system's messages before it. `dropped`: how many messages were
- * left out.
+ * The prompt of a conversation, or of its end after the system messages. `dropped`: number of messages left out.
  * @param {import('./chat.js').Prompt} whole of all messages
  * @param {{messages: any[], media: any[]}} asked media: those of all messages, in order
  * @param {{contextSize: number, maxTokens?: number}} room

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Where images and videos stand in a prompt. Templates write one triple of marks for each; that of a video becomes one
-// for each pair of its frames, labelled with its time, and behind the tokenizer each pad becomes as many as the medium
-// has tokens. Typed text makes no marks (chat.js).
+// The places of images and videos in a prompt. Templates write a triple of marks for each medium. The triple of a video
+// becomes one triple for each pair of frames, with a label of its time. After the tokenizer, each pad is repeated as
+// often as the medium has tokens. Typed text never becomes a mark (chat.js).
 
 import { QuernError } from '../shared/errors.js';
 
 /**
- * One medium in a prompt, as templates write it.
+ * The marks of one medium in a prompt, as templates write them.
  * @param {import('./marks.js').Marks} marks
  * @param {'image' | 'video'} kind
  */
@@ -30,9 +30,9 @@ function kindsIn(text, { pads: { image, video } }) {
 const WORDS = { image: 'images', video: 'videos' };
 
 /**
- * A medium as the prompt needs it: an image is one step, a video a step for each pair of frames.
- * @typedef {{kind: 'image' | 'video', tokens: number, labels: string[]}} Seen tokens: of each step; labels: those of a
- *   video's steps
+ * The size of a medium in the prompt. An image is one step; a video is one step for each pair of frames.
+ * @typedef {{kind: 'image' | 'video', tokens: number, labels: string[]}} Seen tokens: of one step; labels: of a video's
+ *   steps
  */
 
 const NAMES = { image: 'Picture', video: 'Video' };
@@ -53,7 +53,7 @@ export class Places {
   #pads;
   #marks;
 
-  /** Of its media, as the prompt has them, once it was filled. @type {any[]} */
+  /** The media in the order of the prompt, after fill(). @type {any[]} */
   order = [];
 
   /**
@@ -67,12 +67,12 @@ export class Places {
     this.order = seen;
   }
 
-  /** Tokens of all of them. */
+  /** Number of tokens of all media. */
   get tokens() {
     return this.#steps.reduce((sum, tokens) => sum + tokens, 0);
   }
 
-  /** Of each step. */
+  /** Number of tokens of each step. */
   get #steps() {
     return this.order.flatMap(({ kind, tokens, labels }) =>
       Array.from({ length: kind === 'image' ? 1 : labels.length }, () => tokens),
@@ -80,8 +80,9 @@ export class Places {
   }
 
   /**
-   * Which of those is looked at whose tokens are the last `total` of all, when `done` of them are.
-   * @returns {{image: number, images: number}} from 1 on, of so many
+   * The medium that is being encoded. The last `total` tokens of all media need encoding, and `done` of them are
+   * encoded.
+   * @returns {{image: number, images: number}} image: from 1 on; images: number of media that need encoding
    */
   at(done, total) {
     const sizes = this.order.map(({ kind, tokens, labels }) => tokens * (kind === 'image' ? 1 : labels.length));
@@ -94,9 +95,9 @@ export class Places {
   }
 
   /**
-   * Contents as built-in ChatML writes them, parts one behind the other; with `numbered` as Qwen3-VL's template does
-   * for `add_vision_id`.
-   * @returns {(content: string | {type: string, text?: string}[]) => string} for one content after the other
+   * Writes contents as built-in ChatML does, joining their parts. With `numbered` it numbers media, as Qwen3-VL's
+   * template does for `add_vision_id`.
+   * @returns {(content: string | {type: string, text?: string}[]) => string} to be called for the contents in order
    */
   speller(numbered) {
     const counts = { image: 0, video: 0 };
@@ -105,7 +106,7 @@ export class Places {
     return (content) => (typeof content === 'string' ? content : content.map(spell).join(''));
   }
 
-  /** A rendered prompt with each video's triple replaced by those of its pairs. */
+  /** Replaces each video's triple in a rendered prompt by those of its pairs of frames. */
   fill(text) {
     checkPlaces(text, this.#seen, this.#marks);
     const waiting = {
@@ -124,7 +125,7 @@ export class Places {
   }
 
   /**
-   * The prompt's ids with as many pads for each step as it has tokens.
+   * Repeats the pads of each step as often as the step has tokens.
    * @param {Int32Array} ids
    * @returns {Int32Array}
    */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a model thinks of the tokens of a prompt, each after those before it: a sequence whose every row has logits,
-// looked at after each step. Steps have few rows of it, since outputs take room, so nobody beside it waits longer than
-// for other prompts. What it has read the reply need not read.
+// Computes the probabilities of a prompt's tokens, each after those before it, with a sequence whose rows all have
+// logits. They are read after each step. A step takes few of its rows, since outputs need memory, so other guests wait
+// no longer than for other prompts. The reply need not read these tokens again.
 
 import { QuernError } from '../shared/errors.js';
 import { thoughtOf } from './logprobs.js';
@@ -14,14 +14,14 @@ export class PromptScores {
   #sequence;
   #thoughts;
 
-  /** Of its sequence. @type {{cacheScope?: number, priority?: 'normal' | 'background'}} */
+  /** Place of its sequence. @type {{cacheScope?: number, priority?: 'normal' | 'background'}} */
   place;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {Int32Array} ids one at least
+   * @param {Int32Array} ids at least one
    * @param {{most: number, cacheScope?: number, priority?: 'normal' | 'background', onRead: (done: number, began:
-   *   number) => void}} how most: likeliest tokens
+   *   number) => void}} how most: number of likeliest tokens
    */
   constructor(engine, ids, { most, cacheScope, priority, onRead }) {
     this.#engine = engine;
@@ -35,10 +35,10 @@ export class PromptScores {
   /** @param {import('../engine/sequence.js').Sequence} sequence */
   begin(sequence) {
     this.#sequence = sequence;
-    sequence.set(this.#ids.subarray(0, -1), 'all');     // what may follow the last one is the reply's
+    sequence.set(this.#ids.subarray(0, -1), 'all');     // the reply itself computes the logits after the last token
   }
 
-  /** @param {number} began when the step did @returns {object[] | null} one for each token, once all are there */
+  /** @param {number} began when the step began @returns {object[] | null} one for each token, once all are there */
   look(began) {
     const part = this.#sequence.logits();
     if (!part) return null;
@@ -49,7 +49,7 @@ export class PromptScores {
     return this.#thoughts.length === this.#ids.length ? this.#thoughts : null;
   }
 
-  /** Each once. */
+  /** Adds each token once. */
   #think(place, row) {
     if (place !== this.#thoughts.length) return;
     const thought = thoughtOf(this.#engine, row, this.#ids[place], this.#most);
@@ -58,6 +58,6 @@ export class PromptScores {
     this.#thoughts.push(thought);
   }
 
-  /** Those that are there: nobody waits for the others any more. */
+  /** Returns the probabilities so far. */
   stop() { return this.#thoughts; }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The logits of every token of a text: a sequence of its own that is computed behind all replies, and looked at after
-// each step.
+// Computes the logits of every token of a text, with a sequence in the background that is read after each step.
 
 export class Scores {
   #prompt;
@@ -8,11 +7,11 @@ export class Scores {
   #sequence;
   #all;
 
-  /** Of its sequence. @type {{cacheScope?: number, guest?: number, priority: 'background'}} */
+  /** Place of its sequence. @type {{cacheScope?: number, guest?: number, priority: 'background'}} */
   place;
 
   /**
-   * @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its images once it begins
+   * @param {{ids: Int32Array, media?: Uint8Array[]}} prompt at least one id; `media` may be set until begin()
    * @param {number} width of a row
    */
   constructor(prompt, width, { cacheScope, guest } = /** @type {{cacheScope?: number, guest?: number}} */ ({})) {
@@ -29,14 +28,14 @@ export class Scores {
     sequence.set(ids, 'all', media);
   }
 
-  /** @returns {Float32Array | null} [ids.length, width], once all are there */
+  /** @returns {Float32Array | null} [ids.length, width], once all rows are there */
   look() {
     const part = this.#sequence.logits();
     if (part) this.#all.set(part.rows, part.first * this.#width);
     return this.#sequence.pending > 0 ? null : this.#all;
   }
 
-  /** Nobody waits for them any more. */
+  /** Its result is not wanted any more. */
   stop() {
     return new Float32Array(0);
   }

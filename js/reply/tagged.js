@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A call whose arguments stand between tags, as the templates of Qwen3-Coder and Qwen3.5 have them: <function=NAME>,
-// for each argument <parameter=KEY>, a line end, the value, a line end, </parameter>, and </function>. It is told as
-// the JSON of its arguments, while it is written.
+// A call whose arguments stand between tags, as in the templates of Qwen3-Coder and Qwen3.5: <function=NAME>, then for
+// each argument <parameter=KEY>, a newline, the value, a newline, </parameter>, and at the end </function>. While it is
+// written, it is reported as the JSON of its arguments.
 //
-// A value is a text, whose meaning the tool's schema says: where only a string can be, it is that string; else what it
-// is as JSON, if the schema allows that, and Python's None, True and False, which templates write into histories; else
-// the text. src/grammar/schema/tagged.c holds replies to texts that mean what the schema allows.
+// A value is a text, and the tool's schema decides its meaning. If only a string is possible, the text is that string.
+// Otherwise the text is read as JSON, or as Python's None, True or False, which templates write into histories, if the
+// schema allows the result. Any other text is a string. src/grammar/schema/tagged.c keeps replies to texts whose
+// meaning the schema allows.
 
 import { isObject, isRecord } from '../shared/kinds.js';
 import { parsed } from '../shared/raw-json.js';
@@ -15,21 +16,21 @@ import { parsed } from '../shared/raw-json.js';
 const TYPES = { null: 1, boolean: 2, number: 4, integer: 4, string: 8, array: 16, object: 32 };
 const ANY = 63;
 
-/** Schemas that are looked at for one parameter; where there are more, it may be anything. */
+/** Most schemas that are read for one parameter; beyond that, any type is assumed. */
 const MOST_SCHEMAS = 256;
 
 const typeOf = (value) => TYPES[value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value];
 
 const union = (list) => list.reduce((all, one) => all | one, 0);
 
-/** What a reference within the tool's own schema leads to; undefined: elsewhere. */
+/** The target of a reference within the tool's own schema; undefined: it points elsewhere. */
 function target(root, reference) {
   if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
   const steps = reference.slice(1).split('/').slice(1).map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
   return steps.reduce((value, step) => (isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined), root);
 }
 
-/** Types that a schema leaves: what it says itself, as `own` reads it, and what schemas say that it is made of. */
+/** Types that a schema allows: by its own keywords, as `own` reads them, and by the schemas that it combines. */
 function left(schema, own, look) {
   if (!isRecord(schema) || look.left-- <= 0) return schema === false ? 0 : ANY;
   const each = (list) => (Array.isArray(list) ? list.map((one) => left(one, own, look)) : [ANY]);
@@ -48,7 +49,7 @@ function ownTypes({ type, const: value, enum: values }) {
 /**
  * @param {object | undefined} parameters of a tool
  * @param {string} key
- * @returns {number} a bit for each type that may be there
+ * @returns {number} one bit for each type that the parameter may have
  */
 function typesOf(parameters, key) {
   const look = { root: parameters, left: MOST_SCHEMAS };
@@ -65,7 +66,7 @@ const WORDS = { None: 'null', True: 'true', False: 'false' };
 
 const WORD = /^[ \t\r\n]*(None|True|False)[ \t\r\n]*$/;
 
-/** The JSON of a value. */
+/** The JSON of a value's text. */
 function jsonOf(text, types) {
   const json = WORDS[WORD.exec(text)?.[1]] ?? text;
   const value = parsed(json);
@@ -83,7 +84,7 @@ const OVER = '</function>';
 const END = '</parameter>';
 const HALF = /[\ud800-\udbff]$/;
 
-/** Letters of a tag: one that is longer is none. */
+/** Most letters of a tag; a longer one is not a tag. */
 const MOST_TAG = 1000;
 
 const inner = (text) => JSON.stringify(text).slice(1, -1);
@@ -91,25 +92,25 @@ const inner = (text) => JSON.stringify(text).slice(1, -1);
 export class TaggedCall {
   #parametersOf;
   #text = '';
-  #rest = '';             // that has not been understood
-  #step = this.#head;     // what comes next; null: nothing that belongs to a call
+  #rest = '';             // not read yet
+  #step = this.#head;     // reads the next part; null: the text is no call
   #name;
-  #given = '';            // the arguments as JSON, but for what is told at the moment
-  #told = '';
+  #given = '';            // JSON of the arguments, without #told
+  #told = '';             // JSON that the present take() returns
   #keys = 0;
-  #types;                 // of the argument at hand
-  #value;                 // of it, where it has to be whole; undefined: it is told as it comes
-  #end;                   // what ends it; undefined: it has not begun
-  #skip = 0;              // letters that are none of it: the line end behind its tag
+  #types;                 // types of the present argument
+  #value;                 // its text, if the JSON depends on the whole text; undefined: a string, reported as it comes
+  #end;                   // the text that ends it; undefined: the value has not begun
+  #skip = 0;              // letters that do not belong to it: the newline after its tag
 
-  /** @param {(name: string) => object | undefined} parametersOf a tool: their schema */
+  /** @param {(name: string) => object | undefined} parametersOf returns a tool's schema */
   constructor(parametersOf) {
     this.#parametersOf = parametersOf;
   }
 
   /**
    * @param {string} piece
-   * @returns {{name?: string, text: string}} what it tells: whose call this is, and a piece of its arguments
+   * @returns {{name?: string, text: string}} the tool's name once it is known, and a piece of the arguments' JSON
    */
   take(piece) {
     this.#text += piece;
@@ -122,7 +123,7 @@ export class TaggedCall {
     return isNew && this.#name !== undefined ? { name: this.#name, text } : { text };
   }
 
-  /** All that was written, the call that it is, and what was not told of its arguments. */
+  /** Returns the whole text, the call in it, and the part of its arguments' JSON that take() did not return. */
   end() {
     const isOpen = this.#step === this.#between;      // </function> is missing, which models forget
     if ((this.#step !== this.#behind && !isOpen) || this.#rest.trim()) return { text: this.#text };
@@ -130,7 +131,7 @@ export class TaggedCall {
     return { text: this.#text, call: { name: this.#name, arguments: parsed(this.#given + left) }, left };
   }
 
-  /** What a tag names, once it is there; '' is a name. */
+  /** Reads a tag and returns its name, which may be ''; undefined: the tag is not complete. */
   #tag(pattern) {
     this.#rest = this.#rest.trimStart();
     const [tag, name] = pattern.exec(this.#rest) ?? [];
@@ -165,7 +166,7 @@ export class TaggedCall {
     return true;
   }
 
-  /** Where a value begins with a line end, that and the one before its end are none of it. */
+  /** Reads a value. If it begins with a newline, that newline and the one before its end do not belong to it. */
   #argument() {
     if (this.#rest === '') return false;
     if (this.#end === undefined) {
@@ -182,7 +183,10 @@ export class TaggedCall {
     return true;
   }
 
-  /** What surely is of the value: not what its end may begin with, nor half a letter. */
+  /**
+   * Reports the part that surely belongs to the value: without a possible beginning of the end, and without half a
+   * character.
+   */
   #tellSome() {
     let cut = this.#rest.length - this.#end.length;
     if (cut > this.#skip && HALF.test(this.#rest.slice(this.#skip, cut))) cut--;

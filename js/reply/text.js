@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT
-// What becomes of the tokens of a reply: which of them are no text but thinking, say, where a stop text ends it, and
-// what must be held back until it is known to be neither. The pieces in which a text arrives never change the outcome.
+// Turns the tokens of a reply into text: separates text from channels such as thinking, finds the stop text that ends
+// the reply, and holds text back until it is known to be neither a mark nor a stop text. The result does not depend on
+// the pieces in which the text arrives.
 
 /**
- * A part of a reply that is no text: the marks around it, as texts or as the ids that a vocabulary has for them, and
- * the type of its events, which is its name in the result. What `begin` makes takes its pieces instead, and says in the
- * end which of them were text after all (calls.js). `gap`: the line ends before it are none of the text.
+ * A part of a reply that is not text. open, close: the marks around it, as texts or as their ids in the vocabulary.
+ * type: type of its events, and its name in the result. begin: makes an Aside that takes its pieces, and finally tells
+ * which of them were text after all (calls.js). gap: newlines before it that do not belong to the text.
  * @typedef {{open: any, close: any, type: string, gap?: string, begin?: (emit: (event: object) => void, parts: object)
  *   => Aside}} Channel
  */
 
 /**
- * With it a gap is a stop text that no text has: because of that line ends are held back, which are none of the text
- * where a channel begins.
+ * A gap followed by this is used as a stop text. No text contains it, so it only makes the filter hold newlines back,
+ * which are dropped if a channel follows.
  */
 const NEVER = '\ud800';
 
-/** A text without as many line ends at its end as a gap has. */
+/** Removes newlines from the end of a text, at most as many as the gap has. */
 function withoutGap(text, gap) {
   let end = text.length;
   while (text.length - end < gap.length && text[end - 1] === '\n') end--;
   return text.slice(0, end);
 }
 
-/** Finds the first stop text in a growing text; what may still become one is held back. */
+/** Finds the first stop text in a growing text. It holds back an end that may become a stop text. */
 export class StopFilter {
   #stops;
   #held = '';
@@ -33,7 +34,8 @@ export class StopFilter {
   }
 
   /**
-   * @returns {{text: string, stopped?: string}} what is safe to show; with a stop text in `stopped`, all there will be
+   * @returns {{text: string, stopped?: string}} text that is safe to show; with `stopped`, the stop text, no more
+   *   follows
    */
   push(text) {
     this.#held += text;
@@ -49,7 +51,7 @@ export class StopFilter {
     return { text: safe };
   }
 
-  /** The rest, once nothing more comes. */
+  /** Returns the rest when the text has ended. */
   end() {
     const rest = this.#held;
     this.#held = '';
@@ -57,8 +59,8 @@ export class StopFilter {
   }
 
   /**
-   * The stop text that is complete first, as if the text came letter by letter, the longest of those, and where it
-   * starts.
+   * The stop text that would be complete first if the text came letter by letter; among several the longest. Also tells
+   * where it starts.
    */
   #firstMatch() {
     /** @type {{start: number, end: number, stop?: string}} */
@@ -71,7 +73,7 @@ export class StopFilter {
     return first;
   }
 
-  /** Length of the longest end of the text that a stop text starts with. */
+  /** Length of the longest end of the text that is a beginning of a stop text. */
   #possibleStart() {
     let longest = 0;
     for (const stop of this.#stops) {
@@ -83,7 +85,7 @@ export class StopFilter {
   }
 }
 
-/** Text without newlines at its start and white space at its end. */
+/** Removes newlines from the start of a text and white space from its end. */
 class Trimmed {
   #space = '';
   #started = false;
@@ -100,33 +102,33 @@ class Trimmed {
 }
 
 /**
- * The text of a channel that is open: how much of it is shown, and in the end what of it was text.
+ * The text of an open channel. push() returns the part to show; end() returns the part that was text after all.
  * @typedef {{push: (piece: string) => string, end?: (closed: boolean) => string}} Aside
  */
 
 /**
- * The channels of a reply. The model marks where one begins and ends by two tokens, which are told by their ids: the
- * same letters spelled by other tokens are text.
+ * Separates the channels of a reply. A channel begins and ends with a token each, which are recognised by their ids:
+ * the same letters in other tokens are text.
  */
 export class ReplyText {
   #channels;
   #emit;
   #filter;
-  #channel = null;        // while in one
+  #channel = null;        // the open channel; null: in the text
   /** @type {Aside} */
   #aside;
   #afterAside = false;
   #stopped = false;
   /**
-   * What there is of each, by its type, and the stop text that has ended it.
+   * The parts of the result so far, by type, and the stop text that has ended the reply.
    * @type {{text: string, thinking: string, toolCalls: object[], unfinishedCall?: object, stopText?: string}}
    */
   parts = { text: '', thinking: '', toolCalls: [] };
 
   /**
    * @param {object} options
-   * @param {Channel[]} options.channels those of the model, with the ids of their marks
-   * @param {Channel | null} options.inside the one of them that the prompt has opened already
+   * @param {Channel[]} options.channels of the model, with the ids of their marks
+   * @param {Channel | null} options.inside the channel that the prompt has opened
    * @param {string[]} options.stops
    * @param {(event: object) => void} options.emit
    */
@@ -137,7 +139,7 @@ export class ReplyText {
     if (inside) this.#enter(inside);
   }
 
-  /** Whether a token is a mark, and then what follows from it. Its own letters are never shown. */
+  /** Takes a token if it is a mark. @returns {boolean} whether it is one; a mark's letters are never shown */
   mark(id) {
     const channel = this.#channels.find(({ open, close }) => id === open || id === close);
     if (!channel) return false;
@@ -151,10 +153,10 @@ export class ReplyText {
     return true;
   }
 
-  /** That of what comes now; null: it is text. */
+  /** The open channel; null: what comes is text. */
   get channel() { return this.#channel; }
 
-  /** @returns {boolean} whether a stop text has ended the reply; nothing comes after it */
+  /** @returns {boolean} whether a stop text has ended the reply */
   push(piece) {
     if (this.#stopped) return true;
     if (this.#channel) {
@@ -169,7 +171,7 @@ export class ReplyText {
     return this.#stopped = Boolean(stopped);
   }
 
-  /** Shows what was held back. */
+  /** Ends the reply and shows the text held back. */
   end() {
     if (this.#channel) this.#leave(false);
     this.#show('text', this.#filter.end());

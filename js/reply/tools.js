@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Tools in a conversation: what callers may pass, checked, and what templates make of it. They want tools and calls as
-// the OpenAI API has them; for a file without a template Qwen3's own form is here. A file of its own in the package,
-// which comes with the first conversation that has tools.
+// Tools in a conversation: checks what callers pass, and prepares it for templates, which take tools and calls in the
+// form of the OpenAI API. For a file without a template, Qwen3's own form is here. A separate file of the package,
+// which the first conversation with tools fetches.
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { Calls, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
 import { isRecord } from '../shared/kinds.js';
 import { RawJson, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
 
-/** Tools, calls of a message, letters of an id, letters (as JSON) and depth of what a tool or a call says. */
+/** Limits: tools, calls of a message, letters of an id, and letters (as JSON) and depth of a tool or a call. */
 const MOST = { tools: 128, calls: MOST_CALLS, id: 256, letters: 2 ** 20, depth: MOST_DEPTH };
 
-/**
- * What JSON and templates write without quotes of their own: no white space, control characters, quotes or backslashes.
- */
+/** Names that JSON and templates write without escapes: no white space, control characters, quotes or backslashes. */
 const NAME = /^[^\p{C}\p{Z}"'\\`]{1,64}$/u;
 
 const isName = (value) => (typeof value === 'string' && NAME.test(value) ? null
@@ -24,14 +22,14 @@ const isId = (value) =>
     ? null
     : `must be a text of 1 to ${MOST.id} letters`;
 
-/** An object as JSON knows them, small enough to be read. */
+/** Checks a record: its size and depth are limited. */
 function isSmall(value) {
   if (!isRecord(value)) return 'must be an object';
   if (isDeep(value, MOST.depth)) return `is nested more than ${MOST.depth} deep`;
   return JSON.stringify(value).length > MOST.letters ? `has more than ${MOST.letters} letters (as JSON)` : null;
 }
 
-/** An object as JSON. */
+/** Checks an object that is written as JSON. */
 function isWritten(value) {
   const meant = typeof value === 'string' ? parsed(value) : undefined;
   if (meant === undefined) return 'must be an object, or one as JSON';
@@ -48,7 +46,7 @@ const TOOL = {
 };
 const CALL = { id: isId, name: isName, arguments: isGiven };
 
-/** A copy of the fields that are there; null counts as not given. */
+/** Returns a copy of the fields that are set; null counts as not set. */
 function checked(value, table, path, wanted) {
   if (!isRecord(value)) throw badParam(path, 'must be an object');
   const fields = Object.entries(value).filter(([, one]) => one !== null);
@@ -68,16 +66,16 @@ function listOf(value, path, most, check) {
   return value.map((one, i) => check(one, `${path}[${i}]`));
 }
 
-/** What takes no arguments says so. */
+/** Parameters of a tool without arguments. */
 const NOTHING = { type: 'object', properties: {} };
 
-/** @param {string} [oddName] a letter that no name may have */
+/** @param {string} [oddName] a letter that names must not contain */
 function toolsOf(tools, oddName) {
   const list = listOf(tools, 'options.tools', MOST.tools, (tool, path) => checked(tool, TOOL, path, ['name']));
   const twice = list.findIndex(({ name }, i) => list.findIndex((other) => other.name === name) < i);
-  if (twice >= 0) throw badParam(`options.tools[${twice}].name`, 'is the name of another one too');
+  if (twice >= 0) throw badParam(`options.tools[${twice}].name`, 'is used by another tool');
   const odd = list.findIndex(({ parameters }) => (parameters?.type ?? 'object') !== 'object');
-  if (odd >= 0) throw badParam(`options.tools[${odd}].parameters.type`, "must be 'object': arguments are one");
+  if (odd >= 0) throw badParam(`options.tools[${odd}].parameters.type`, "must be 'object'");
   const strange = oddName ? list.findIndex(({ name }) => name.includes(oddName)) : -1;
   if (strange >= 0)
     throw badParam(
@@ -92,16 +90,19 @@ function toolsOf(tools, oddName) {
   }));
 }
 
-/** A tool as templates want it: as its JSON says, where there is some. */
+/** A tool in the form that templates take: its JSON, if it has one. */
 const shown = ({ json, ...tool }) => (json === undefined ? { type: 'function', function: tool } : new RawJson(json));
 
-/** The parameters as they are written in a tool's JSON; undefined: there is none. */
+/** The parameters as written in a tool's JSON; undefined: it has none. */
 function writtenParameters({ json }) {
   const text = json && memberOf(memberOf(json, 'function') ?? json, 'parameters');
   return text && isRecord(parsed(text)) ? text : undefined;
 }
 
-/** The schema of a call's arguments: an object; who lists no properties has none. Numbers and order stay. */
+/**
+ * The schema of a call's arguments, always of an object. Without `properties` no properties are allowed. Numbers and
+ * order stay.
+ */
 function argumentsOf(tool) {
   const lacks = (keyword) => !Object.hasOwn(tool.parameters, keyword);
   const text = writtenParameters(tool) ?? JSON.stringify(tool.parameters);
@@ -114,7 +115,7 @@ function argumentsOf(tool) {
 }
 
 /**
- * What calls are limited to (src/grammar/calls.h); text '': nothing can be called.
+ * The limits of calls (src/grammar/calls.h); text '': nothing can be called.
  * @param {{tools?: any, toolChoice?: any}} options
  * @param {{before: (name: string) => string, after: string, grammar?: string, oddName?: string}} form a row of FORMS
  *   (calls.js)
@@ -130,8 +131,8 @@ export function callLimits({ tools = [], toolChoice }, { before, after, grammar:
 }
 
 /**
- * @param {any} choice of the caller's @param {string[]} all names of the tools
- * @returns {{choice: 'auto' | 'required' | 'none', names: string[]}} and those that may be called
+ * @param {any} choice of the caller @param {string[]} all names of the tools
+ * @returns {{choice: 'auto' | 'required' | 'none', names: string[]}} names: of the tools that may be called
  */
 function choiceOf(choice, all) {
   if (choice == null || choice === 'auto' || choice === 'none') return { choice: choice ?? 'auto', names: all };
@@ -146,7 +147,7 @@ function choiceOf(choice, all) {
   if (!isThere)
     throw badParam(
       `options.toolChoice.${name === undefined ? 'names' : 'name'}`,
-      'names no tool, or one that is not there',
+      'names no tool, or an unknown one',
     );
   return { choice: required ? 'required' : 'auto', names };
 }
@@ -155,9 +156,9 @@ function choiceOf(choice, all) {
 
 const isMedium = ({ type }) => type !== 'text';
 
-/** An assistant's message with its calls. */
+/** Puts the calls of an assistant's message into the form that templates take. */
 function callsOf({ role, toolCalls, ...message }, path) {
-  if (role !== 'assistant') throw badParam(`${path}.toolCalls`, "are there in an assistant's message only");
+  if (role !== 'assistant') throw badParam(`${path}.toolCalls`, "may be in an assistant's message only");
   const calls = listOf(toolCalls, `${path}.toolCalls`, MOST.calls, (call, at) =>
     checked(call, CALL, at, ['id', 'name', 'arguments']),
   );
@@ -170,7 +171,7 @@ function callsOf({ role, toolCalls, ...message }, path) {
 }
 
 /**
- * Results stand in the order of their calls: templates do not say whose they are.
+ * Sorts results by the order of their calls, since templates do not tell them apart.
  * @param {object[]} results that follow one message @param {{id: string}[]} calls of that message
  */
 function inOrder(results, calls) {
@@ -178,26 +179,26 @@ function inOrder(results, calls) {
     const problem = isId(toolCallId);
     const at = calls.findIndex(({ id }) => id === toolCallId);
     if (problem) throw badParam(`${path}.toolCallId`, problem);
-    if (at < 0) throw badParam(`${path}.toolCallId`, 'is the id of no call of the message before');
+    if (at < 0) throw badParam(`${path}.toolCallId`, 'is not the id of a call of the message before');
     return at;
   });
   const order = results.map((_, i) => i).sort((a, b) => places[a] - places[b]);
   const twice = order.findIndex((i, n) => n > 0 && places[i] === places[order[n - 1]]);
-  if (twice >= 0) throw badParam(`${results[order[twice]].path}.toolCallId`, 'has its result already');
+  if (twice >= 0) throw badParam(`${results[order[twice]].path}.toolCallId`, 'has a result already');
   return order.map((i) => {
     const { toolCallId, path: _, ...message } = results[i];
     return { ...message, tool_call_id: toolCallId };
   });
 }
 
-/** A conversation as templates want it. @param {object[]} messages as the page has checked them */
+/** A conversation in the form that templates take. @param {object[]} messages as the page has checked them */
 function messagesOf(messages) {
   const all = [];
   for (let i = 0; i < messages.length;) {
     const path = `messages[${i}]`;
     const message = messages[i++];
     if (message.role === 'tool')
-      throw badParam(path, 'is a result of no call: it must follow the message with its call');
+      throw badParam(path, 'is a result without a call: it must follow the message with its call');
     const { toolCallId: _, toolCalls: __, ...said } = message.toolCalls == null ? message : callsOf(message, path);
     all.push(said);
     const results = [];
@@ -223,11 +224,11 @@ const pythonic = (value) => spaced(jsonText(value));
 const callText = ({ function: { name, arguments: given } }) =>
   `<tool_call>\n{"name": "${name}", "arguments": ${pythonic(given)}}\n</tool_call>`;
 
-/** Texts one behind the other; parts, where some of them have images. */
+/** Joins texts; returns a list of parts if some of them have media. */
 const joined = (...pieces) => (pieces.every((piece) => typeof piece === 'string') ? pieces.join('')
   : pieces.flatMap((piece) => (typeof piece === 'string' ? { type: 'text', text: piece } : piece)));
 
-/** What of a conversation built-in ChatML does not know, as texts of other messages. */
+/** Writes calls and results as texts of messages, since built-in ChatML does not know them. */
 function spelled(messages, list) {
   const all = [];
   for (const { role, content, tool_calls: calls, ...more } of messages) {
@@ -251,7 +252,7 @@ function spelled(messages, list) {
 
 /** The tools of one conversation. */
 export class Tools {
-  /** As templates want them. @type {object[]} */
+  /** In the form that templates take. @type {object[]} */
   messages;
   /** @type {object[] | undefined} */
   list;
@@ -277,7 +278,7 @@ export class Tools {
   }
 
   /**
-   * Images and videos of the messages as given, in the order in which they stand here: results may have changed places.
+   * Reorders the media of the messages to the order of the messages here, since results may have changed places.
    * @param {any[]} media
    */
   arranged(media) {
@@ -287,7 +288,7 @@ export class Tools {
     return this.messages.flatMap(({ content }) => own.get(content));
   }
 
-  /** Guarded messages without what built-in ChatML does not know. */
+  /** Guarded messages with calls and results as texts, for built-in ChatML. */
   spelled(messages, list) {
     return spelled(messages, list);
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A side worker in a browser: what the engine's worker hands to it so that nobody's text holds it (side-worker.js).
+// A side worker in a browser. It does the engine worker's jobs on texts, so that no text holds up the engine
+// (side-worker.js).
 
 import { COMPILE } from './side-kinds.js';
 import { beSideWorker } from './side-worker.js';
 
-/** An error here is an event in the engine's worker, a rejection is not. */
+/** An error here becomes an event in the engine's worker; a rejection would not. */
 globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
 
 beSideWorker({

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Images' files that were decoded and resized before, so that a conversation's next turn does neither again. Known by
-// the hash of all their bytes: what comes from an address or a path may be another image today. A page that is not
-// secure has no such hash, and remembers nothing.
+// Remembers images that were decoded and resized, so that a conversation's next turn need not do it again. The key is
+// the hash of all bytes of the file, since an address or a path may lead to another image today. A page that is not
+// secure has no hash function, and remembers nothing.
 //
-// What one scope (cacheScope) has shown no other one finds here; where there is no more room, the scope with the most
-// gives up its oldest.
+// An image of one scope (cacheScope) is not found by another scope. When the space is used up, the scope that holds the
+// most bytes loses its oldest image.
 
-/** Bytes of pixels: three megabytes are an image that is looked at closely, a quarter of that a usual one. */
+/** Bytes of pixels. A large image takes three megabytes, a usual one a quarter of that. */
 const MOST = 24 << 20;
 
-/** @returns {Promise<Uint8Array | null>} null: no file */
+/** @returns {Promise<Uint8Array | null>} null: the source is no file */
 async function fileOf(source) {
   if (source instanceof Blob) return new Uint8Array(await source.arrayBuffer());
   return source instanceof Uint8Array ? source : null;
@@ -17,9 +17,9 @@ async function fileOf(source) {
 
 const hashOf = async (bytes) => new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes)).join();
 
-/** Of one scope. */
+/** The images of one scope. */
 class Shelf {
-  images = new Map();       // name -> pixels; what was used last is last
+  images = new Map();       // name -> pixels; the most recently used is last
   bytes = 0;
 
   take(name) {
@@ -29,14 +29,14 @@ class Shelf {
   }
 
   put(name, pixels) {
-    this.take(name);        // somebody else may have made it meanwhile
+    this.take(name);        // another request may have added it meanwhile
     this.images.set(name, pixels);
     this.bytes += pixels.length;
   }
 }
 
 export class Decoded {
-  #shelves = new Map();     // scope -> Shelf; none is empty
+  #shelves = new Map();     // scope -> Shelf; never an empty one
   #most;
 
   /** @param {number} [most] bytes that are kept */
@@ -45,9 +45,9 @@ export class Decoded {
   }
 
   /**
-   * What is made of a source, unless it is there.
+   * The pixels that `make` makes of a source, or remembered ones.
    * @param {any} source as js/media takes it
-   * @param {{how: string, scope: number}} which how: the sizes, before and after
+   * @param {{how: string, scope: number}} which how: the sizes before and after resizing
    * @param {(source: any) => Promise<Uint8Array>} make
    */
   async pixels(source, { how, scope }, make) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A chat template in a file of its own is text of any kind, which the engine would not know by its bytes. Its name
-// tells what it is, and only those who find the files know names; so here, between finding and feeding, it becomes JSON
-// (src/cli/cli_described.c does it for the native program).
+// Turns a chat template that is a file of its own into JSON. Such a template is any text, which the engine cannot
+// recognise by its bytes; only the file's name tells. Names are known only to the code that finds the files, so the
+// change happens here, between finding and feeding (src/cli/cli_described.c does it for the native program).
 //
-// Nobody lists a folder on a server, so files that few models have are asked for by name, and many servers answer with
-// their own page instead of 404: that is as if there were none.
+// A server's folder cannot be listed, so files that few models have are requested by name. Many servers answer with a
+// page of their own instead of 404; such a page counts as a missing file.
 
 import { QuernError } from '../shared/errors.js';
 import { MODULES, templateName } from '../shared/folder.js';
@@ -34,7 +34,7 @@ async function* asJson(name, chunks) {
 }
 
 /**
- * The chunks of a file as the engine reads them.
+ * The chunks of a file in the form that the engine reads.
  * @param {string | undefined} path @param {AsyncIterable<Uint8Array>} chunks @returns {AsyncIterable<Uint8Array>}
  */
 export function described(path = '', chunks) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What an engine's worker needs for replies that ask for more than most: a grammar, tools, probabilities, a
-// conversation that is shortened. A file of its own in the package, which comes with the first of them, and with the
-// first grammar its wasm file.
+// The code for replies with special demands: a grammar, tools, probabilities, a conversation that is shortened. It is a
+// separate file of the package, which the worker fetches for the first such reply; the first grammar also fetches its
+// wasm file.
 
 import { CallGuide } from '../reply/call-guide.js';
 import { FLEXIBLE, schemaFlags, grammarOf } from '../reply/constraint.js';
@@ -20,37 +20,37 @@ export { formOf };
 export { promptThatFits } from '../reply/overflow.js';
 export { Tools } from '../reply/tools.js';
 
-/** Memory of a compiler: a grammar, its block and what it is made of. */
+/** Memory of a compiler: a grammar, the block made from it, and the source. */
 const COMPILER = 120 * 2 ** 20;
 
 /**
- * Bytes that grammars may take beside a model; and at least, the tree of its vocabulary: for each token, and for the
- * module.
+ * Most bytes that grammars may take beside a model. The tree of its vocabulary needs at least EACH per token and MODULE
+ * for the module.
  */
 const MOST = 160 * 2 ** 20;
 const [EACH, MODULE] = [96, 2 ** 22];
 
-/** Engines, with what has learnt their tokens. @type {WeakMap<object, Promise<Grammars>>} */
+/** Grammars by engine; each has learnt the engine's tokens. @type {WeakMap<object, Promise<Grammars>>} */
 const learnt = new WeakMap();
 
-/** What each holds, in bytes. @type {WeakMap<object, () => number>} */
+/** Functions that return the bytes held, by engine. @type {WeakMap<object, () => number>} */
 const held = new WeakMap();
 
-/** Bytes of memory that grammars hold now. */
+/** Bytes of memory that an engine's grammars hold now. */
 export const grammarBytes = (engine) => held.get(engine)?.() ?? 0;
 
-/** What the model leaves for grammars of what may be taken. */
+/** The bytes of `allowed` that the model leaves for grammars. */
 function roomOf(engine, allowed) {
   const needed = MODULE + EACH * engine.facts.tokens;
   const { planned, wasm } = engine.memory();
   const room = Math.min(MOST, allowed - Math.max(planned, wasm));
   if (room >= needed) return room;
   const left = Math.max(0, room);
-  const message = `What replies are held to takes ${needed} bytes of memory beside the model, but the limit leaves ${left}.`;
+  const message = `Grammars take ${needed} bytes of memory beside the model, but the limit leaves ${left}.`;
   throw new QuernError('mem/plan', message, { phase: 'call', detail: { needed, allowed: left } });
 }
 
-/** Compiles beside this worker. */
+/** Compiles in a side worker. */
 function compiling(sides, setup) {
   return async (asked, { owner, job }) => sides.run(COMPILE, asked, { setup, owner, job }).catch((error) => {
     if (!(error instanceof SideEnd) || error.isStopped) throw error;
@@ -70,7 +70,7 @@ async function opened(engine, { compile, allowed, host, turns }, who) {
   return grammars;
 }
 
-/** A failure is not remembered. */
+/** The grammars of an engine. A failure to open them is not remembered. */
 async function grammarsOf(engine, means, who) {
   if (!learnt.has(engine) || (await learnt.get(engine)).isDead) {
     const opening = opened(engine, means, who);
@@ -81,7 +81,8 @@ async function grammarsOf(engine, means, who) {
 }
 
 /**
- * What its text is held to, its calls, or both, and what of their schemas was passed over; no guide: neither.
+ * The guide of a reply's text, of its calls, or of both, and notes on ignored keywords of schemas. Without constraints
+ * there is no guide.
  * @param {Guide} [text]
  */
 async function guideOf(engine, options, text, compile) {
@@ -95,7 +96,7 @@ async function guideOf(engine, options, text, compile) {
   return { guide, notes: (grammar?.notes ?? []).map((note) => ({ ...note, message: named(note.message, calls) })) };
 }
 
-/** What is said of a tool's schema says whose it is. */
+/** Puts the tool's name into a message about its schema. */
 const named = (message, { names }) =>
   message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`);
 
@@ -113,13 +114,13 @@ async function compiled(compile, calls, options) {
 /**
  * @param {import('../engine/engine.js').Engine} engine
  * @param {object} means
- * @param {() => Promise<WebAssembly.Module>} means.compile grammar.wasm
- * @param {number} means.allowed bytes that it and the engine may take together
- * @param {import('./side-lane.js').SideHost} means.host where compiling is done
- * @param {import('./turns.js').Turns} means.turns when the rest is
+ * @param {() => Promise<WebAssembly.Module>} means.compile compiles grammar.wasm
+ * @param {number} means.allowed most bytes that grammars and the engine may take together
+ * @param {import('./side-lane.js').SideHost} means.host starts the side workers that compile
+ * @param {import('./turns.js').Turns} means.turns schedules all other work
  * @param {{logprobs?: number, cacheScope?: number, guest?: number}} options of the reply
- * @param {{stopped: boolean, onStop: () => void}} job that may be stopped before its grammar is compiled, which then is
- *   not done
+ * @param {{stopped: boolean, onStop: () => void}} job may be stopped before its grammar is compiled, and then the
+ *   compilation is skipped
  */
 export async function openExtra(engine, means, options, job) {
   const who = { owner: ownerOf(options), job };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What Node supplies to whoever runs the engine (worker-node.js, inspect.js): files instead of fetched scripts, and
-// paths as sources, which are read in place.
+// What Node supplies to a host of the engine (worker-node.js, inspect.js): files instead of fetched scripts, and paths
+// as sources, which are read in place.
 
 import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import glue32 from './node/quern-simd.mjs';
@@ -24,7 +24,7 @@ export async function compile(build, wasmUrl) {
   return WebAssembly.compile(bytes).catch((error) => { throw wasmFailure(error); });
 }
 
-/** Looks before it opens: opening a pipe that nobody writes to never ends. */
+/** Checks a path before it is opened, since opening a pipe without a writer never ends. */
 export async function find(path, param) {
   const found = await stat(path).catch((error) => { throw unreadable(path, error, param); });
   if (!found.isFile()) throw unreadable(path, 'it is not a file', param);
@@ -32,14 +32,14 @@ export async function find(path, param) {
   return found;
 }
 
-/** A file that was written to while it was read may be parts of two files. */
+/** Throws if a file was changed while it was read, because then its parts may belong to two files. */
 function checkSame(path, found, now) {
   if (now.size === found.size && now.mtimeMs === found.mtimeMs) return;
   throw new QuernError('model/integrity', `'${path.slice(-64)}' was changed while it was read.`,
     { phase: 'load', detail: { expected: found.size, actual: now.size } });
 }
 
-/** The chunks of a file as it was found, read straight into the engine's memory. */
+/** The chunks of a file, read straight into the engine's memory. */
 async function* fileBytes(path, found, memory) {
   const failed = (error) => { throw unreadable(path, error); };
   const handle = await open(path).catch(failed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bytes of an image's file, wherever it is: handed over, at an address, in a `data:` address, at a path. Not more
-// of them than an image may have, and not later than a minute.
+// Gets the bytes of an image from any source: passed bytes, an address, a `data:` address, a path. Limits their number
+// to that of an image, and the time to a minute.
 
 import { deadline, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -9,23 +9,23 @@ import { piecesOf } from '../shared/stream.js';
 
 const PATIENCE_MS = 60_000;
 
-/** Letters of an address that are read at once: about a millisecond. */
+/** Letters of an address that are decoded per step: about a millisecond. */
 const PIECE = 2 ** 16;
 
-/** How far from there a place is looked for where no letter is cut in two: the bytes of one are written as `%C3%A9`. */
+/** Most letters to go back for a place that does not cut a character: its bytes are written like `%C3%A9`. */
 const NEAR = 32;
 
 const isCut = (url, at) =>
   url[at] === '%' ? !/[89ab]/i.test(url[at + 1] ?? '') : url[at - 1] !== '%' && url[at - 2] !== '%';
 
-/** Where the next piece ends. */
+/** End of the piece that begins at `from`. */
 function endOf(url, from) {
   if (from + PIECE >= url.length) return url.length;
   for (let at = from + PIECE; at > from + PIECE - NEAR; at--) if (isCut(url, at)) return at;
   return from + PIECE;
 }
 
-/** The letters of an address from `from` on, in pieces. */
+/** The decoded letters of an address from `from` on, in pieces. */
 function* lettersOf(url, from) {
   for (let at = from, end; at < url.length; at = end) {
     end = endOf(url, at);
@@ -34,7 +34,7 @@ function* lettersOf(url, from) {
   }
 }
 
-/** What base64 stands for, in pieces. */
+/** Decodes base64, in pieces. */
 function* unpacked(pieces) {
   let rest = '';
   let isOver = false;
@@ -51,7 +51,7 @@ function* unpacked(pieces) {
 }
 
 /**
- * `data:TYPE;base64,…`, or with the letters themselves.
+ * The bytes of a `data:TYPE;base64,…` address, or of one with plain letters.
  * @returns {Generator<void, Uint8Array>}
  */
 export function* bytesOfData(url) {
@@ -90,7 +90,7 @@ async function read(response, url) {
   return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
-/** What a server sends for it; nothing goes along that tells who asks. */
+/** Fetches an image, without credentials. */
 async function fetched(url, { fetch, signal, clock = systemClock }) {
   const patience = new AbortController();
   const end = () => patience.abort();
@@ -108,7 +108,7 @@ async function fetched(url, { fetch, signal, clock = systemClock }) {
   } catch (error) {
     signal.throwIfAborted();
     if (patience.signal.aborted)
-      throw new QuernError('net/stalled', `The image at ${short} has not come within ${PATIENCE_MS / 1000} seconds.`);
+      throw new QuernError('net/stalled', `The image at ${short} did not arrive within ${PATIENCE_MS / 1000} seconds.`);
     if (error instanceof QuernError) throw error;
     throw new QuernError('net/unreachable', `The image at ${short} cannot be fetched (${error.message}).`, {
       cause: error,
@@ -116,16 +116,16 @@ async function fetched(url, { fetch, signal, clock = systemClock }) {
   } finally {
     cancel();
     signal.removeEventListener('abort', end);
-    end();      // what is too large is not fetched on
+    end();      // ends the download if the image is too large
   }
 }
 
 /**
  * @param {{url?: string, path?: string, bytes?: Uint8Array, blob?: Blob, bitmap?: ImageBitmap, pixels?: object}} frame
- *   as it came from the page
- * @param {{fetch: typeof fetch, readImage?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?:
- *   typeof systemClock, through?: (steps: Iterator<void, Uint8Array>) => Promise<Uint8Array>}} how through: takes all
- *   steps of a millisecond or so
+ *   as the page sent it
+ * @param {{fetch: typeof fetch, readImage?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?: typeof
+ *   systemClock, through?: (steps: Iterator<void, Uint8Array>) => Promise<Uint8Array>}} how through: runs all steps,
+ *   each about a millisecond
  * @returns {Promise<Uint8Array | Blob | ImageBitmap | object>} as js/media takes it
  */
 export async function imageSource({ url, path, bytes, blob, bitmap, pixels }, how) {

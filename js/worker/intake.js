@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How the bytes of a model's files come into an engine, one file after the other. The engine with 32-bit addresses
-// reads the header and plans; where that does not fit and 64-bit addresses would help, one with these takes its place
-// and is given the same bytes. Each file's header tells where its contents end, which is passed on to whoever fetches
-// it.
+// Feeds the files of a model to an engine, one after the other. An engine with 32-bit addresses reads the header and
+// plans the memory. If the plan does not fit and 64-bit addresses would help, an engine with 64-bit addresses replaces
+// it and gets the same bytes. Each file's header tells where its contents end, and the code that fetches the file is
+// told.
 
 import { Engine } from '../engine/engine.js';
 import { described } from './described.js';
 
-/** The same chunks; while one is awaited, `work` is done, a little each time, until it says that nothing is left. */
+/** Passes chunks on. Calls `work` once per awaited chunk, until it returns false. */
 async function* whileAwaiting(chunks, work) {
   const iterator = chunks[Symbol.asyncIterator]();
   let more = true;
@@ -25,7 +25,7 @@ async function* whileAwaiting(chunks, work) {
 }
 
 /**
- * @typedef {{size: number, isProjector: boolean}} NextFile size: 0 where it is not known
+ * @typedef {{size: number, isProjector: boolean}} NextFile size: 0 if unknown
  * @param {Engine} engine @param {NextFile} file
  */
 export function begin(engine, { size, isProjector }) {
@@ -34,12 +34,11 @@ export function begin(engine, { size, isProjector }) {
 }
 
 /**
- * Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take
- * its place.
+ * Feeds an engine. Keeps the bytes until the weights' header has ended, in case another engine must replace this one.
  */
 export class Feeder {
   #starter;
-  #head = [];          // chunks, and what began the files between them
+  #head = [];          // chunks, with a NextFile between those of different files
 
   constructor(starter, instance) {
     this.#starter = starter;
@@ -60,7 +59,7 @@ export class Feeder {
     return undefined;
   }
 
-  /** @returns {Error | undefined} the refusal of what does not fit */
+  /** @returns {Error | undefined} the refusal if the model does not fit */
   #try(chunk) {
     try {
       this.engine.feed(chunk);
@@ -71,7 +70,7 @@ export class Feeder {
     }
   }
 
-  /** An engine with 64-bit addresses takes over. */
+  /** Replaces the engine by one with 64-bit addresses. */
   async replace() {
     this.engine.close();
     this.engine = this.#starter.engine(await this.#starter.larger());
@@ -90,7 +89,7 @@ export class Feeder {
   }
 }
 
-/** The same for a model that is only stored: its headers are read, so that nothing is kept that is no model. */
+/** Reads only the headers of a model that is downloaded and not run, so that nothing but a model is stored. */
 export class HeaderReader {
   #host;
 
@@ -101,7 +100,7 @@ export class HeaderReader {
 
   warm() { return false; }
 
-  /** Then lets messages in. */
+  /** Reads up to the end of a header, then lets messages in. */
   feed(chunk) {
     if (!this.engine.fileSize()) this.engine.feed(chunk);
     return this.#host.rest();
@@ -111,10 +110,10 @@ export class HeaderReader {
 }
 
 /**
- * Reads all files to their ends, which they tell: whatever goes on after that is refused.
+ * Reads all files to the ends that their headers tell. A file that is longer is refused.
  * @param {Feeder | HeaderReader} reader
  * @param {import('../store/local.js').Part[]} parts
- * @param {number} projectors how many of them come last
+ * @param {number} projectors number of projectors, which come last
  */
 export async function readAll(reader, parts, projectors) {
   for (const [i, { size, name, chunks, endsAt }] of parts.entries()) {

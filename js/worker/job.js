@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One of the things that a page has asked its engine's worker for, until it is answered or nobody wants it any more.
+// A request of a page to its engine's worker, until it is answered or stopped.
 
-/** What a page asks for; its signal aborts when it is stopped. */
+/** A request of the page; its signal aborts when it is stopped. */
 export class Job {
   #leave = new AbortController();
   signal = this.#leave.signal;
@@ -19,7 +19,7 @@ export class Job {
     this.onStop();
   }
 
-  /** Does something, or something else where it fails as the job is stopped. */
+  /** Runs `work`; runs `instead` if it fails because the job was stopped. */
   async unlessStopped(work, instead) {
     try {
       return await work();

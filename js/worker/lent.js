@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the worker's file shares with those that come later (shared/lent.js).
+// Names that the worker's main file shares with the files that are loaded later (shared/lent.js).
 
 import { abortable, deadline, systemClock } from '../shared/clock.js';
 import { MARKS } from '../reply/marks.js';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Vectors of texts, and how well texts answer a query. Each text is a sequence whose last token's hidden state is
-// looked at, of some models the first one's; so many go on side by side that steps are full, behind all replies. What
-// comes out of one depends on it alone: sums are made here, in float64, in order. A file of its own in the package,
-// which comes with the first call.
+// Computes vectors of texts, and scores how well texts answer a query. Each text is a sequence; the result comes from
+// the hidden state of its last token, or in some models of the first one or of all. Enough texts run side by side to
+// fill the steps, with lower priority than replies. A result depends on its own text only: sums are made here, in
+// float64, in order. This is a separate file of the package, which the first call fetches.
 
 import { QuernError } from '../shared/errors.js';
 import { Rows } from '../engine/rows.js';
@@ -10,18 +10,18 @@ import { promptsOf } from './texts.js';
 
 export { Scores } from '../reply/scores.js';
 
-/** Texts that wait for each one that is computed, so that none of the steps wants for rows. */
+/** Texts queued for each one that is computed, so that every step is full. */
 const AHEAD = 2;
 
-/** Of the numbers that GGUF has for what vectors are made of. */
+/** GGUF's numbers for kinds of pooling. */
 const [MEAN, FIRST] = [1, 2];
 
-/** Between two tellings. */
+/** Milliseconds between two progress events. */
 const TELL_MS = 100;
 
 const NOTHING = new Float32Array(0);
 
-/** The hidden state of the last of some tokens. */
+/** Computes the hidden state of the last token. */
 class State {
   #ids;
   #sequence;
@@ -40,11 +40,11 @@ class State {
 
   look() { return this.#sequence.hidden(); }
 
-  /** Nobody waits for it any more. */
+  /** The result of a text that is not wanted any more. */
   stop() { return NOTHING; }
 }
 
-/** The mean of the hidden states of all tokens. */
+/** Computes the mean of the hidden states of all tokens. */
 class Mean extends State {
   #sum;
   #ids;
@@ -68,7 +68,7 @@ class Mean extends State {
     return this.#sequence.pending > 0 ? null : this.#sum.map((value) => value / this.#ids.length);
   }
 
-  /** Each once: one that was let go comes again from its beginning. */
+  /** Adds each row once. A sequence that lost its pages repeats its rows from the beginning. */
   #add({ first, rows }) {
     const dim = this.#sum.length;
     for (let at = Math.max(this.#done - first, 0) * dim; at < rows.length; at += dim) {
@@ -78,15 +78,15 @@ class Mean extends State {
   }
 }
 
-/** What is to be had of a text. */
+/** The work for the kind of vector that the model makes. */
 function workOf(ids, whose, { dim, pooling }) {
   if (pooling === MEAN) return new Mean(ids, whose, dim);
-  return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, whose);    // nothing behind a token changes its state
+  return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, whose);    // no later token changes a token's state
 }
 
 /**
- * Does it for each of n, so many at a time. One that finds no place, because others wait, is tried again when one of
- * these has ended.
+ * Calls `act` for each of n items, at most `most` at a time. An item that is refused because too many wait is tried
+ * again when another one has ended.
  */
 async function forEach(n, most, job, act) {
   const again = [];
@@ -115,7 +115,7 @@ function checkFinite(sum) {
     throw new QuernError('model/nonfinite', 'The model produced invalid numbers; the file is probably damaged.');
 }
 
-/** The first of a state's numbers, as long as 1 unless they are to stay what they are. */
+/** Copies the first numbers of a state; scales them to length 1 if `normalize` is set. */
 function putVector(state, normalize, out) {
   let sum = 0;
   for (let i = 0; i < out.length; i++) sum += state[i] * state[i];
@@ -131,7 +131,7 @@ function dot(a, b) {
   return sum;
 }
 
-/** The one token that a word is. */
+/** The single token of a word. */
 function tokenOf(engine, word) {
   const ids = engine.tokenize(word, 'plain');
   if (ids.length === 1) return ids[0];
@@ -140,7 +140,10 @@ function tokenOf(engine, word) {
   });
 }
 
-/** What a state is worth: of yes and no the share of yes, by the file's own classes or by the words' logits. */
+/**
+ * Returns a function that turns a state into a score: the share of yes against no, from the file's classes or from the
+ * logits of the words.
+ */
 function scorer(engine) {
   const { dim, classes } = engine.facts;
   const rows = engine.part(Rows);
@@ -150,7 +153,7 @@ function scorer(engine) {
   return (state) => 1 / (1 + Math.exp(dot(state, no) - dot(state, yes)));
 }
 
-/** Tells how many texts are done, ten times a second at most, and of the last one. */
+/** Tells how many texts are done: at most ten times a second, and after the last one. */
 function progressOf(total, emit) {
   let done = 0;
   let last = 0;
@@ -170,8 +173,8 @@ function progressOf(total, emit) {
  *   normalize?: boolean, cacheScope?: number, guest?: number}}} asked
  * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void, asker:
  *   import('../reply/chat.js').Asker}} caller
- * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other,
- *   or a score for each
+ * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: all vectors one after the
+ *   other, or one score per text
  */
 export async function pool(engine, runner, { texts, query, options }, { job, emit, asker }) {
   const { dim, parallel, vectors } = engine.facts;

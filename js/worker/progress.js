@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Progress of a load as the page hears of it: bytes from wherever, at most ten times a second; the latest state is
-// never lost, so that a stalled download shows how far it came.
+// Reports the progress of a load to the page, at most ten times a second. The latest state is always reported, so a
+// stalled download shows how far it came.
 
 const INTERVAL_MS = 100;
 
@@ -16,7 +16,9 @@ export class Progress {
     this.#emit = emit;
   }
 
-  /** What is loaded, as openParts tells it. When all of it comes a second time, the number waits for the bytes. */
+  /**
+   * Begins a part of the load, as openParts tells it. If the same bytes come again, the count stays until they pass it.
+   */
   begin({ phase, total, cached }) {
     this.#bytes = 0;
     Object.assign(this.#state, { phase, total, cached });
@@ -37,7 +39,7 @@ export class Progress {
   }
 
   /**
-   * Told at once: the server is asked again later.
+   * Reports at once that the server will be asked again later.
    * @param {{ms: number | null, code: string, message: string}} waiting
    */
   wait(waiting) {
@@ -45,12 +47,12 @@ export class Progress {
     this.#send({ phase: 'download', waiting });
   }
 
-  /** No more reports. */
+  /** Ends the reports. */
   stop() {
     this.#timer = clearTimeout(this.#timer);
   }
 
-  /** The last report: all is there. */
+  /** Sends the last report: everything is loaded. */
   end(phase = this.#state.phase) {
     this.stop();
     const { loaded, cached } = this.#state;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What may follow a reply's token, where it is held to something (reply/guide.js): looked for right after its step, as
-// long as that is a small part of it. What takes longer is found by turns (turns.js) while the reply waits and the
-// others go on.
+// Finds the tokens that may come next in a reply with constraints (reply/guide.js). The search runs right after the
+// reply's step as long as it takes a small part of the step's time. A longer search goes on in turns (turns.js): this
+// reply waits, and the others continue.
 
 import { guestKey, ownerOf } from './shares.js';
 
 /**
- * What it takes of a step, where their owners differ: each owner has a part of that, and so many milliseconds at least.
+ * Part of a step's time that the search may take if the replies have several owners, who share it equally; each owner
+ * gets at least LEAST_MS.
  */
 const SHARE = 1 / 5;
 const LEAST_MS = 1;
 
-/** Longest of it between two looks at the messages. */
+/** Longest search between two looks at the messages. */
 const LOOK_MS = 20;
 
-/** Nobody wants any more what a slice was for. */
+/** Thrown in a slice whose run has ended. */
 const GONE = new Error('gone');
 
 const keyOf = ({ work: { place } }) => guestKey(ownerOf(place));
@@ -31,10 +32,10 @@ export class Pursuit {
    * @param {object} runner
    * @param {import('./turns.js').Turns} runner.turns
    * @param {() => void | Promise<void>} runner.rest lets waiting messages in
-   * @param {Map<number, any>} runner.runs by their sequences' numbers
+   * @param {Map<number, any>} runner.runs by the numbers of their sequences
    * @param {(number: number, act: (work: {pursue: (ms: number) => void}) => void) => void} runner.act does something
-   *   for one, which may end by it
-   * @param {() => void} runner.found one waits no longer
+   *   for a run, which may end the run
+   * @param {() => void} runner.found called when a run has its tokens again
    */
   constructor({ turns, rest, runs, act, found }) {
     this.#turns = turns;
@@ -47,7 +48,7 @@ export class Pursuit {
   #has(run) { return this.#runs.get(run.sequence.number) === run; }
   #isBehind(run) { return this.#has(run) && run.work.isBehind; }
 
-  /** A slice for one of them, when it is its turn. */
+  /** Runs a slice of work for a run when its turn comes. */
   slice(run, act) {
     run.owner ??= ownerOf(run.work.place);
     return this.#turns.run(run.owner, (ms) => {
@@ -56,21 +57,20 @@ export class Pursuit {
     });
   }
 
-  /** Looks for it, at once if that is soon found, else by turns. */
+  /** Searches for one run: at once if that is quick, otherwise in turns. */
   async one(run, soon = true) {
     const pursue = (ms) => this.#act(run.sequence.number, (work) => { work.pursue(ms); });
     if (soon && this.#isBehind(run)) pursue(0);
     if (!this.#isBehind(run)) return;
     run.isPursued = true;
-    // where that fails, the run is no more
+    // if a slice fails, the run has ended
     while (this.#isBehind(run)) await this.slice(run, pursue).catch(() => {});
     run.isPursued = false;
     this.#found();
   }
 
   /**
-   * The same of all, after a step that took so long. Whoever has more of them than his share of it allows waits with
-   * the rest.
+   * Searches for all runs after a step that took `stepMs`. Runs beyond their owner's share of the time go on in turns.
    */
   async all(stepMs) {
     const behind = [...this.#runs.values()].filter(({ work, isPursued }) => work.isBehind && !isPursued);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory for images that are decoded. What one takes is known before it begins; who finds no room waits. One image of a
-// guest is at work at a time, and whose image was let in longest ago comes first: among the scopes (keys), then among a
-// scope's guests (connections). Nobody overtakes whose turn it is, so that a large image does not wait for ever behind
-// small ones.
+// Memory for decoding images. The memory that an image takes is known before it begins; an image without room waits.
+// Only one image of a guest is decoded at a time. The scope (API key) whose last image was admitted longest ago comes
+// first, and within a scope the guest (connection) likewise. Nothing overtakes the image whose turn it is, so a large
+// image does not wait forever behind small ones.
 
 import { abortable } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
@@ -18,25 +18,25 @@ const tooMuch = (bytes, most) =>
 export class Room {
   #most;
   #held = 0;
-  #waiting = [];            // {owner, bytes, admit}, in the order of their arrival
-  #working = new Set();     // guests
-  #last = new Map();        // scope or guest of those who wait or work -> when it was let in last
+  #waiting = [];            // {owner, bytes, admit}, in order of arrival
+  #working = new Set();     // keys of guests
+  #last = new Map();        // scope or guest that waits or works -> turn of its last admission
   #turns = 0;
 
-  /** @param {number} most bytes of all images at work */
+  /** @param {number} most bytes of all images that are decoded at the same time */
   constructor(most) {
     this.#most = most;
   }
 
-  /** Bytes of the images at work. */
+  /** Bytes of the images that are being decoded. */
   get held() { return this.#held; }
 
   /**
-   * Waits for room. Throws where there never is enough.
+   * Waits for room. Throws if the image takes more than all of it.
    * @param {import('./turns.js').Owner} owner
    * @param {number} bytes
    * @param {AbortSignal} signal
-   * @returns {Promise<() => void>} leaves it
+   * @returns {Promise<() => void>} a function that gives the room back
    */
   async enter(owner, bytes, signal) {
     if (bytes > this.#most) throw tooMuch(bytes, this.#most);
@@ -77,7 +77,7 @@ export class Room {
     }
   }
 
-  /** Whose turn it is. */
+  /** The waiting image whose turn it is. */
   #next() {
     const lastOf = ({ owner }) => [owner.scope, guestKey(owner)].map((key) => this.#last.get(key) ?? 0);
     let [best, its] = [null, [0, 0]];

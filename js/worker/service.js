@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine worker's work: messages in, answers out. Replies and scores run side by side (runner.js); the rest (tokens
-// of a text) is answered in between. Of a conversation with images these are measured first, and let go of in the end
-// (sight.js).
+// The engine worker's main object: takes messages and answers them. Replies and scores run side by side (runner.js);
+// other requests (such as tokens of a text) are answered in between. Images of a conversation are measured first, and
+// released after the reply (sight.js).
 
 import { Chat } from '../reply/chat.js';
 import { around } from '../engine/around.js';
@@ -19,28 +19,28 @@ import { Asker } from './asker.js';
 import { startEngine, storeModel } from './start.js';
 
 /**
- * What differs between a browser's worker (worker.js) and Node's (worker-node.js).
+ * The differences between a browser's worker (worker.js) and Node's (worker-node.js).
  * @typedef {object} ServiceHost
- * @property {(receive: (message: any) => void) => void} listen to the page's messages
+ * @property {(receive: (message: any) => void) => void} listen registers a receiver of the page's messages
  * @property {() => Promise<void>} rest
- * @property {() => Promise<import('./sight.js').Vision>} vision what a model that sees needs
- * @property {() => Promise<typeof import('./extras.js')>} extras what few replies need
- * @property {() => Promise<typeof import('./pooling.js')>} pooling what makes scores and vectors of texts
- * @property {() => Promise<typeof import('./template.js')>} template what makes prompts of conversations
+ * @property {() => Promise<import('./sight.js').Vision>} vision loads the code for models with vision
+ * @property {() => Promise<typeof import('./extras.js')>} extras loads the code for replies with special demands
+ * @property {() => Promise<typeof import('./pooling.js')>} pooling loads the code for scores and vectors of texts
+ * @property {() => Promise<typeof import('./template.js')>} template loads the code that makes prompts of conversations
  * @property {typeof fetch} fetch
  * @property {import('./side-lane.js').SideHost['aside']} [aside] starts a side worker
- * @property {Int32Array} [busy] shared with side workers: 1 while replies are made
+ * @property {Int32Array} [busy] shared with side workers; 1 while replies are made
  *
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
  */
 
-/** A prompt that was not come to. @type {any} */
+/** Stands for the prompt of a request that was stopped before its prompt was made. @type {any} */
 const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: {} };
 
-/** Options of replies that ask for more than a text, or limit it. */
+/** Options that need extras.js. */
 const EXTRAS = ['tools', 'logprobs', 'promptLogprobs', 'suffix', 'schema', 'regex', 'grammar', 'json', 'choices'];
 
-/** Large arrays of an answer are handed over, not copied. */
+/** Buffers of large arrays of an answer, which are transferred instead of copied. */
 const buffersOf = (value) => [value?.values ?? value].filter(ArrayBuffer.isView).map(({ buffer }) => buffer);
 
 export class Service {
@@ -50,10 +50,10 @@ export class Service {
   #runner = null;
   #sight = null;
   #keeping = null;
-  #jobs = new Map();      // id -> job, of all that is not answered
-  #grammars;              // the means of extras.js
+  #jobs = new Map();      // id -> job that is not answered yet
+  #grammars;              // the means that extras.js gets
   #grammarBytes = (_) => 0;
-  #events = [];           // [id, event] that have not been sent
+  #events = [];           // [id, event] not sent yet
 
   /** @param {Host} host */
   constructor(host) {
@@ -78,14 +78,14 @@ export class Service {
     try {
       this.#done(job, await this.#calls[message.type](message, job, (event) => this.#tell(job.id, event)));
     } catch (error) {
-      if (job.stopped && error === job.signal.reason) this.#done(job, null);      // nobody waits for it any more
+      if (job.stopped && error === job.signal.reason) this.#done(job, null);      // nobody waits for an answer
       else this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
     } finally {
       this.#jobs.delete(job.id);
     }
   }
 
-  /** All events of one step go in one message, before whatever answers follow from it. */
+  /** Queues an event. All events of one step go in one message, before any answers that follow from them. */
   #tell(id, event) {
     if (this.#events.length === 0)
       queueMicrotask(() => this.#host.post({ type: EVENTS, events: this.#events.splice(0) }));
@@ -97,7 +97,10 @@ export class Service {
     this.#host.post({ type: DONE, id: job.id, value: wrapped }, buffersOf(value));
   }
 
-  /** After a crash the engine is not entered again: whatever else comes waits until the page has ended this worker. */
+  /**
+   * Reports a failure. After a crash the engine is not entered again, and all further messages wait until the page ends
+   * this worker.
+   */
   #fail({ id }, error) {
     if (!isOf('engine', error)) {
       this.#host.post({ type: ERROR, id, error: toWire(error) });
@@ -152,7 +155,7 @@ export class Service {
     [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, job)).ids,
   };
 
-  /** Makes a reply with what is asked for beside its text, or that limits it; undefined: nothing. */
+  /** Makes a reply, with extras.js if the options need it. */
   async #withExtra(options, job, reply) {
     if (!EXTRAS.some((name) => name in options)) return reply();
     const { grammarBytes, openExtra } = await this.#host.extras();
@@ -161,7 +164,7 @@ export class Service {
     return reply(extra).finally(() => extra.end());
   }
 
-  /** Of a conversation; undefined where it has nothing to do with any. */
+  /** The tools of a conversation; undefined if it has nothing to do with tools. */
   async #toolsOf(messages, options) {
     if (!options.tools && !options.toolChoice && !messages.some(({ role, toolCalls }) => role === 'tool' || toolCalls))
       return undefined;
@@ -169,10 +172,10 @@ export class Service {
     return new Tools(messages, options, formOf(this.#engine.chatTemplate(true), this.#engine.facts));
   }
 
-  /** What a request's work is done with, by the turns of whoever asked. */
+  /** Does the work of a request, in the turns of its owner. */
   #asker(options, { signal }) { return new Asker(this.#engine, this.#runner.turns, options, signal); }
 
-  /** Of a conversation with its images, as they are given. */
+  /** The prompt of a conversation with its media. */
   async #promptOf(messages, media, options, job) {
     const tools = await this.#toolsOf(messages, options);
     const asker = this.#asker(options, job);
@@ -181,7 +184,7 @@ export class Service {
   }
 
   /**
-   * Work on a conversation, whose images are held until it has ended, and is kept.
+   * Runs work on a conversation. Its images are held until the work has ended and the conversation is saved.
    * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean,
    *   keep?: string}} asked
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
@@ -209,8 +212,8 @@ export class Service {
   }
 
   /**
-   * Without its oldest turns, if it needs to be; half a context leaves room for a reply, and what would shorten it is
-   * not fetched.
+   * Drops the oldest turns of a conversation if it is too long. A prompt of at most half the context leaves room for a
+   * reply; then the code that shortens is not fetched.
    */
   async #shortened(prompt, { messages, media, options: { maxTokens } }, promptOf) {
     const { contextSize } = this.#engine;
@@ -254,7 +257,7 @@ export class Service {
     return async (template, json, asker) => (await this.#host.template()).render(template, json, asker);
   }
 
-  /** The engine's facts and what only this side knows. */
+  /** The engine's facts, and those that only this worker knows. */
   #info() {
     return { ...this.#engine.facts, thinking: this.#chat.canThink, ...this.#spent() };
   }

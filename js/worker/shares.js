@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
-// How much time whoever asks has used of late: the scopes (keys), and of a scope its guests (connections).
+// Counts the time that owners have used recently: scopes (API keys), and the guests (connections) of a scope.
 
-/** In this time half of what was used is forgotten. */
+/** Half of the counted time is forgotten after this time. */
 const HALF_LIFE_MS = 10_000;
 
-/** So much of the time that somebody waits is taken off what he has used. */
+/** Part of an owner's waiting time that is subtracted from its used time. */
 const PATIENCE = 1 / 5;
 
-/** What is left when it is as good as forgotten, and how many come between two looks for such. */
+/** Used time that counts as forgotten, and number of new accounts between two searches for forgotten ones. */
 const NOTHING_MS = 1;
 const SWEEP = 64;
 
 /**
- * Who asks: his cacheScope, and which of those who share it.
+ * The sender of a request: its cacheScope, and which of the guests who share the scope.
  * @typedef {{scope: number, guest: number}} Owner
  */
 
 /** @param {{cacheScope?: number, guest?: number}} options of a request */
 export const ownerOf = ({ cacheScope = 0, guest = 0 }) => ({ scope: cacheScope, guest });
 
-/** A guest among those of all scopes. @param {Owner} owner */
+/** A name of a guest that is unique among all scopes. @param {Owner} owner */
 export const guestKey = ({ scope, guest }) => `${scope} ${guest}`;
 
-/** Time that somebody has used, and those of his who wait. */
+/** The time that an owner has used, and the number of its slices that wait. */
 export class Account {
   #used = 0;
-  #at = 0;            // when it was that much
+  #at = 0;            // time at which #used was counted
   waiting = 0;
-  since = 0;          // he waits, or had his last slice
+  since = 0;          // when it began to wait, or had its last slice
 
   used(now) { return this.#used * 2 ** ((this.#at - now) / HALF_LIFE_MS); }
   rank(now) { return this.used(now) - (now - this.since) * PATIENCE; }
@@ -43,7 +43,7 @@ export class Account {
   }
 }
 
-/** Accounts by their names, without those that are as good as new. */
+/** Returns the account of this name; removes accounts that are as good as new. */
 export function accountOf(accounts, name, Kind, now) {
   const known = accounts.get(name);
   if (known) return known;
@@ -55,14 +55,14 @@ export function accountOf(accounts, name, Kind, now) {
 }
 
 export class Shares {
-  #accounts = new Map();      // by scope, and by guest
+  #accounts = new Map();      // by scope, and by guest key
 
   #of(owner, now) {
     return [owner.scope, guestKey(owner)].map((name) => accountOf(this.#accounts, name, Account, now));
   }
 
   /**
-   * Who has used less comes first, among the scopes and then among the guests of one.
+   * Compares two owners: those that have used less come first, by scope and then by guest.
    * @param {Owner} a
    * @param {Owner} b
    */

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Decoding images beside the engine, in Node: a kind of side workers' jobs (side-kinds.js), and how one is asked for.
+// Decodes images in side workers, in Node: the kind of their job (side-kinds.js), and the call that requests it.
 
 import { undecoded } from '../media/limits.js';
 import { SideEnd, sideWorkersOf } from './side-workers.js';
 
 /**
- * Milliseconds of work: a hundred megapixels take some seconds. Packages do not look at the time: with the patience
- * there is with such (side-lane.js) these are half a minute.
+ * Milliseconds of work. A hundred megapixels take some seconds. Decoders of packages do not look at the time; PATIENCE
+ * (side-lane.js) gives them half a minute.
  */
 const MOST_MS = 30_000;
 const MOST_OF_PACKAGES_MS = 3000;
 const OURS = ['PNG', 'BMP'];
 
-/** Pixels that surely take longer than a moment. */
+/** More pixels than this surely take longer than a moment. */
 const SMALL = 2 ** 18;
 
-/** What decodes is loaded with the first image. */
+/** Decodes an image; the decoders are loaded with the first one. */
 async function decoded({ bytes, found, target }, pace) {
   const { decode } = await import('../media/decode-node.js');
   const slice = (part) => {
@@ -29,7 +29,7 @@ async function decoded({ bytes, found, target }, pace) {
 /** @type {import('./side-worker.js').SideKind} */
 export const DECODE = { name: 'decode', open: () => decoded };
 
-/** The signal as what is asked of side workers. */
+/** Wraps an abort signal as the job that side workers expect. */
 const jobOf = (signal) => {
   const job = { stopped: signal.aborted, onStop() {} };
   signal.addEventListener('abort', () => { job.onStop(); }, { once: true });

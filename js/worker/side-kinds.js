@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What side workers do, the same in browsers and in Node.
+// Kinds of jobs of side workers, in browsers and in Node.
 
 import { openCompiler } from '../engine/grammar-compiler.js';
 

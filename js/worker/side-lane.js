@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker's end of one side worker (side-worker.js): started for a job, and again after it has ended.
-// Whatever it does, crash, hang or never start, each job that it was given has an outcome.
+// One side worker (side-worker.js) as the engine's worker sees it. It is started for a job, and again after it has
+// ended. Each job gets an outcome, even if the side worker crashes, hangs or never starts.
 
 import { sharedWord } from '../shared/shared-word.js';
 import { buffersOf } from './side-pace.js';
 
 /**
- * How long a worker has to start, and to give up a job; longer than most of a job that pauses is a worker that looks at
- * no time.
+ * Milliseconds for a side worker to start, and to give up a job. A worker that takes PATIENCE times the time of its job
+ * does not look at the time, and is ended.
  */
 const START_MS = 10_000;
 const GRACE_MS = 100;
 const PATIENCE = 10;
 
 /**
- * A worker's end here.
+ * The connection to a side worker.
  * @typedef {object} SidePort
  * @property {(message: object, transfer: any[]) => void} post
- * @property {(receive: (message: any) => void, fail: (error: Error) => void) => void} listen fail: it has crashed, or
- *   cannot be started
+ * @property {(receive: (message: any) => void, fail: (error: Error) => void) => void} listen fail: called if the worker
+ *   crashes or cannot be started
  * @property {() => void} end
  *
  * @typedef {object} SideHost
- * @property {(() => SidePort) | null} [aside] starts a side worker; null: there cannot be any
+ * @property {(() => SidePort) | null} [aside] starts a side worker; null: side workers are not available
  * @property {Int32Array} [busy] shared: 1 while replies are made
  * @property {() => void | Promise<void>} rest lets waiting messages in
  *
@@ -39,25 +39,25 @@ const PATIENCE = 10;
  * @property {(error: Error) => void} reject
  */
 
-/** One side worker, which is started for a job, and again after it has ended. */
+/** One side worker, started when a job needs it. */
 export class Lane {
   /** @type {Job | null} */
   job = null;
-  held = 0;               // bytes of its memory
-  hasStarted = false;     // ever
+  held = 0;               // bytes of the side worker's memory
+  hasStarted = false;     // at least once
   #start;
   #settle;
   #budget;
   #port = null;
   #isReady = false;
-  #known = new Set();     // kinds that it has been set up for
+  #known = new Set();     // kinds that it was opened for
   #words;
   #timer;
 
   /**
    * @param {SideHost} host
    * @param {number} budget milliseconds of work for one job
-   * @param {(lane: Lane, outcome: any) => void} settle is told what came of its job: the answer, or a failure
+   * @param {(lane: Lane, outcome: any) => void} settle gets the outcome of a job: an answer or a failure
    */
   constructor({ aside, busy }, budget, settle) {
     this.#start = aside;
@@ -86,7 +86,7 @@ export class Lane {
     }
   }
 
-  /** The job is to be given up. */
+  /** Tells the side worker to give up its job. */
   stop() {
     if (this.#words) Atomics.store(this.#words.stop, 0, this.job.id);
     this.#wait(GRACE_MS, () => this.#over({}));

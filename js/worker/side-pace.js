@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// How work beside the engine's worker goes. It looks at the time every few milliseconds: so it learns that it has to
-// give up, and while the engine makes replies it pauses, so that it takes a quarter of a core and not all of it. Both
-// need memory that is shared with the engine's worker; where there is none it works on, and is ended from outside
-// (side-lane.js).
+// The pace of a side worker. The work looks at the time every few milliseconds. There it learns whether to give up; and
+// while the engine makes replies it pauses, so that it takes a quarter of a core instead of a whole one. Both need
+// memory that is shared with the engine's worker. Without shared memory the work never pauses, and is ended from
+// outside (side-lane.js).
 
-/** Looks come more often than this: what an interval is longer, the machine has not worked on it. */
+/** Looks are more frequent than this. In a longer interval the machine was doing something else for the rest. */
 const INTERVAL_MS = 5;
 
-/** A pause, by the work before it, and the longest one. */
+/** Length of a pause relative to the work before it, and the longest pause. */
 const PAUSE = 3;
 const PAUSE_MOST_MS = 60;
 
-/** Its large arrays are handed over, not copied. */
+/** Buffers of a payload's large arrays, which are transferred instead of copied. */
 export const buffersOf = ({ bytes }) => (bytes ? [bytes.buffer] : []);
 
-/** Of one job. */
+/** The pace of one job. */
 export class Pace {
   spent = 0;              // milliseconds of work
   isOver = false;
@@ -25,8 +25,8 @@ export class Pace {
   #at = performance.now();
 
   /**
-   * @param {{id: number, most: number, words?: {busy: Int32Array, stop: Int32Array}}} job words: whether replies are
-   * made; the job to give up
+   * @param {{id: number, most: number, words?: {busy: Int32Array, stop: Int32Array}}} job busy: 1 while replies are
+   *   made; stop: id of the job to give up
    */
   constructor({ id, most, words }) {
     this.#id = id;
@@ -35,7 +35,7 @@ export class Pace {
     this.#stop = words?.stop;
   }
 
-  /** @returns {boolean} whether the job is to be given up */
+  /** @returns {boolean} whether the job must be given up */
   look = () => {
     const worked = this.worked(INTERVAL_MS);
     this.isOver ||= this.spent > this.#most || (this.#stop && Atomics.load(this.#stop, 0) === this.#id);
@@ -43,7 +43,7 @@ export class Pace {
     return this.isOver;
   };
 
-  /** Since the last look. */
+  /** Counts the time since the last look. */
   worked(most = Infinity) {
     const ms = Math.min(performance.now() - this.#at, most);
     this.spent += ms;
@@ -51,7 +51,7 @@ export class Pace {
     return ms;
   }
 
-  /** While replies are made. */
+  /** Pauses if replies are being made. */
   pause(worked) {
     if (this.#busy) Atomics.wait(this.#busy, 0, 1, Math.min(worked * PAUSE, PAUSE_MOST_MS));
     this.#at = performance.now();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A side worker's own part: it does one job after the other, at a pace (side-pace.js), and gives it back where it has
-// to give it up.
+// The inner part of a side worker: does one job after another, at a pace (side-pace.js). A job that it gives up goes
+// back to the sender.
 //
 //   engine's worker -> side worker                          side worker -> engine's worker
 //   id kind setup payload most words                        ready
-//                                                           id value spent held        it is done
-//                                                           id payload spent           it has given up: nobody
-//                                                                                      waits, or it takes too long
+//                                                           id value spent held        done
+//                                                           id payload spent           given up: it was stopped, or
+//                                                                                      takes too long
 //                                                           id error spent
 
 import { asQuernError, toWire } from '../shared/errors.js';
@@ -20,7 +20,7 @@ import { Pace, buffersOf } from './side-pace.js';
  */
 export function beSideWorker({ listen, post }, kinds) {
   const opened = {};
-  /** @returns {Promise<[object, any[]?]>} what is posted, and what of it is handed over */
+  /** @returns {Promise<[object, any[]?]>} the message, and the buffers to transfer */
   const answer = async ({ kind, setup, payload }, pace) => {
     opened[kind] ??= kinds.find(({ name }) => name === kind).open(setup);
     try {

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Work beside the engine's worker: what cannot be cut into slices and needs no engine, above all compiling what replies
-// must look like. Two side workers at most, the first for whatever is asked. What takes it longer than a moment is
-// given up and begun again in the second one, so that nobody's small schema waits for anybody's large one. Of those who
-// wait comes first who has used the least time of late. Where no such worker can be started the work is done here.
+// Runs work outside the engine's worker: jobs that cannot be cut into slices and need no engine, above all compiling
+// grammars. There are at most two side workers. A job starts in the first one unless it is known to be long. A job that
+// takes longer than a moment is given up there and begun again in the second one, so a small schema never waits for a
+// large one. Among waiting jobs, the owner that has used the least time recently comes first. If no side worker can be
+// started, the engine's worker does the jobs itself.
 
 import { fromWire } from '../shared/errors.js';
 import { Shares } from './shares.js';
 import { Lane } from './side-lane.js';
 import { Pace } from './side-pace.js';
 
-/** Longest work in the first worker, and of one job at all (what compiling takes is counted in steps, and less). */
+/**
+ * Longest work of a job in the first side worker, and of any job. A grammar's compilation is also limited by steps,
+ * which end earlier.
+ */
 const MOMENT_MS = 50;
 const MOST_MS = 10_000;
 
-/** Memory with which an idle worker is ended. */
+/** Memory above which an idle side worker is ended. */
 const LARGE = 16 * 2 ** 20;
 
 /** @import { Job, SideHost } from './side-lane.js' */
 
-/** Why a job has no result: `isStopped`: nobody waits for it any more; `isLate`: it takes too long. */
+/** Tells why a job has no result. isStopped: it was stopped; isLate: it takes too long. */
 export class SideEnd extends Error {
   constructor(message, why = {}) {
     super(message);
@@ -35,9 +39,9 @@ export class SideWorkers {
   #waiting = [];
   #shares = new Shares();
   #lastId = 0;
-  #isHere;                // no worker can be started
+  #isHere;                // no side worker can be started
   #isBusyHere = false;
-  #opened = new Map();    // kind -> what does it here
+  #opened = new Map();    // kind -> function that does such jobs here
 
   /** @param {SideHost} host */
   constructor(host) {
@@ -48,16 +52,16 @@ export class SideWorkers {
     );
   }
 
-  /** Bytes of their memory. */
+  /** Bytes of the side workers' memory. */
   get held() { return this.#lanes.reduce((sum, { held }) => sum + held, 0); }
 
   /**
-   * Does a job. SideEnd: it has no result.
+   * Does a job. Rejects with a SideEnd if it has no result.
    * @param {import('./side-worker.js').SideKind} kind
-   * @param {any} payload its `bytes` are handed over, not copied
+   * @param {any} payload its `bytes` are transferred, not copied
    * @param {{setup?: () => object, owner: import('./shares.js').Owner, job: {stopped: boolean, onStop(): void}, most?:
-   *   number, isLong?: boolean}} how setup: what the kind is opened with, once for each worker; most: milliseconds of
-   *   work; isLong: it surely takes longer than a moment
+   *   number, isLong?: boolean}} how setup: argument for opening the kind, once per side worker; most: milliseconds of
+   *   work; isLong: the job surely takes longer than a moment
    */
   run(kind, payload, { setup = () => ({}), owner, job, most = MOST_MS, isLong = false }) {
     if (job.stopped) return Promise.reject(stopped());
@@ -77,7 +81,7 @@ export class SideWorkers {
     for (const lane of this.#lanes) if (lane.job === work) lane.stop();
   }
 
-  /** Of those who wait, whoever has used the least. */
+  /** Takes the waiting job whose owner has used the least time. */
   #take(isFit) {
     const [next] = this.#waiting.filter(isFit).sort((a, b) => this.#shares.compare(a.owner, b.owner));
     this.#waiting = this.#waiting.filter((other) => other !== next);
@@ -134,7 +138,7 @@ export class SideWorkers {
   }
 }
 
-/** Of each engine's worker. @type {WeakMap<object, SideWorkers>} */
+/** The side workers of each host. @type {WeakMap<object, SideWorkers>} */
 const all = new WeakMap();
 
 /** @param {SideHost} host @returns {SideWorkers} */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A conversation's images and videos in the worker. First they are measured, by their headers alone, which is all that
-// counting tokens needs; then, if the prompt fits, decoded, resized and handed to the engine, which looks at them when
-// their turn comes, unless it knows them. All this goes on in slices by turns (turns.js) or beside the engine, and
-// within a bound of memory (room.js); what was seen is known to the same scope alone.
+// Handles a conversation's images and videos in the worker. First it measures them by their headers, which is enough to
+// count tokens. If the prompt fits, it decodes and resizes them and gives them to the engine, which encodes those that
+// it does not know. The work goes in slices by turns (turns.js) or in side workers, and within a limit of memory
+// (room.js). A scope never sees the images of another one.
 
 import { abortable } from '../shared/clock.js';
 import { Decoded } from './decoded.js';
@@ -14,37 +14,34 @@ import { Places } from '../reply/placeholders.js';
 import { QuernError } from '../shared/errors.js';
 import { Room } from './room.js';
 
-/** Pixels of an image by how closely it is looked at, and of all frames of a video, where nobody says otherwise. */
+/** Default pixels of an image, by its detail, and of all frames of a video. */
 const IMAGE = { low: 65_536, auto: 262_144, high: 1_048_576 };
 const VIDEO = 524_288;
 
-/**
- * Bytes of memory for images that are decoded, together, where nobody says otherwise: the largest that can be read has
- * room.
- */
+/** Default bytes of memory for all images that are decoded at a time. The largest image that can be read fits. */
 const MEMORY = 2 ** 31;
 
-/** Milliseconds of looking between two looks at the messages. */
+/** Milliseconds of encoding between two looks at the messages. */
 const BUDGET_MS = 50;
 
-/** Frames a second of a video that does not say. */
+/** Frames per second of a video without that number. */
 const FPS = 24;
 
 /**
- * A medium that was measured (reply/placeholders.js), and how to go on with it.
+ * A medium that was measured (reply/placeholders.js), with the sources of its pixels.
  * @typedef {import('../reply/placeholders.js').Seen & {grid: import('../engine/media.js').Grid, size: {width: number,
  *   height: number}, reduced?: {width: number, height: number}, sources: (() => Promise<any>)[]}} Measured
  */
 
 /**
- * What comes with the first model that sees (vision.js, vision-node.js).
+ * The code that is loaded with the first model with vision (vision.js, vision-node.js).
  * @typedef {object} Vision
  * @property {typeof Sight} Sight
  * @property {(source: any, header: Function) => Promise<{width: number, height: number, bytes: number}>} sizeOf bytes:
- *   that decoding takes at most
+ *   most that decoding takes
  * @property {(source: any, how: object) => Promise<{data: Uint8Array, width: number, height: number, reduced?:
  *   object}>} pixelsOf
- * @property {(path: string) => Promise<Uint8Array>} [readImage] the file at a path
+ * @property {(path: string) => Promise<Uint8Array>} [readImage] reads a file
  */
 
 export class Sight {
@@ -56,7 +53,7 @@ export class Sight {
   #options;
   #room;
   #decoded = new Decoded();
-  #reduced = new WeakMap();     // pixels -> the size from which decoding made them smaller
+  #reduced = new WeakMap();     // pixels -> size of an image that decoding made smaller
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -75,9 +72,10 @@ export class Sight {
   }
 
   /**
+   * Measures media by their headers.
    * @param {import('../shared/protocol.js').Medium[]} media
    * @param {import('./asker.js').Asker} asker
-   * @returns {Promise<Places>} of what was Measured
+   * @returns {Promise<Places>} with a Measured for each medium
    */
   async measure(media, asker) {
     this.#refuseMany(media);
@@ -94,10 +92,10 @@ export class Sight {
   }
 
   /**
-   * Decodes them and hands them over.
-   * @param {Measured[]} order as the prompt has them
+   * Decodes media and gives them to the engine.
+   * @param {Measured[]} order in the order of the prompt
    * @param {import('./asker.js').Asker} asker
-   * @returns {Promise<Uint8Array[]>} ids, to be released
+   * @returns {Promise<Uint8Array[]>} ids, which the caller releases
    */
   async take(order, asker) {
     const ids = [];
@@ -115,7 +113,7 @@ export class Sight {
   }
 
   /**
-   * What the encoder makes of an image, once it is done.
+   * Encodes an image and returns the encoder's result.
    * @param {import('../shared/protocol.js').Medium[]} media one image
    * @param {import('./asker.js').Asker} asker
    */
@@ -136,26 +134,26 @@ export class Sight {
 
   #header = (bytes) => this.#images.header(bytes);
 
-  /** A video counts as so many images as are looked at of it. */
+  /** Refuses too many images. A video counts as the number of its frames that the model gets. */
   #refuseMany(media) {
     const { maxImages = Infinity } = this.#options;
     const found = media.reduce((sum, { frames, ...medium }) => sum + this.#chosen(frames.length, medium).length, 0);
     if (found <= maxImages) return;
     throw new QuernError(
       'image/size',
-      `The messages have ${found} images, frames of videos among them, at most ${maxImages} are allowed here.`,
+      `The messages have ${found} images, including frames of videos; at most ${maxImages} are allowed here.`,
       { detail: { found, limit: maxImages } },
     );
   }
 
-  /** What an image says of its size, and what decoding it takes. */
+  /** Size of an image by its header, and the bytes that decoding takes. */
   async #sizeOf(source) {
     const { width, height, bytes } = await this.#vision.sizeOf(source, this.#header);
     const { maxImagePixels = Infinity } = this.#options;
     if (width * height <= maxImagePixels) return { width, height, bytes };
     throw new QuernError(
       'image/size',
-      `An image of ${width} x ${height} is larger than is allowed here, which is ${maxImagePixels} pixels.`,
+      `An image of ${width} x ${height} is too large: at most ${maxImagePixels} pixels are allowed here.`,
       { detail: { width, height, limit: maxImagePixels } },
     );
   }
@@ -177,15 +175,14 @@ export class Sight {
     return imageSource(frame, { fetch: this.#host.fetch, readImage: this.#vision.readImage, signal, through });
   }
 
-  /** Which frames of a video are looked at. */
+  /** Numbers of the frames that the model gets. */
   #chosen(total, { sample, fps = 0 }) {
     if (!sample) return Array.from({ length: total }, (_, i) => i);
     return Array.from(this.#images.sample(total, fps, sample.perSecond, sample.least, sample.most));
   }
 
   /**
-   * Of pixels. What the caller asks for counts more than what the model was made for, that more than what is usual
-   * here.
+   * Lowest and highest number of pixels. The caller's limit goes before the model's, and that before the default here.
    */
   #limits(kind, { detail = 'auto', maxPixels }) {
     const { vision } = this.#engine.facts;
@@ -199,7 +196,9 @@ export class Sight {
     return { low: Math.min(low, high), high };
   }
 
-  /** The times of pairs, of which the last frame's is there twice where their number is odd. */
+  /**
+   * Labels with the times of pairs of frames. If the number of frames is odd, the last pair has the last frame twice.
+   */
   #labels(indices, count, { fps = FPS, timestamps }) {
     const time = (i) => {
       const index = indices[Math.min(i, indices.length - 1)];
@@ -231,7 +230,7 @@ export class Sight {
     return run(() => this.#media.add(grid, frames, owner.scope));
   }
 
-  /** An image as the encoder wants it. */
+  /** Decodes and resizes an image to the size that the encoder needs. */
   async #pixels(source, size, { width, height }, asker) {
     const { signal, owner: { scope } } = asker;
     signal.throwIfAborted();
@@ -240,7 +239,9 @@ export class Sight {
     return abortable(this.#decoded.pixels(await source(), { how, scope }, make), signal);
   }
 
-  /** Within the room there is, which it leaves when its work has ended, whoever still waits for it. */
+  /**
+   * Decodes within the memory limit. The room is given back when the work ends, even if nobody waits for the result.
+   */
   async #decode(source, size, target, { owner, signal, run, through }) {
     const { bytes, ...said } = await this.#sizeOf(source);
     checkSame(said, size);
@@ -267,10 +268,10 @@ export class Sight {
 function checkSame(found, size) {
   if (found.width === size.width && found.height === size.height) return;
   const [is, was] = [found, size].map(({ width, height }) => `${width} x ${height}`);
-  throw new QuernError('image/size', `An image has ${is} pixels, but ${was} were expected of it.`);
+  throw new QuernError('image/size', `An image has ${is} pixels, but ${was} were expected.`);
 }
 
-/** What goes wrong with one of several says which it is, from 0 on. */
+/** Adds the number of the medium, from 0 on, to an error of its work. */
 async function named(i, work) {
   try {
     return await work;

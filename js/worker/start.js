@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a source to a loaded engine, or to a stored model: which build, how many threads, what happens when something
-// fails.
+// Makes a loaded engine, or a stored model, from a source: chooses the build and the number of threads, and handles
+// failures.
 
 import { Engine } from '../engine/engine.js';
 import { QuernError, isOf } from '../shared/errors.js';
@@ -15,29 +15,29 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
 /**
  * @import { OpenOptions, Opened } from '../store/local.js'
  *
- * What an engine is started by, which differs between a browser's worker, Node's and the tests'.
+ * What starting an engine needs; it differs between a browser's worker, Node's and the tests'.
  * @typedef {object} EngineHost
- * @property {(build: string, wasmUrl?: string) => Promise<WebAssembly.Module>} compile one of wasm-files.js
- * @property {boolean} [lends] whether the page can be given what is compiled
+ * @property {(build: string, wasmUrl?: string) => Promise<WebAssembly.Module>} compile a build of wasm-files.js
+ * @property {boolean} [lends] whether compiled modules can be passed to the page
  * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
- * @property {(store: any) => object | undefined} storeOf a store as the option names it, from here
- * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts a source as source.js locates it
+ * @property {(store: any) => object | undefined} storeOf the store that the option names
+ * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts opens a source as source.js describes it
  * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
  * @property {() => void | Promise<void>} rest lets waiting messages in
- * @property {string} obstacle why only one thread can be used; '' when more can
+ * @property {string} obstacle why only one thread can be used; '' if there is no reason
  * @property {number | undefined} hardwareThreads
- * @property {number | undefined} deviceMemory bytes, where so few that they are a limit
+ * @property {number | undefined} deviceMemory bytes, if so few that they are a limit
  */
 
-/** What the engine with 32-bit addresses surely cannot hold. */
+/** More bytes than an engine with 32-bit addresses can hold. */
 const TOO_LARGE = 2 ** 32;
 
-/** How many of a source's last files are projectors. */
+/** The number of projectors, which are the last files of a source. */
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
 /**
- * Whether a model may see: with a projector, or as a folder, some of whose files are known only to an engine with
- * vision. What cannot takes a smaller build.
+ * Whether a model may have vision: it has a projector, or it is a folder, since some of a folder's files are known only
+ * to an engine with vision. Other models use a smaller build.
  */
 function maySee(source) {
   const { kind, folder, [kind]: files = [] } = source;
@@ -45,15 +45,15 @@ function maySee(source) {
   return projectorsOf(source) > 0 || Boolean(folder) || (files.length > 1 && !files.every(isGguf));
 }
 
-/** What an engine with vision, or without where it might have some, is started with. */
+/** Options about vision. `blind` disables it. */
 function visionOf({ blind = false }, { visionOptions }) {
   const { maxPixels, maxVideoPixels, mediaCacheBytes: mediaCache } = visionOptions ?? {};
   return { blind, maxPixels, maxVideoPixels, mediaCache };
 }
 
 /**
- * Makes an instance of a compiled engine: of the page's, if it has one from an earlier load, which needs no fetching
- * and is as fast as it became there. A new one that is good is lent to it.
+ * Makes an instance of a compiled engine. A module that the page kept from an earlier load is used again: it needs no
+ * fetching, and its code is as fast as it became there. The page gets a new module once it works.
  * @template T
  * @param {EngineHost} host
  * @param {{build: string, address: 32 | 64, sees: boolean}} which
@@ -72,15 +72,15 @@ async function withEngine(host, { build, address, sees }, { engines = {}, wasmUr
   return instance;
 }
 
-/** Starts engines for one set of options. */
+/** Starts the engines of one load. */
 class Starter {
   #host;
   #emit;
   #options;
   #threads;
   #sees;
-  #projectors;   // how many of the files, the last ones
-  #sizes;        // of the files, once they are known
+  #projectors;   // number of projectors, which are the last files
+  #sizes;        // of all files, once measure() was called
 
   constructor(host, source, options, emit) {
     this.#host = host;
@@ -91,27 +91,27 @@ class Starter {
     this.#threads = host.obstacle ? 1 : options.threads ?? defaultThreads(host.hardwareThreads);
   }
 
-  /** Bytes that may be used, whatever can be addressed. */
+  /** Bytes that may be used, apart from the limit of addresses. */
   get #allowed() {
     return Math.min(this.#options.memoryLimit ?? Infinity, this.#host.deviceMemory ?? Infinity);
   }
 
-  /** Whether 64-bit addresses are there and would help. A file of the engine that the caller chose stays. */
+  /** Whether 64-bit addresses are available and would help. An engine file that the caller chose is not replaced. */
   get canGrow() {
     return !this.#options.address && !this.#options.wasmUrl && this.#allowed > TOO_LARGE && hasMemory64();
   }
 
-  /** The wasm instance that comes first: 32-bit addresses, unless the caller wants others. */
+  /** Makes the first instance: with 32-bit addresses, unless the caller wants 64. */
   first() {
     return this.#instance(this.#options.address ?? 32);
   }
 
-  /** The instance that will take the place of one with 32-bit addresses. */
+  /** Makes the instance that replaces one with 32-bit addresses. */
   larger() {
     return this.#instance(64);
   }
 
-  /** Tells how large the files are. @returns {boolean} whether they surely need 64-bit addresses, and can have them */
+  /** Sets the sizes of the files. @returns {boolean} whether they surely need 64-bit addresses, and can have them */
   measure(parts) {
     this.#sizes = parts.map(({ size }) => size);
     return this.canGrow && sum(this.#sizes) > TOO_LARGE;
@@ -128,11 +128,11 @@ class Starter {
       (glue, module) => this.#instantiate(glue, module, address),
     );
     if (instance.isBlind && this.#projectors)
-      throw new QuernError('env/version', 'The engine at wasmUrl is one without vision.', { phase: 'start' });
+      throw new QuernError('env/version', 'The engine at wasmUrl has no vision.', { phase: 'start' });
     return { ...instance, scalar, address };
   }
 
-  /** Weights become smaller by themselves only where larger addresses would not help. */
+  /** With 'auto', weights are quantized only if larger addresses would not help. */
   #quantize({ address }) {
     const { quantize } = this.#options;
     return quantize === 'auto' && address === 32 && this.canGrow ? 'none' : quantize;
@@ -144,13 +144,13 @@ class Starter {
     return new Engine(instance, {
       ...this.#options, blind: this.#options.blind || instance.isBlind,
       quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
-      // 0 would say that there is none
+      // 0 would mean that there is no projector
       restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),
       memoryLimit: Math.min(instance.maximum, this.#allowed), waiting: WAITING,
     });
   }
 
-  /** Threads that do not start (a blocked script, a busy phone) cost speed, not the model. */
+  /** Makes an instance. If the threads do not start (a blocked script, a busy phone), one thread is used. */
   async #instantiate(glue, module, address) {
     const threads = this.#threads;
     try {
@@ -164,8 +164,8 @@ class Starter {
 }
 
 /**
- * Opens a source while an instance starts. `memory()` gives the Staging of the engine that is fed, which is there
- * before bytes are asked for.
+ * Opens a source while an instance starts. `memory()` returns the Staging of the engine, which exists before bytes are
+ * read.
  * @param {EngineHost} host
  */
 async function open(host, source, options, { starting, memory, progress, onBytes = (n) => progress.add(n) }) {
@@ -177,7 +177,7 @@ async function open(host, source, options, { starting, memory, progress, onBytes
   return { opened, instance };
 }
 
-/** A file that changed on its server meanwhile is loaded again, once, from the start. */
+/** Loads a file again, once, if it changed on its server during the load. */
 async function onceMore(host, work) {
   try {
     return await work();
@@ -188,7 +188,7 @@ async function onceMore(host, work) {
   }
 }
 
-/** What turns out to be no model while it is read is not kept. */
+/** Discards a stored file that turns out to be no model while it is read. */
 async function keptIfGood(opened, progress, read) {
   try {
     return await read();
@@ -227,8 +227,8 @@ async function load(host, source, options, progress, emit) {
 
 /**
  * @param {EngineHost} host
- * @param {object} source as source.js locates it
- * @param {(event: object) => void} emit of progress, and of what is compiled
+ * @param {object} source as source.js describes it
+ * @param {(event: object) => void} emit gets progress, and new modules
  * @returns {Promise<Engine>}
  */
 export async function startEngine(host, source, options, emit) {
@@ -238,7 +238,10 @@ export async function startEngine(host, source, options, emit) {
   return engine;
 }
 
-/** Only stores a model. An engine lends its memory and its hash, and reads the headers. @param {EngineHost} host */
+/**
+ * Stores a model without loading it. An engine lends its memory and its hash, and reads the headers.
+ * @param {EngineHost} host
+ */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
   const starting = withEngine(host, { ...chooseVariant(), address: 32, sees: maySee(source) }, options, emit,

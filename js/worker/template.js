@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Chat templates in an engine's worker. A file of its own in the package, which comes with the first conversation.
+// Renders chat templates in an engine's worker. A separate file of the package, which the first conversation fetches.
 
 import { TemplateError } from '../template/meter.js';
 import { render as renderText } from '../template/render.js';
 import { QuernError } from '../shared/errors.js';
 
-/** What the browser itself refuses is a template's doing too: a text or a number beyond any size. */
+/** Whether an error is the template's fault. A RangeError is: the template made a text or a number too large. */
 const isTemplates = (error) => error instanceof TemplateError || error instanceof RangeError;
 
 /**

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tokens that stand for a text where its vector is wanted, or its rank: Qwen3-Embedding's and Qwen3-Reranker's own
-// words around it. No text becomes a special token; one that is too long loses its end, and nothing that stands around
-// it.
+// Makes the prompts for vectors and ranks: the words of Qwen3-Embedding and Qwen3-Reranker around a text. A text never
+// becomes a special token. A text that is too long is cut at its end, and its surroundings stay whole.
 
 import { QuernError } from '../shared/errors.js';
 import { around } from '../engine/around.js';
@@ -9,7 +8,7 @@ import { PART, atOnce } from '../shared/steps.js';
 import { Rows } from '../engine/rows.js';
 import { Unused, composed, guarded } from '../reply/guard.js';
 
-/** What the models were taught with, where nobody says otherwise. */
+/** The default instruction, which the models were trained with. */
 const TASK = 'Given a web search query, retrieve relevant passages that answer the query';
 
 const RANKING =
@@ -18,46 +17,46 @@ const RANKING =
   '<|im_start|>user\n<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}<|im_end|>\n' +
   '<|im_start|>assistant\n<think>\n\n</think>\n\n';
 
-/** Where a template of ranking begins to speak of the query. */
+/** Beginning of the part of a ranking template that mentions the query. */
 const USER = '<|im_start|>user\n';
 
-/** What Qwen3-Embedding was made with. */
+/** The end token that Qwen3-Embedding was trained with. */
 function ownEnd(engine) {
   const ids = engine.tokenize('<|endoftext|>', 'chat');
   return ids.length === 1 ? [...ids] : [engine.facts.endTokens[0]];
 }
 
 /**
- * The tokens that end a text whose vector is wanted: those of the files, or the one that such models were made with.
- * Where a folder says how it makes vectors, what its tokenizer adds is all.
+ * The tokens that end a text for a vector: those of the files, or the one that such models were trained with. A folder
+ * that describes its pooling needs only the tokens that its tokenizer adds.
  */
 function endOf(engine) {
   const { added: { after }, vectors } = engine.facts;
   return after.length > 0 || vectors.described ? after : ownEnd(engine);
 }
 
-/** Ids without the end that they have already. */
+/** Removes the end tokens if the ids have them already. */
 function withoutEnd(ids, end) {
   const from = ids.length - end.length;
   return from >= 0 && end.every((id, i) => ids[from + i] === id) ? ids.subarray(0, from) : ids;
 }
 
-/** As much of a text as so many tokens can stand for: the rest is not worth the work. */
+/** The part of a text that fits in that many tokens, or more, so that the rest is not tokenized. */
 function head(engine, text, tokens) {
   return text.length <= tokens ? text : text.slice(0, tokens * engine.longestToken());
 }
 
-/** `limit` ids at most. */
+/** Keeps at most `limit` ids. */
 const cutTo = (ids, limit) => ({ ids: ids.subarray(0, limit), isCut: ids.length > limit });
 
 function refuseLong(found, limit, what) {
-  const message = `${what} has ${found} tokens with what stands around it, but the context holds ${limit}, and a text has to fit beside it.`;
+  const message = `${what} has ${found} tokens with its template, but the context holds ${limit}, and a text must fit too.`;
   throw new QuernError('use/context', message, { detail: { found, limit } });
 }
 
 /** @typedef {(text: string | Int32Array) => Promise<{ids: Int32Array, isCut: boolean}>} PromptOf */
 
-/** The tokens of plain text: of a short one at once. @param {import('../reply/chat.js').Asker} asker */
+/** Tokenizes plain text, a short one in a single slice. @param {import('../reply/chat.js').Asker} asker */
 async function plainTokens(engine, asker, text) {
   if (text.length <= PART) return asker.run(() => engine.tokenize(atOnce(composed(text)), 'plain'));
   return asker.tokens(await asker.through(composed(text)), 'plain');
@@ -80,7 +79,7 @@ async function vectorPrompts(engine, asker, { instruction }) {
   };
 }
 
-/** The file's own words around a query and a document, where it has both. */
+/** The file's own template for ranking, if it takes both a query and a document. */
 function templateOf(engine, instruction) {
   const own = engine.part(Rows).template();
   if (!/\{query\}[^]*\{document\}/.test(own)) return RANKING;
@@ -90,14 +89,14 @@ function templateOf(engine, instruction) {
 }
 
 /**
- * What stands around query and document inside a template: a folder's tokenizer is given these two as a text, as their
- * models' own README has it, while nothing is added to the template of a GGUF file.
+ * The tokens around query and document inside a template. A folder's tokenizer gets these two as a text, as the README
+ * files of such models show; a GGUF file's template gets nothing added.
  */
 const addedInside = ({ format, added }) => (format === 'gguf' ? { before: [], after: [] } : added);
 
 /**
- * The words of a template with texts in place of their names, none of which is a special token, and the sentinel that
- * sees to it.
+ * Fills texts into a template. They are guarded, so that no text becomes a special token. Returns the sentinel of the
+ * guard, too.
  */
 function* filledIn(words, given, document) {
   const unused = new Unused();
@@ -139,20 +138,20 @@ async function rankPrompts(engine, asker, { instruction }, query) {
 }
 
 /**
- * Refuses vectors that are made another way than here; ranks are made of the last token's state whatever the files say
- * of vectors.
+ * Refuses vectors with a pooling that is not supported. Ranks always use the last token's state, so this does not apply
+ * to them.
  */
 function refuseAnother({ vectors: { refused } }) {
   if (!refused) return;
   throw new QuernError(
     'model/unsupported',
-    `The model makes its vectors another way (${refused}) than this version does, so there are none.`,
+    `The model makes vectors in a way (${refused}) that this version does not support.`,
     { detail: { rule: 'pooling' } },
   );
 }
 
 /**
- * How a text becomes tokens: for its vector, or for its rank where there is a query.
+ * Returns the function that tokenizes texts: for vectors, or for ranks if there is a query.
  * @param {import('../engine/engine.js').Engine} engine
  * @param {import('../reply/chat.js').Asker} asker
  * @param {{instruction?: string}} options

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A thread of the engine in a browser, whose addresses have 32 bits (thread64.js: 64): the glue, which runs as a thread
-// where the worker bears this name. Not given by whoever starts it, since bundlers take the name in a worker's options
-// for their chunk's.
+// A thread of the engine in a browser, with 32-bit addresses (thread64.js: 64). The glue runs as a thread if the worker
+// has this name. The name is set here and not in the worker's options, because bundlers use such an option as the name
+// of their chunk.
 
 import glue from './quern-simd.mjs';
 

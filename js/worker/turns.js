@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Whose turn it is beside the model's steps. Tokens of texts, prompts of conversations, pixels: such work is cut into
+// Schedules all work beside the model's steps: tokens of texts, prompts of conversations, pixels. The work is cut into
 // slices of some milliseconds, and between two slices the worker looks at its messages. While replies are made, slices
-// together take a fifth of the time of the steps, and less where more guests have replies than wait for slices: who
-// wants many slices slows the replies of others by no more than his part. Otherwise slices follow each other. Among
-// those who wait comes first who has used the least time of late: among the scopes (keys), then among a scope's guests
-// (connections). Used time is forgotten by and by, and time waited makes up for it, so nobody waits for ever, whoever
-// else comes.
+// together get a fifth of the steps' time, and less if more guests have replies than wait for slices; so a guest with
+// many slices slows the replies of others only by its share. Without replies, slices follow each other directly.
+//
+// Among waiting owners, the one that has used the least time recently comes first: by scope (API key), then by guest
+// (connection). Used time is forgotten gradually, and waiting time is subtracted from it, so nobody waits forever.
 
 import { Account, accountOf } from './shares.js';
 
-/** Longest slice, and the time that slices take of steps. */
+/** Longest slice, and the slices' part of the steps' time. */
 const SLICE_MS = 5;
 const SHARE = 1 / 5;
 
-/** Slices have that much beside each step, however short it is: nobody notices it. */
+/** Least time for slices beside each step, too short to be noticed. */
 const LEAST_MS = 0.5;
 
-/**
- * What a guest has asked for first comes first, until it has taken so long; then what he asked for later goes on beside
- * it.
- */
+/** A guest's requests go in order. A request that has used this time lets the guest's later ones go on beside it. */
 const SOON_MS = 250;
 
 /** @typedef {import('./shares.js').Owner} Owner */
@@ -40,7 +37,7 @@ class Scope extends Account {
   guests = new Map();
 }
 
-/** Who comes first of those who wait. */
+/** The first of the waiting accounts. */
 function first(accounts, now) {
   let best = null;
   for (const account of accounts.values())
@@ -53,13 +50,13 @@ export class Turns {
   #now;
   #scopes = new Map();
   #waiting = 0;
-  #credit = 0;          // milliseconds that slices may take of the steps so far; less than 0 where one took longer
-  #isLed = false;       // steps are made: slices come between them
+  #credit = 0;          // milliseconds that slices may still take; negative after a slice that took longer
+  #isLed = false;       // steps are made, and slices come between them
   #serves = false;
-  #isTaken = false;     // by what there may be only one of
-  #others = [];         // who wait for that
+  #isTaken = false;     // somebody holds alone()
+  #others = [];         // those who wait for alone()
   #dead = null;
-  #jobs = new WeakMap();    // owner -> what he wants by this object: when it began, and the time that it has used
+  #jobs = new WeakMap();    // owner object of a request -> its order, and the time that it has used
   #lastJob = 0;
 
   /**
@@ -72,12 +69,12 @@ export class Turns {
   }
 
   /**
-   * Does a slice of work when it is its turn. What it begins and does not wait for is its own affair: only what it does
-   * at once counts.
+   * Runs a slice of work when its owner's turn comes. Only the time until `work` returns counts, not that of promises
+   * that it starts.
    * @template T
    * @param {Owner} owner
-   * @param {(ms: number) => T} work is told how long it may take
-   * @returns {Promise<Awaited<T>>} what the work returns, or throws
+   * @param {(ms: number) => T} work gets the time that it may take
+   * @returns {Promise<Awaited<T>>} the result of the work
    */
   run(owner, work) {
     if (this.#dead) return Promise.reject(this.#dead);
@@ -93,12 +90,12 @@ export class Turns {
   }
 
   /**
-   * Takes all the steps of some work, as many in a slice as there is time for.
+   * Runs all steps of some work, in each slice as many as there is time for.
    * @template T
    * @param {Owner} owner
-   * @param {Iterator<unknown, T, void>} steps of a millisecond or so each; is ended where they cannot be gone on with
-   * @param {AbortSignal} [signal] after which nobody wants the rest of them
-   * @returns {Promise<T>} what the last of them returns
+   * @param {Iterator<unknown, T, void>} steps of about a millisecond each; the iterator is closed if a step fails
+   * @param {AbortSignal} [signal] ends the work
+   * @returns {Promise<T>} the value that the iterator returns
    */
   async through(owner, steps, signal) {
     const some = (ms) => {
@@ -119,10 +116,9 @@ export class Turns {
   }
 
   /**
-   * Waits until nobody else does something of which there may be only one at a time; who has used the least time comes
-   * first.
+   * Waits for a lock that one owner holds at a time. The one that has used the least time comes first.
    * @param {Owner} owner
-   * @returns {Promise<() => null>} to be called when it is over
+   * @returns {Promise<() => null>} a function that releases the lock
    */
   async alone(owner) {
     if (this.#dead) throw this.#dead;
@@ -155,10 +151,10 @@ export class Turns {
 
   get isDead() { return this.#dead !== null; }
 
-  /** How many guests are known. */
+  /** Number of known guests. */
   get guests() { return [...this.#scopes.values()].reduce((sum, { guests }) => sum + guests.size, 0); }
 
-  /** Steps are made from now on: slices come with after(), until there are no more. */
+  /** Steps begin: until end(), slices run in after() only. */
   begin() {
     this.#isLed = true;
     this.#credit = 0;
@@ -170,9 +166,9 @@ export class Turns {
   }
 
   /**
-   * Between two steps, the first of which took that long: a look at the messages, and slices as far as they are due.
-   * @param {number} ms
-   * @param {number} [owners] guests who have replies
+   * Called between two steps: looks at the messages, and runs the slices that are due.
+   * @param {number} ms time of the step before
+   * @param {number} [owners] number of guests who have replies
    */
   async after(ms, owners = 1) {
     let waiting = 0;
@@ -184,7 +180,7 @@ export class Turns {
     while (this.#credit > 0 && this.#give(Math.min(SLICE_MS, this.#credit)));
   }
 
-  /** The engine has crashed: nothing is done any more. */
+  /** The engine has crashed: all waiting work fails. */
   crash(error) {
     this.#dead ??= error;
     const queues = [...this.#scopes.values()].flatMap(({ guests }) => [...guests.values()].map(({ queue }) => queue));
@@ -194,7 +190,7 @@ export class Turns {
     this.#waiting = 0;
   }
 
-  /** Slices one after the other, where no steps are made. */
+  /** Runs slices one after the other while no steps are made. */
   async #serve() {
     if (this.#serves) return;
     this.#serves = true;
@@ -202,7 +198,7 @@ export class Turns {
     this.#serves = false;
   }
 
-  /** A slice for whose turn it is. @returns {boolean} whether anybody waits */
+  /** Runs one slice. @returns {boolean} false: nothing waits */
   #give(ms) {
     if (this.#waiting === 0) return false;
     const began = this.#now();

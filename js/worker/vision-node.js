@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an engine's worker in Node needs for a model that sees.
+// The code that an engine's worker in Node loads for a model with vision.
 
 import { readFile } from 'node:fs/promises';
 import { find } from './host-node.js';
@@ -11,12 +11,12 @@ import { decoderBeside } from './side-decode-node.js';
 export { sizeOf } from '../media/pixels-node.js';
 export { Sight } from './sight.js';
 
-/** Files are decoded beside the engine. */
+/** Decodes files in side workers. */
 export function pixelsOf(source, { host, owner, ...how }) {
   return pixelsHere(source, { ...how, beside: decoderBeside(host, { owner, signal: how.signal }) });
 }
 
-/** An image's file. */
+/** Reads the file of an image. */
 export async function readImage(path) {
   const { size } = await find(path, 'messages');
   if (size > MOST_BYTES) throw tooLarge(size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an engine's worker in a browser needs for a model that sees. A file of its own in the package, which comes with
-// the first one.
+// The code that an engine's worker in a browser loads for a model with vision. A separate file of the package, which
+// the first such model fetches.
 
 export { pixelsOf, sizeOf } from '../media/pixels-web.js';
 export { Sight } from './sight.js';

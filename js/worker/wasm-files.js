@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where the engine's builds are: beside the file that this is bundled into, each named in the form that bundlers
-// follow.
+// Addresses of the engine's builds: beside the file that this code is bundled into, each in the form that bundlers
+// recognise.
 
-/** By build; called, since a bundler may have put only some of them there. */
+/** Addresses by build. They are functions, since a bundler may have copied only some of the files. */
 export const WASM = {
   simd: () => new URL('./quern-simd.wasm', import.meta.url),
   relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in Node: the same service as in a page. A side worker is this file again, so that no other one
-// has to be found.
+// The engine's worker in Node: the same service as in a page. A side worker runs this file again, so no other file has
+// to be found.
 
 import { availableParallelism, totalmem } from 'node:os';
 import { Worker, parentPort, workerData } from 'node:worker_threads';
@@ -15,13 +15,13 @@ import { beSideWorker } from './side-worker.js';
 
 const ASIDE = 'quern-aside';
 
-/** How long side workers have to end themselves. */
+/** Milliseconds for side workers to end by themselves. */
 const END_GRACE_MS = 300;
 
-/** Side workers that have not ended. */
+/** Side workers that are running. */
 const sides = new Set();
 
-/** Ending one from outside is safe only where it imports nothing just then (platform-node.js). */
+/** Ends a side worker. Ending it from outside is safe only while it imports nothing (platform-node.js). */
 async function end(worker) {
   const gone = new Promise((resolve) => { worker.once('exit', resolve); });
   const timer = setTimeout(() => worker.terminate(), END_GRACE_MS);
@@ -30,7 +30,7 @@ async function end(worker) {
   clearTimeout(timer);
 }
 
-/** See side-lane.js. */
+/** Starts a side worker (side-lane.js). */
 function aside() {
   const worker = new Worker(new URL(import.meta.url), { workerData: ASIDE, execArgv: [] });
   sides.add(worker);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in a browser. Whatever it fetches or starts (of the wasm files one) is named here in the form
-// that bundlers follow. The glue is a file of its own, which the engine's threads load too.
+// The engine's worker in a browser. All that it fetches or starts is named here in the form that bundlers recognise; of
+// the wasm files it fetches one. The glue is a separate file, which the engine's threads load too.
 
 import { QuernError } from '../shared/errors.js';
 import { wasmFailure } from '../engine/instance.js';
@@ -28,8 +28,8 @@ async function fetchWasm(url) {
 }
 
 /**
- * Streaming compilation lets the browser keep the compiled code; it insists on the right MIME type, which not every
- * server sends.
+ * Compiles a build. Streaming lets the browser cache the compiled code, but needs the right MIME type, which some
+ * servers do not send.
  */
 async function compile(build, wasmUrl) {
   const response = await fetchWasm(String(wasmUrl ?? WASM[build]()));
@@ -43,7 +43,7 @@ async function compile(build, wasmUrl) {
   }
 }
 
-/** Lets waiting messages in: a task of its own, without the 4 ms that nested timers wait. */
+/** Lets waiting messages in, by a task of its own, without the 4 ms that nested timers wait. */
 const { port1, port2 } = new MessageChannel();
 const waiting = [];
 port2.onmessage = () => waiting.shift()();
@@ -54,7 +54,7 @@ function rest() {
   });
 }
 
-/** The glue, which starts its threads by `startThread`. What bundlers make of an import may throw at once. */
+/** Fetches the glue, which starts its threads by `startThread`. A bundler's version of an import may throw at once. */
 async function openGlue(fetchGlue, startThread) {
   const { default: glue } = await (async () => fetchGlue())().catch((error) => {
     throw new QuernError('env/worker', `The engine's glue could not be fetched (${error.message}).`, {
@@ -65,7 +65,7 @@ async function openGlue(fetchGlue, startThread) {
   return (options) => glue({ ...options, startThread });
 }
 
-/** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
+/** Starts a thread. Its errors are thrown again here; the glue would throw the event, which has no message. */
 function startThread(start) {
   const worker = startWorker(start);
   worker.addEventListener('error', (event) => {
@@ -79,7 +79,7 @@ function startThread(start) {
 const thread = () => startThread(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }));
 const thread64 = () => startThread(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }));
 
-/** See side-lane.js. Such a worker is given the compiled grammar.wasm, which not every one can be. */
+/** Starts a side worker (side-lane.js). It must be able to receive the compiled grammar.wasm. */
 function aside() {
   const worker = startWorker(() => new Worker(new URL('./aside.js', import.meta.url), { type: 'module' }));
   return {
@@ -107,22 +107,22 @@ function storeOf(store) {
   return store ? new OpfsStore() : undefined;
 }
 
-/** Bytes. Browsers round it and tell no more than 8 GiB, which may then be any number above. */
+/** Bytes of the device's memory, if below 8 GiB. Browsers round the number and report at most 8 GiB. */
 function deviceMemory() {
-  const { deviceMemory: gigabytes = 8 } = /** @type {any} */ (navigator);    // Chromium's alone
+  const { deviceMemory: gigabytes = 8 } = /** @type {any} */ (navigator);    // Chromium only
   return gigabytes < 8 ? gigabytes * 2 ** 30 : undefined;
 }
 
 /**
- * What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in
- * the page, a rejection is not.
+ * Unhandled errors end the engine, so that the page does not wait for it. An error in a worker becomes an event in the
+ * page; a rejection would not.
  */
 globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
 globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
 
 const take = lending(LENT);
 
-/** A worker without an origin shares with nobody (start-worker.js). */
+/** A worker without an origin cannot share modules (start-worker.js). */
 const LENDS = globalThis.origin !== 'null';
 
 /** @type {import('./service.js').Host} */

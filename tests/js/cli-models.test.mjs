@@ -34,7 +34,7 @@ test('talks that are kept: chat --keep, kept, forget', async () => {
   const { out } = await quern(['kept', ...cache]);
   assert.match(out, /^ *size  tokens  used        name\n *\d+ KiB +1\d\d  \d{4}-\d\d-\d\d  the\ufffd mill\n$/);
   assert.deepEqual(JSON.parse((await quern(['kept', '--json', ...cache])).out).map(({ name }) => name), ['the\u001b mill']);
-  assert.match((await quern(['forget', 'a mill', ...cache])).err, /^quern: use\/param: NAME is not among the talks that are kept \(quern kept\)\.\n$/);
+  assert.match((await quern(['forget', 'a mill', ...cache])).err, /^quern: use\/param: NAME is not a saved conversation \(quern kept\)\.\n$/);
   assert.match((await quern(['forget', 'all', ...cache])).out, /^forgot \d+ KiB  the\ufffd mill\n$/);
   assert.equal((await quern(['kept', ...cache])).out, 'size  tokens  used  name\n');
   assert.match((await quern([...chat.slice(0, 3), '--keep', ''])).err, /--keep must be a name/);
@@ -58,7 +58,7 @@ test('download, list, remove', async () => {
     assert.equal(seen.length, requests);
     assert.deepEqual(await quern(['remove', one, ...cache]), { out: `removed 503 KiB  ${one}\n`, err: '', code: 0 });
     const again = await quern(['remove', one, ...cache]);
-    assert.deepEqual([again.code, again.err], [1, 'quern: use/param: MODEL is not among the models that are kept (quern list).\n']);
+    assert.deepEqual([again.code, again.err], [1, 'quern: use/param: MODEL is not a stored model (quern list).\n']);
     assert.equal((await quern(['remove', 'all', ...cache])).out, `removed 503 KiB  ${two}\n`);
     assert.deepEqual(JSON.parse((await quern(['list', '--json', ...cache])).out), []);
     const none = join(folder, 'none');

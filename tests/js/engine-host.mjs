@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The worker's half of the package without a worker: what start.js needs of its host, over the built engine, so that tests can
-// choose what a machine has and see what is started.
+// The worker's half of the package without a worker: a host for start.js over the built engine. Tests choose what the
+// machine has, and see what is started.
 
 import { readFile } from 'node:fs/promises';
 import glue32 from '../../dist/node/quern-simd.mjs';
@@ -17,7 +17,10 @@ export function compile(build) {
   return modules.get(build);
 }
 
-/** @returns {import('../../js/worker/start.js').EngineHost & {started: string[]}} `started`: the builds that were */
+/**
+ * @returns {import('../../js/worker/start.js').EngineHost & {started: string[]}} `started`: names of the builds that
+ *   were started
+ */
 export function testHost(machine = {}) {
   const started = [];
   return {
@@ -31,7 +34,7 @@ export function testHost(machine = {}) {
   };
 }
 
-/** Bytes as one part, in chunks that are overwritten once the next is asked for; `read` counts what was asked for. */
+/** Bytes as one part. Each chunk is overwritten when the next one is requested; `read` counts the requested bytes. */
 export function partOf(bytes, { size = bytes.length, chunk = 65536 } = {}) {
   const part = { size, read: 0 };
   const buffer = new Uint8Array(chunk);
@@ -56,9 +59,9 @@ async function* counted(chunks, onBytes) {
 }
 
 /**
- * An engine over what was opened.
+ * Starts an engine from an opened source.
  * @param {import('../../js/worker/start.js').EngineHost} host
- * @param {any} source of opened; `located`: as source.js locates it, where that matters
+ * @param {any} source the opened source; `located`: its description by source.js, if that matters
  */
 export function startOver(host, source, options = {}, emit = () => {}) {
   /** @type {typeof host.openParts} */
@@ -69,7 +72,7 @@ export function startOver(host, source, options = {}, emit = () => {}) {
 }
 
 /**
- * An instance of one thread, and `use` of its memory before an engine of `options` is fed.
+ * Makes an instance with one thread, calls `use` with its memory, and feeds an engine with `options`.
  * @param {Uint8Array} bytes
  * @param {any} options
  * @returns {Promise<Engine>} not finished
@@ -82,7 +85,7 @@ export async function engineOver(bytes, { address = 32, use = () => {}, ...optio
   return engine;
 }
 
-/** Logits of every token, or of a model without an output head its hidden states. */
+/** Logits of every token, or hidden states if the model has no output head. */
 export function logitsOf(engine, ids) {
   const { headless, vocabSize, dim } = engine.facts;
   const width = headless ? dim : vocabSize;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the facade of the OpenAI API takes, and what it must refuse: else the check of its types in types.test.mjs would be none.
+// What the facade of the OpenAI API accepts and must refuse. Without the refusals, the check of its types in
+// types.test.mjs would prove nothing.
 import type { Model, Reply } from '../../js/index.d.ts';
 import type { RemoteModel } from '../../js/remote.d.ts';
 import { chatCompletion, errorOf, textCompletion } from '../../js/facades/openai.js';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine's glue, which stands beside the bundled workers only.
+// Types of the engine's glue, which exists only beside the bundled workers.
 declare module '*/quern-simd.mjs' {
   const glue: (options: object) => Promise<object>;
   export default glue;

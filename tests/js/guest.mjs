@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One hostile client of a server, as a process of its own: for as long as it is told to, some hundred connections each send one request after the
-// other, of some kinds of hostile.mjs. It yields to every other program here, and its line carries so many bytes a second: what no server could read
-// is no matter of shares.
+// One hostile client of a server, as a process of its own. For a given time, some hundred connections each send one
+// request after another, of some kinds of hostile.mjs. The process has low priority, and its line carries a limited
+// number of bytes per second, because more than a server can read does not concern shares.
 //
-// It says {ready: true} once it has all that it sends; it is sent {begin: {port, key, kinds, seed}} and {end: true}, and says {ended: counts of answers
-// by kind and status}.
+// It sends {ready: true} when it is prepared. It receives {begin: {port, key, kinds, seed}} and {end: true}, and sends
+// {ended: counts of answers by kind and status}.
 
 import { connect } from 'node:net';
 import { setPriority } from 'node:os';
@@ -21,7 +21,7 @@ let isOver = true;
 let counts = {};
 const sockets = new Set();
 
-/** When what is to be sent next may be. */
+/** Resolves when the next bytes may be sent. */
 let free = 0;
 async function line(bytes) {
   const now = performance.now();
@@ -29,7 +29,7 @@ async function line(bytes) {
   await sleep(free - now);
 }
 
-/** A little now and then, for as long as it is let. */
+/** Sends a little now and then, until it is cut off. */
 function readSlowly(socket) {
   socket.pause();
   const timer = setInterval(() => socket.read(3072), 5000);
@@ -53,7 +53,7 @@ const SENT = {
   },
 };
 
-/** @returns {Promise<string>} the status of its answer; '': none came */
+/** @returns {Promise<string>} status of the answer; '': no answer came */
 function send({ method, path, body, how }, { port, key }, random) {
   return new Promise((resolve) => {
     let status = '';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of hostile guests share: a model that sees, of random weights and with a vocabulary of real size, and `quern serve` over it as a
-// process of its own whose threads are watched.
+// Shared by the tests of hostile guests: a model with vision, with random weights and a vocabulary of real size, and
+// `quern serve` with it as a process of its own whose threads are watched.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,13 +13,13 @@ import { until } from './helper.mjs';
 import { start } from './program.mjs';
 import { ask } from './serve-host.mjs';
 
-/** Dimensions: some milliseconds a token, and Qwen3-0.6B's. */
+/** Dimensions: of a model that takes some milliseconds per token, and of Qwen3-0.6B. */
 export const SMALL = { layers: 4, hidden: 256, ffn: 768, heads: 2, kvHeads: 1, type: 'q8_0' };
 export const LARGE = { hidden: 1024, ffn: 3072, type: 'q4_0' };
 
 const PROBE = new URL('stretch-probe.mjs', import.meta.url).href;
 
-/** A folder for the length of this process. */
+/** A folder that is deleted at the end of this process. */
 export function folderOf(name) {
   const folder = mkdtempSync(join(tmpdir(), `quern-${name}-`));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -34,7 +34,11 @@ export function makeSeeing(folder, dims) {
   return { model, projector };
 }
 
-/** A server as a process. @param {{model: string, projector: string}} files @param {{keys?: string[], flags?: string[], probe?: string}} [how] probe: a file that says how long threads were held */
+/**
+ * Starts a server as a process.
+ * @param {{model: string, projector: string}} files
+ * @param {{keys?: string[], flags?: string[], probe?: string}} [how] probe: a file for the times that threads were held
+ */
 export async function serving(t, { model, projector }, { keys = [], flags = [], probe } = {}) {
   if (probe) writeFileSync(probe, '');
   const all = ['--vision', projector, '--port', '0', '--threads', '1', ...flags, ...keys.flatMap((key) => ['--api-key', key])];
@@ -44,13 +48,16 @@ export async function serving(t, { model, projector }, { keys = [], flags = [], 
   return { child, got, port: Number(/is served at http:\/\/127\.0\.0\.1:(\d+)/.exec(got.err)?.[1] ?? assert.fail(got.err)) };
 }
 
-/** What the server counts. */
+/** The server's metrics. */
 export async function metric(port, name, key) {
   const { body } = await ask(port, 'GET', '/metrics', { headers: key && { 'X-Api-Key': key } });
   return Number(new RegExp(`^quern_${name} (\\S+)$`, 'm').exec(body)?.[1]);
 }
 
-/** Reads on in the file of a probe. @returns {() => Record<string, number>} the longest time that each thread was held since the last call, in ms */
+/**
+ * Reads the new lines of a probe's file.
+ * @returns {() => Record<string, number>} longest time in ms that each thread was held since the last call
+ */
 export function watch(probe) {
   let read = readFileSync(probe, 'utf8').length;
   return () => {
@@ -65,7 +72,10 @@ export function watch(probe) {
   };
 }
 
-/** One request whose body is bytes. @returns {Promise<{status: number, ms: number, bytes: number, text: string}>} status 0: it took longer than `most` ms, and was given up */
+/**
+ * Sends one request with bytes as its body.
+ * @returns {Promise<{status: number, ms: number, bytes: number, text: string}>} status 0: it took longer than `most` ms
+ */
 export function send(port, { method, path, body }, { key, most = Infinity } = {}) {
   return new Promise((resolve) => {
     const begun = performance.now();

@@ -116,9 +116,9 @@ test('bounds of who runs it: pixels, images, frames and memory are refused by th
   const small = await load(PAIR.source, { ...PAIR.options, threads: 1, contextSize: 256, visionOptions: { ...LIMITS, ...bounds } });
   const image = { type: 'image', image: { data: new Uint8Array(3 * 64 * 64), width: 64, height: 64 } };
   const ask = (...content) => small.chat([{ role: 'user', content }], { maxTokens: 1 }).result;
-  const tooMany = await rejectsWith(small.look(new Blob([huge])), 'image/size', /9999 x 9999 is larger than is allowed here, which is 10000 pixels/);
+  const tooMany = await rejectsWith(small.look(new Blob([huge])), 'image/size', /9999 x 9999 is too large: at most 10000 pixels are allowed here/);
   assert.deepEqual(tooMany.detail, { width: SIDE, height: SIDE, limit: 10_000, medium: 0 });
-  await rejectsWith(ask(image, image, image, image), 'image/size', /4 images, frames of videos among them, at most 3/);
+  await rejectsWith(ask(image, image, image, image), 'image/size', /4 images, including frames of videos; at most 3/);
   await rejectsWith(ask(image, { type: 'video', video: { frames: [image.image, image.image, image.image] } }), 'image/size', /4 images/);
   await ask(image, { type: 'video', video: { frames: [image.image, image.image] } });
   await small.dispose();
@@ -143,7 +143,7 @@ test('quern serve: what is too large or too many is refused by its name; what is
   const image = (bytes) => ({ type: 'image_url', image_url: { url: `data:image/png;base64,${bytes.toString('base64')}` } });
   const tooLarge = await ask('a', [image(huge)]);
   assert.deepEqual([tooLarge.status, tooLarge.error.code], [400, 'invalid_image']);
-  assert.match(tooLarge.error.message, /9999 x 9999 is larger than is allowed here, which is 16777216 pixels/);
+  assert.match(tooLarge.error.message, /9999 x 9999 is too large: at most 16777216 pixels are allowed here/);
   const tooMany = await ask('a', Array.from({ length: 33 }, () => image(readFileSync(imagePath('tiny.png')))));
   assert.deepEqual([tooMany.status, tooMany.error.code], [400, 'invalid_image']);
   const large = await hugePng(4096);

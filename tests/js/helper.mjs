@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the library's tests share: where the models are, a server for them, small assertions.
+// Shared by the library's tests: paths of models, a server for them, small assertions.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,11 +16,11 @@ export const NANO = fileURLToPath(new URL('../fixtures/golden/nano.Q8_0.gguf', i
 export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 export const TEMPLATE = await readFile(new URL('../fixtures/vocab/qwen3.chat_template.jinja', import.meta.url), 'utf8');
 
-// Models that tests download are not kept on this machine, nor shared between test files.
+// Models that tests download are not stored on this machine, nor shared between test files.
 process.env.XDG_CACHE_HOME = mkdtempSync(join(tmpdir(), 'quern-cache-'));
 process.on('exit', () => rmSync(process.env.XDG_CACHE_HOME, { recursive: true, force: true }));
 
-/** A template with its variables, at once. @param {object | string} variables or their JSON */
+/** Renders a template. @param {object | string} variables or their JSON */
 export function render(template, variables) {
   addRare();
   const machine = begin(template, typeof variables === 'string' ? variables : JSON.stringify(variables));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An honest client of a server: short chats that are streamed, some with a schema, tools or a picture, one after the other; when the first token of
-// each came, and the time from one to the next.
+// An honest client of a server: short streamed chats, some with a schema, tools or an image, one after another.
+// Measures the time to the first token and between tokens.
 
 import { connect } from 'node:net';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { random as seeded } from '../fixtures/random.mjs';
 import { imagePath } from '../fixtures/vision/golden.mjs';
 import { request } from './serve-host.mjs';
 
-/** A reply that has not begun, or ended, after so long is taken for one that did so then. */
+/** A reply that has not begun or ended after this time counts as if it did so then. */
 const PATIENCE_MS = 40_000;
 
 const SCHEMA = { type: 'object', properties: { name: { type: 'string', maxLength: 12 }, age: { type: 'integer' } }, required: ['name', 'age'] };
@@ -60,7 +60,10 @@ export function ask(port, key, body) {
   });
 }
 
-/** Asks until it is time, the same things in the same order for the same seed. @returns {Promise<Awaited<ReturnType<typeof ask>>[]>} */
+/**
+ * Sends requests until the time is over, the same ones in the same order for the same seed.
+ * @returns {Promise<Awaited<ReturnType<typeof ask>>[]>}
+ */
 export async function honest({ port, key, seed, sees, until }) {
   const random = seeded(seed);
   const all = [];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hosts that are none: each line below must not compile, else the check of the real ones in types.test.mjs would be none.
+// Invalid hosts: each line below must fail to compile. Otherwise the check of the real hosts in types.test.mjs would
+// prove nothing.
 import type { Host } from '../../js/worker/service.js';
 import type { EngineHost } from '../../js/worker/start.js';
 

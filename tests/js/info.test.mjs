@@ -267,11 +267,11 @@ test('the report as text', async () => {
 name           synthetic qwen3moe moe-nano seed 13
 file           GGUF, 1.06 MiB
 architecture   qwen3moe
-parameters     1.94 M, of which 757 K work for a token
+parameters     1.94 M, of which 757 K are used per token
 weights        Q4_K  9 tensors  1.93 M  1.04 MiB
                F32   6 tensors  2.94 K  11.5 KiB
 layers         1, 256 wide
-               8 experts of 256, 2 used for a token
+               8 experts of 256, 2 used per token
 attention      4 heads of 64, 2 for keys and values
 vocabulary     320 rows, the output head is a matrix of its own
 context        512 tokens (RoPE base 1,000,000)
@@ -289,7 +289,7 @@ memory         with a context of 512 tokens, cached as f16:
                q8     288 bytes                 512 (all)
 `);
   const large = await text(file('30b.gguf', writeHeader(modelSpec({ preset: 'qwen3-30b-a3b', type: 'q4_k_m' })).header));
-  assert.match(large, /^parameters +30\.5 B, of which 3\.35 B work for a token$/m);
+  assert.match(large, /^parameters +30\.5 B, of which 3\.35 B are used per token$/m);
   assert.match(large, /^weights +Q4_K +289 tensors +25\.4 B +13\.3 GiB\n +Q6_K +49 tensors +5\.17 B +3\.95 GiB\n +F32 +241 tensors +12\.8 M +48\.8 MiB$/m);
   assert.match(large, /^memory +with a context of 4,096 tokens, cached as f16, more than the 4 GiB of 32-bit addresses:$/m);
   assert.match(large, /^ +f16 +96\.4 KiB +none$/m);

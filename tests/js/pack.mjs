@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The package as a registry would hand it out: packed from dist/ as it is (nothing is built again), and installed.
+// The package as a registry would deliver it: packed from dist/ without another build, and installed.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** npm's standard output; what it had to say is part of the error. */
+/** Runs npm and returns its standard output; its messages become part of the error. */
 export function npm(args, cwd) {
   try {
     return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' });
@@ -20,7 +20,7 @@ export function npm(args, cwd) {
 export const temporaryFolder = () => mkdtempSync(join(tmpdir(), 'quern-test-'));
 export const removeFolder = (folder) => rmSync(folder, { recursive: true, force: true });
 
-/** What would be published: npm's own account, `files[] {path, size}`. */
+/** The files that would be published, as npm lists them: `files[] {path, size}`. */
 export const packList = () => JSON.parse(npm(['pack', '--ignore-scripts', '--dry-run', '--json'], PROJECT))[0];
 
 /** Writes the package into a folder. @returns {string} the tarball's path */
@@ -29,7 +29,7 @@ export function pack(folder) {
   return join(folder, filename);
 }
 
-/** A project in this folder that has the package installed, and nothing from anywhere else. */
+/** Makes a project in this folder with only this package installed. */
 export function installInto(folder) {
   const tarball = pack(folder);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));

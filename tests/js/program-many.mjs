@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The command line, again and again in one process (oneProcess() of program.mjs): a message with its words, its input and what its environment
-// has more is answered by what it says, and its code.
+// Runs the command line repeatedly in one process (oneProcess() of program.mjs). A message brings arguments, input and
+// additional environment; the answer has the output and the exit code.
 
 import { setMaxListeners } from 'node:events';
 import { Readable } from 'node:stream';
 
-setMaxListeners(0);             // each call of main() listens for signals, and waits for an interrupt that never comes
+setMaxListeners(0);             // each call of main() listens for signals, and for an interrupt that never comes
 process.setMaxListeners(0);
 const { main } = await import('../../dist/cli-main.js');
 

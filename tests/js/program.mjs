@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The command line as a process of its own: started with pipes, or on a terminal.
+// Runs the command line as a process of its own: with pipes, or on a terminal.
 
 import { fork, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { CLI } from './helper.mjs';
 
-/** Collects what a process says. @returns {{child: object, got: {out: string, err: string}, ended: Promise<object>}} */
+/** Collects a process's output. @returns {{child: object, got: {out: string, err: string}, ended: Promise<object>}} */
 function follow(child) {
   const got = { out: '', err: '' };
   child.stdin.on('error', () => {});
@@ -17,7 +17,7 @@ function follow(child) {
   return { child, got, ended: new Promise((resolve) => { child.on('close', (code) => resolve({ ...got, code })); }) };
 }
 
-/** The program, whose input stays open. @param {string[]} [flags] Node's */
+/** Starts the program; its input stays open. @param {string[]} [flags] Node's */
 export const start = (args, { env, flags = [] } = {}) => follow(spawn(process.execPath, [...flags, CLI, ...args], { env: { ...process.env, ...env } }));
 
 /** @returns {Promise<{out: string, err: string, code: number}>} */
@@ -27,7 +27,10 @@ export function quern(args, { input = '', ...options } = {}) {
   return ended;
 }
 
-/** The program without a process for each of its calls, which come one after the other; help and version are no part of it. @returns {{quern: typeof quern, end: () => void}} */
+/**
+ * Runs the program many times in one process, one call after another; without help and version.
+ * @returns {{quern: typeof quern, end: () => void}}
+ */
 export function oneProcess() {
   const child = fork(fileURLToPath(new URL('program-many.mjs', import.meta.url)));
   const gone = once(child, 'exit').then(() => { throw new Error('the program has ended'); });
@@ -46,10 +49,13 @@ export function oneProcess() {
   return { quern: run, end: () => child.kill('SIGKILL') };
 }
 
-/** Whether there is a program here that lends terminals. */
+/** Whether this machine has the program that provides terminals. */
 export const canLend = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
 
-/** The program, in Node or another one, on a terminal, where `out` is all that shows; what is written to `child.stdin` are keys. */
+/**
+ * Starts the program, in Node or natively, on a terminal. `out` is all that shows; what is written to `child.stdin` are
+ * keys.
+ */
 export function startOnTerminal(args, { env, program = [process.execPath, CLI] } = {}) {
   const line = [...program, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   return follow(spawn('script', ['-qec', line, '/dev/null'], { env: { ...process.env, ...env } }));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of `quern serve` share: a server in this process, over the demo model or over one that is played, and raw requests to it.
+// Shared by the tests of `quern serve`: a server in this process, with the demo model or a played one, and raw requests
+// to it.
 
 import { connect } from 'node:net';
 import { Guard } from '../../js/cli/serve-guard.js';
@@ -12,11 +13,11 @@ import { DEMO, until } from './helper.mjs';
 
 const WORKER = new URL('../../dist/worker.node.mjs', import.meta.url);
 
-/** The demo model, loaded by the sources themselves: errors are of the same class as the server's. */
+/** The demo model, loaded by the sources themselves, so that errors have the same class as the server's. */
 export const loadDemo = (options) => load(DEMO, { threads: 1, workerUrl: WORKER, ...options });
 
 /**
- * A model that is played: `play(push, {input, options, signal})` makes a reply, whose promise is its result.
+ * A played model: `play(push, {input, options, signal})` makes a reply, whose promise is its result.
  * @param {(push: Function, call: object) => {promise: Promise<object>, stop?: () => void}} play
  */
 export function playedModel(play, more = {}) {
@@ -50,7 +51,9 @@ export function endless(push, { options }, word = 'on ') {
   return { promise, stop };
 }
 
-/** @returns {Promise<object>} a server that listens; without a model it is loading one. `said` is what it has told whoever started it */
+/**
+ * @returns {Promise<object>} a server that listens; without a model, one that is still loading. `said`: its messages
+ */
 export async function startServer({ model, opened, limits, rules, site, reloadMs, queue } = {}) {
   const metrics = new Metrics();
   const said = [];
@@ -74,7 +77,7 @@ export async function startServer({ model, opened, limits, rules, site, reloadMs
   };
 }
 
-/** Sends bytes as they are, and gives what comes back until the connection ends or `enough(text)`. */
+/** Sends bytes, and returns the answer until the connection ends or `enough(text)` is true. */
 export function raw(port, bytes, { enough = () => false, end = false } = {}) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -96,7 +99,7 @@ export function request(method, path, { body, headers = {}, host = '127.0.0.1' }
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text}`;
 }
 
-/** What an answer's text says. */
+/** Parses the text of an answer. */
 export function parsed(text) {
   const [head, ...rest] = text.split('\r\n\r\n');
   const headers = Object.fromEntries(head.split('\r\n').slice(1).map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]));
@@ -104,7 +107,7 @@ export function parsed(text) {
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]), headers, body, error: /^\{"error":/.test(body) ? JSON.parse(body).error : null };
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a connection of its own. */
 export const ask = async (port, method, path, options = {}) => parsed(await raw(port, request(method, path, { ...options, headers: { Connection: 'close', ...options.headers } })));
 
 /** The data of an answer's events. */

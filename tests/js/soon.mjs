@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Times on a machine that may be stopped for seconds at any moment: slow once proves nothing, slow each time does
-// (soon). What takes too long to be tried again is timed by a stopwatch that leaves such stops out.
+// Measures times on a machine that may be stopped for seconds at any moment. One slow attempt proves nothing; if all
+// attempts are slow, the work is slow (soon). Work that is too long for several attempts is timed by a stopwatch that
+// leaves such stops out.
 
 import assert from 'node:assert/strict';
 
@@ -11,14 +12,20 @@ export async function timed(work) {
   return performance.now() - start;
 }
 
-/** Fails unless one of some attempts takes less than a limit. @param attempt makes one and returns its milliseconds */
+/**
+ * Fails unless one of several attempts takes less than a limit.
+ * @param attempt makes one and returns its milliseconds
+ */
 export async function soon(limit, attempt) {
   const took = [];
   while (took.length < 4 && !(took.at(-1) < limit)) took.push(await attempt());
   assert.ok(took.at(-1) < limit, `${took.map(Math.round).join(', ')} ms, limit ${limit}`);
 }
 
-/** Begins to count the seconds in which this process ran: one that was stopped for a while is not late. @returns {() => number} ends it */
+/**
+ * Begins to count the seconds during which this process ran, without the time when it was stopped.
+ * @returns {() => number} ends the count
+ */
 export function stopwatch() {
   let ran = 0;
   let last = performance.now();

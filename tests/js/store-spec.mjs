@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every store must do (Store in index.d.ts), whatever keeps its bytes: run over Node's folder, memory, a port and OPFS. Nothing of Node
-// or of a page is used here.
+// The specification of a store (Store in index.d.ts), whatever holds its bytes. It runs over Node's folder, memory, a
+// port and OPFS, and uses nothing of Node or of a page.
 
 function equal(found, expected, what) {
   const [a, b] = [found, expected].map((value) => JSON.stringify(value instanceof Uint8Array ? [...value] : value));
@@ -22,7 +22,7 @@ async function contentOf(store, name) {
   return found && new Uint8Array(found);
 }
 
-/** Name -> what must hold of two ways to one store, which is empty at first and may keep what is left here. */
+/** Name -> a check of two connections to one store, which is empty at first and may keep what the check leaves. */
 export const STORE_SPEC = {
   async 'what is not there'(store) {
     equal(await store.read('none'), null, 'read');

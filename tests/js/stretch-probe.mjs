@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Preloaded (node --import) into a process and each worker that it starts: writes how long an event loop was held, where that is long, into the file
-// that QUERN_PROBE names, a line each: {thread, ms, at}. Thread 0 is the process's own, 1 the first worker that it starts. Time in which a thread
-// could have run but had no core is not counted, so that a busy machine holds nothing.
+// Preloaded (node --import) into a process and each worker that it starts. When an event loop was held for long, it
+// writes a line to the file that QUERN_PROBE names: {thread, ms, at}. Thread 0 is the process's own, 1 the first worker
+// that it starts. Time in which a thread waited for a core is not counted, so a busy machine is no failure.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What index.d.ts promises, and what it must refuse: every `@ts-expect-error` line has to be an error. Checked by types.test.mjs.
+// What index.d.ts allows and refuses: every `@ts-expect-error` line must be an error. Checked by types.test.mjs.
 
 import { z } from 'zod';
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Part, type Reply, type Result } from 'quern';
@@ -130,13 +130,13 @@ model.info.vision?.deepstack satisfies readonly number[] | undefined;
 (await model.look('a.png', { detail: 'low' })).values satisfies Float32Array;
 (await model.logits([{ role: 'user', content: seen }], { numberImages: true })) satisfies Float32Array;
 
-// Texts in a row, and what a reader of events destructures.
+// Mixed arrays, and destructured events.
 for await (const { type, text } of reply.events) text.length + type.length;
 for await (const { type, text } of ran.events) (type === 'thinking' ? console.error : console.log)(text);
 for await (const event of reply.events) if (event.type === 'tool-call-delta') event.delta satisfies string;
 new Response(reply.toReadableStream());
 
-// What may be read only, or absent by being undefined (exactOptionalPropertyTypes).
+// Read-only properties, and properties that may be undefined (exactOptionalPropertyTypes).
 const fixed: readonly Message[] = [{ role: 'assistant', content: 'x', thinking: undefined, toolCalls: undefined, toolCallId: undefined }];
 model.chat(fixed, { stop: ['a'] as const, temperature: undefined, signal: undefined, json: undefined, keep: undefined, overflow: undefined });
 await model.countTokens(fixed, { thinking: undefined });
@@ -153,7 +153,7 @@ await models.download('x', { onProgress: undefined, vision: undefined });
 await remote('x', { apiKey: undefined, headers: new Headers() });
 new QuernError('use/param', 'x', { cause: undefined, phase: undefined }).toJSON().message satisfies string;
 
-// Values: of what follows from the call, or unknown, or none.
+// Types of values: inferred from the call, or unknown, or none.
 (await model.chat('x').result).value satisfies undefined;
 (await model.chat('x', { temperature: 0, schema: null }).result).value satisfies undefined;
 (await model.complete('x', { regex: 'a' }).result).value satisfies undefined;
@@ -165,14 +165,14 @@ anything.length;
 // @ts-expect-error there is none
 (await model.chat('x').result).value.length;
 
-// Numbers have buffers of their own, and sources and headers are taken as pages have them.
+// Typed arrays have buffers of their own; sources and headers have the types that pages use.
 (await model.embed(['x'])).vectors[0] satisfies Float32Array<ArrayBuffer> | undefined;
 (await model.logits([1])).buffer satisfies ArrayBuffer;
 (await model.detokenize([1], { bytes: true }))[0]?.buffer satisfies ArrayBuffer | undefined;
 declare const picked: FileList;
 await load(picked, { headers: new Headers({ Authorization: 'x' }) });
 
-// Arguments of a tool's function follow from its schema, where that stands in the call.
+// Arguments of a tool's function are inferred from its schema, if the schema is written in the call.
 run(model, 'x', { tools: {
   weather: {
     parameters: { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city'] },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hundreds of conversations of a hundred messages: the list opens, finds and switches at once; and tabs that write at random see the same in the end.
+// Hundreds of conversations with a hundred messages each: the list opens, searches and switches at once. Tabs that
+// write at random show the same in the end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { length } from '../fixtures/lengths.mjs';
@@ -10,7 +11,7 @@ import { ChatPage, openChat, storeSettings } from './chat-page.mjs';
 
 const here = station();
 
-/** The best of several: whatever else the machine does only slows it down. */
+/** The best of several attempts, since other work on the machine only slows them down. */
 const best = (values) => Math.round(Math.min(...values));
 
 /** A thousand take a minute to write. */
@@ -27,7 +28,7 @@ function conversation(i) {
   return { id: `c${i}`, title: `Conversation ${i}`, created: i, changed: i + 1, leaf: id(i, MESSAGES - 1), messages };
 }
 
-/** In the page: ms until `isDone`, looked at in every frame, after an action. */
+/** In the page: ms from an action until `isDone`, which is checked in every frame. */
 async function timed([selector, text, value]) {
   const node = document.querySelector(selector);
   const isDone = () => [...document.querySelectorAll(text.selector)].some((one) => one.textContent.includes(text.has)) && document.querySelectorAll(text.selector).length <= text.most;
@@ -104,7 +105,7 @@ async function everything() {
   return found;
 }
 
-/** Opens a conversation of the list, whose rows may be made anew meanwhile. */
+/** Opens a conversation of the list, whose rows may be replaced meanwhile. */
 async function openRow(page, n) {
   const wanted = await page.locator('#list-rows li').nth(n).getAttribute('data-id');
   await eventually(async () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Replies side by side in a page: they stream at once, each as alone, with threads and where the page has no headers for them; one that is stopped
-// stops alone. The same in Firefox: firefox.test.mjs; everything else about it in Node: tests/js/batch.test.mjs.
+// Replies side by side in a page: all of them stream, and each is the same as alone, with threads and without isolation
+// headers. A stopped reply does not stop the others. The same in Firefox: firefox.test.mjs; everything else in Node:
+// tests/js/batch.test.mjs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';
@@ -11,7 +12,7 @@ const plain = station({ root: PROJECT, isolate: false });
 
 const seen = new Set();
 
-/** What a tab is that nobody sees: it paints nothing, and its timers come once a second. (No driver hides one: to the browser all of theirs are seen.) */
+/** Plays a hidden tab: it paints nothing, and its timers run once a second. (A driver cannot hide a tab.) */
 function hide() {
   const { setTimeout: real } = globalThis;
   globalThis.setTimeout = /** @type {any} */ ((work, ms = 0, ...more) => real(work, Math.max(1000, ms), ...more));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page's main thread never blocks for long: not while it loads a model, not while it shows a reply that comes faster
-// than anybody reads. Measured as processor time per task (tasks.mjs). The clock's figures are printed, not judged.
+// The page's main thread never blocks for long: neither while it loads a model, nor while it shows a reply that comes
+// faster than anybody reads. Measured as processor time per task (tasks.mjs). Times on the clock are printed and not
+// judged.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,35 +19,38 @@ import { CATEGORIES, describe, longest, measureLoad, tasksOf } from './tasks.mjs
 const here = station({ serviceWorker: true });
 
 /**
- * What one task may take while a model loads or talks, in ms of processor time. A frame has 16, and with a desktop's fonts
- * 9 are measured; a bare machine, which has to look for many a glyph, takes 16 to 17.
+ * Limit of one task while a model loads or writes, in ms of processor time. A frame has 16. With a desktop's fonts 9
+ * are measured; a machine with few fonts, which must search for many glyphs, takes 16 to 17.
  */
 const FRAME_MS = 24;
 
-/** The same for noise in every script there is, 700 tokens a second of it: fonts that are not installed are looked for again and again. */
+/** Limit for noise in all scripts, 700 tokens a second, since missing fonts are searched for again and again. */
 const NOISE_MS = 33;
 
-/** The same while it looks at an image: decoding and the encoder are the workers'. */
+/** Limit while the model reads an image: decoding and the encoder run in workers. */
 const LOOK_MS = 16;
 
-/** What one task may take of a very long reply, and its tokens. */
+/** Limit of one task of a very long reply, and its number of tokens. */
 const LONG_REPLY_MS = 50;
 const TOKENS = length(2000, 4000);
 
-/** The same of a text that was made to take long. */
+/** Limit for a text that is made to take long. */
 const SLOW_MS = 200;
 
-/** What the page's own script may take to start, compilation and first layout included; nothing is visible before. */
+/** Limit of the page's own script at the start, with compilation and first layout. Nothing is visible before. */
 const START_MS = 50;
 
-/** How long the model talks, in ms. */
+/** Milliseconds for which the model writes. */
 const TALK_MS = 2000;
 
-/** A neighbour on the same core lengthens processor time as well, through its caches; the best of so many attempts counts. */
+/**
+ * Number of attempts, of which the best counts, since other programs on the same core lengthen processor time through
+ * its caches.
+ */
 const ATTEMPTS = 6;
 const PAUSE_MS = 500;
 
-/** In the page: tasks and pauses as the clock sees them. */
+/** In the page: records tasks and pauses by the clock. */
 function watchClock() {
   globalThis.clock = { longTasks: [], longestPause: 0 };
   new PerformanceObserver((list) => {
@@ -64,8 +68,9 @@ function watchClock() {
 }
 
 /**
- * Opens the page, loads a model from a file, lets it talk.
- * @param {(visit: object) => Promise<void>} talk @returns {Promise<{tasks: object[], begin: number, noise: number, clock: object}>}
+ * Opens the page, loads a model from a file, and lets it write.
+ * @param {(visit: object) => Promise<void>} talk @returns {Promise<{tasks: object[], begin: number, noise: number,
+ *   clock: object}>}
  */
 async function traced(file, talk) {
   const blank = await here.browser.newPage();
@@ -90,7 +95,7 @@ async function traced(file, talk) {
   return { tasks: tasksOf(traceEvents, 'test: begin'), begin: at('test: begin'), noise: at('test: noise'), clock };
 }
 
-/** A file of a model, until the test ends. */
+/** A model's file, which is deleted at the end of the test. */
 function fileOf(t, bytes) {
   const folder = mkdtempSync(join(tmpdir(), 'quern-web-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -99,7 +104,10 @@ function fileOf(t, bytes) {
   return file;
 }
 
-/** Until one attempt is good. @param {() => Promise<string>} once how long tasks were where some were too long; '' where none was */
+/**
+ * Tries until one attempt is good.
+ * @param {() => Promise<string>} once returns the times of tasks that were too long; '' if none was
+ */
 async function oneOf(once) {
   const failures = [];
   for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
@@ -110,14 +118,14 @@ async function oneOf(once) {
   assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
 }
 
-/** Until no task was as long as this in one attempt. @param {() => Promise<object[]>} tasksOf */
+/** Tries until one attempt has no task as long as this. @param {() => Promise<object[]>} tasksOf */
 const noneAsLong = (t, ms, tasksOf) => oneOf(async () => {
   const most = longest(await tasksOf());
   t.diagnostic(`longest task: ${describe(most)}`);
   return most.cpu >= ms * measureLoad().allowance ? describe(most) : '';
 });
 
-/** Until no task was longer than `limits` (those after the mark `noise`, those before it) in one attempt, which says how long they were. */
+/** Tries until one attempt has no task longer than its limit: one limit before the mark `noise`, one after it. */
 const attempt = (t, file, talk, { start: startMs, work: workMs, flood: floodMs }) => oneOf(async () => {
   const { tasks, begin, noise, clock } = await traced(file, talk);
   const { load, allowance: allowed } = measureLoad();
@@ -172,7 +180,7 @@ test('a reply of thousands of tokens with code and tables blocks for less than 5
   }, { start: START_MS, work: LONG_REPLY_MS, flood: LONG_REPLY_MS });
 });
 
-/** A photograph's size, and something to be seen on it. */
+/** Size of a photograph, and its content. */
 function photograph() {
   const data = Uint8Array.from({ length: 3 * 400 * 300 }, (_, i) => Math.imul(i, 2654435761) >>> 24);
   return sharp(data, { raw: { width: 400, height: 300, channels: 3 } }).resize(4000, 3000).jpeg().toBuffer();
@@ -203,10 +211,10 @@ test('no task is longer than a frame while a photograph of 12 megapixels is deco
   await noneAsLong(t, LOOK_MS, () => tasksOfLooking(buffer));
 });
 
-/** What is shown last of a text. */
+/** The last words of a text. */
 const LAST = 'That is all.';
 
-/** Small texts that take long to split: at each line, or mark, all others would be looked at. */
+/** Small texts that take long to split, because each line, or mark, makes a naive parser read all others. */
 const SLOW = {
   item: `- a\n${'a\n'.repeat(32_000)}`, table: 'a\n|-|-|\n'.repeat(8000), marks: `${'*a_'.repeat(1300)}\n\n`.repeat(16),
 };
@@ -214,7 +222,7 @@ const SLOW = {
 /** In the page: whether a reply is shown to its end. */
 const isShown = (last) => [...document.querySelectorAll('.prose > p')].some((node) => node.textContent === last);
 
-/** Shows all of them. @returns {Promise<object[]>} tasks of the main thread */
+/** Shows all these texts. @returns {Promise<object[]>} tasks of the main thread */
 async function tasksOfShowing(page) {
   const blank = await here.browser.newPage();
   await here.browser.startTracing(blank, { categories: CATEGORIES });

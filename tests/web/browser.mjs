@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every browser test needs: Debian's Chromium through playwright-core, a server over one folder, and visits to a
-// page that fail when anything went wrong on the side: an error in the console, an uncaught exception, a violation of
-// the content security policy or of Trusted Types, a request to a foreign origin.
+// Shared by all browser tests: Debian's Chromium through playwright-core, a server for one folder, and visits to a
+// page. A visit fails on any error in the console, any uncaught exception, any violation of the content security policy
+// or of Trusted Types, and any request to another origin.
 import assert from 'node:assert/strict';
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,12 +19,12 @@ const PATIENCE_MS = 30_000;
 
 const require = createRequire(import.meta.url);
 
-/** Playwright, for whoever starts a browser. An `import` of its 7 MB of CommonJS would read them once more, for the names that they export. */
+/** Loads Playwright. An `import` of its 7 MB of CommonJS would read them twice, to find the names that they export. */
 export const playwright = () => require('playwright-core');
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'chrome'];
 
-/** The same engine without a browser's windows and extensions: a test takes two thirds of the processor's time in it. */
+/** The same engine without a browser's windows and extensions; a test takes two thirds of the processor time in it. */
 const SHELL = 'chromium-headless-shell';
 
 const QUIET = [
@@ -48,7 +48,11 @@ function findChromium(names) {
   return found;
 }
 
-/** What a driver's `launch` needs. @param {string[]} flags of V8 @param {boolean} [whole] the browser that people have, with extensions */
+/**
+ * Options of a driver's `launch`.
+ * @param {string[]} flags of V8
+ * @param {boolean} [whole] the full browser, with extensions
+ */
 export const howToStart = (flags, whole = false) => ({
   executablePath: findChromium(whole ? NAMES : [SHELL, ...NAMES]),
   args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...(flags.length ? [`--js-flags=${flags.join(',')}`] : []), ...QUIET],
@@ -59,12 +63,15 @@ export function launchChromium(flags = [], whole = false) {
   return playwright().chromium.launch(howToStart(flags, whole));
 }
 
-/** The whole browser, with a profile in a folder, which keeps what pages store. @returns {Promise<import('playwright-core').BrowserContext>} */
+/**
+ * The full browser, with a profile in a folder that keeps what pages store.
+ * @returns {Promise<import('playwright-core').BrowserContext>}
+ */
 export function launchProfile(folder) {
   return playwright().chromium.launchPersistentContext(folder, howToStart([], true));
 }
 
-/** Runs in the page before anything else: what the browser reports as an event only. */
+/** Runs in the page before anything else: collects what the browser reports by events only. */
 function recordViolations() {
   globalThis.violations = [];
   addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) => {
@@ -72,7 +79,10 @@ function recordViolations() {
   });
 }
 
-/** Runs in a page before anything else: it goes without a service worker, as in a private window, for a third less of the processor's time. */
+/**
+ * Runs in a page before anything else: removes the service worker, as in a private window, which saves a third of the
+ * processor time.
+ */
 export function refuseServiceWorkers() {
   if (navigator.serviceWorker) navigator.serviceWorker.register = () => Promise.reject(new DOMException('Refused.', 'SecurityError'));
 }
@@ -91,14 +101,14 @@ export class Visit {
    * @param {import('playwright-core').Browser} browser
    * @param {string} url
    * @param {object} options those of a context, and
-   *   origins: other origins that may be asked; expected: a pattern of problems that belong to the test;
-   *   init: a function for the page to run first, with initArgument; serviceWorker: whether it may have one
+   *   origins: other origins that may be requested; expected: a pattern of problems that belong to the test;
+   *   init: a function that the page runs first, with initArgument; serviceWorker: whether it may have one
    */
   static async open(browser, url, { origins = [], expected = /^$/, init, initArgument, serviceWorker = false, ...contextOptions } = {}) {
     const visit = new Visit();
     visit.#own = new Set([new URL(url).origin, ...origins]);
     visit.#expected = expected;
-    // Nothing moves: drawing what does takes a sixth of the processor's time.
+    // No animations: drawing them takes a sixth of the processor time.
     visit.context = await browser.newContext({ reducedMotion: 'reduce', ...contextOptions });
     visit.context.setDefaultTimeout(PATIENCE_MS);
     await visit.context.addInitScript(recordViolations);
@@ -127,7 +137,7 @@ export class Visit {
     });
   }
 
-  /** Closes the page, and fails when anything unexpected happened on it. */
+  /** Closes the page, and fails if anything unexpected has happened on it. */
   async close() {
     const violations = await this.page.evaluate(() => globalThis.violations);
     await this.context.close();
@@ -138,8 +148,10 @@ export class Visit {
 
 /**
  * A server and a browser for the tests of one file.
- * @param {object} [options] of `serve`, `flags` of V8, whether it is to be the `whole` browser, and whether pages may have their service worker
- * @returns {{url: string, server: object, browser: object, open: (path?: string, options?: object) => Promise<Visit>}} filled in before the first test
+ * @param {object} [options] of `serve`, `flags` of V8, whether the `whole` browser is used, and whether pages may have
+ *   their service worker
+ * @returns {{url: string, server: object, browser: object, open: (path?: string, options?: object) => Promise<Visit>}}
+ *   filled in before the first test
  */
 export function station({ flags, whole, serviceWorker, ...options } = {}) {
   const here = { open: (path = '', visit = {}) => Visit.open(here.browser, here.url + path, { serviceWorker, ...visit }) };
@@ -156,8 +168,9 @@ export function station({ flags, whole, serviceWorker, ...options } = {}) {
 }
 
 /**
- * Whether something becomes true within the patience; polls in Node, so it works where a page's policy forbids polling there.
- * @param {string | (() => string | Promise<string>)} what is waited for; a function may say what there is instead
+ * Waits until something becomes true; polls in Node, since a page's policy may forbid polling there.
+ * @param {string | (() => string | Promise<string>)} what is awaited, for the failure; a function may tell the present
+ *   state
  */
 export async function eventually(check, what, patience = PATIENCE_MS) {
   const end = Date.now() + patience;
@@ -167,7 +180,10 @@ export async function eventually(check, what, patience = PATIENCE_MS) {
   }
 }
 
-/** Bytes that a browser's pages and their workers have in memory now. @param {import('playwright-core').Browser} browser */
+/**
+ * Bytes of memory that a browser's pages and their workers use now.
+ * @param {import('playwright-core').Browser} browser
+ */
 export async function rendererMemory(browser) {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
@@ -177,10 +193,13 @@ export async function rendererMemory(browser) {
 
 let source;
 
-/** Its text alone: only pages run it. */
+/** Only the text of axe: pages run it. */
 const axe = () => source ??= readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe has against a page as it stands, in a line each. What is seen on a button must be in its name, for those who speak to it. */
+/**
+ * The violations that axe finds on a page, one per line. A button's visible text must be in its name, for voice
+ * control.
+ */
 export async function complaints({ page }) {
   if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe());
   const rules = { 'label-content-name-mismatch': { enabled: true } };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chat page as the tests use it: what a person does and sees there, by the names the page gives its parts
-// (data-testid) and nothing else of its markup.
+// The chat page for tests: what a person does and sees there, by the names that the page gives its parts (data-testid)
+// and nothing else of its markup.
 import { writeGguf } from '../fixtures/gguf-writer.mjs';
 import { tinySpec } from '../fixtures/tiny.mjs';
 
@@ -13,8 +13,8 @@ const ROW_BYTES = 8 * 34;
 let talker;
 
 /**
- * A random model that talks until its context of 4096 tokens is full, which is what a stop in the middle needs. The rows of
- * its special tokens are zero, so their logits are too, and they are never among the likeliest: it neither ends nor thinks.
+ * A random model that writes until its context of 4096 tokens is full, for tests that stop a reply. The rows of its
+ * special tokens are zero, so their logits are zero too and never among the likeliest: it neither ends nor thinks.
  */
 export function talkativeModel() {
   if (talker) return talker;
@@ -26,7 +26,7 @@ export function talkativeModel() {
 }
 
 export class ChatPage {
-  /** What the page calls the model it came with. */
+  /** The page's name for the demo model. */
   builtIn;
 
   constructor(page) {
@@ -71,7 +71,7 @@ export class ChatPage {
     return this.reply.locator('.prose').innerText();
   }
 
-  /** How many tokens of the last prompt were known already. */
+  /** Number of tokens of the last prompt that were known already. */
   async cachedTokens() {
     const title = await this.reply.locator('.tools').getAttribute('title');
     return Number(/([\d,]+) of them known/.exec(title)?.[1].replaceAll(',', '') ?? 0);
@@ -85,19 +85,19 @@ export class ChatPage {
     return value;
   }
 
-  /** Loads a model by its address. */
+  /** Loads a model by address. */
   async loadUrl(url) {
     await this.page.locator('#model-button').click();
     await this.page.getByTestId('model-url').fill(url);
     await this.page.getByTestId('load-url').click();
   }
 
-  /** Loads a model as a file picked from the disk. */
+  /** Loads a model as a file chosen from the disk. */
   async loadFile(name, bytes) {
     await this.page.getByTestId('file-input').setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) });
   }
 
-  /** Adds the conversations of a file to the list, which is open. @param {string | Buffer} content */
+  /** Imports the conversations of a file into the list, which is open. @param {string | Buffer} content */
   async addFile(content) {
     const chosen = this.page.waitForEvent('filechooser');
     await this.page.getByRole('button', { name: 'Add from a file' }).click();
@@ -110,7 +110,7 @@ export class ChatPage {
   }
 }
 
-/** Settings as the page keeps them; to be put there before it starts (`init` of a visit). */
+/** Settings in the form that the page stores, to be set before it starts (`init` of a visit). */
 export function storeSettings(settings) {
   localStorage.setItem('quern:settings', JSON.stringify(settings));
 }
@@ -124,7 +124,7 @@ export async function openChat(station, options) {
   return { ...visit, chat, close: () => visit.close() };
 }
 
-/** Another tab of the same browser. @param {{page: object}} visit */
+/** Opens another tab of the same browser. @param {{page: object}} visit */
 export async function secondTab(visit) {
   const page = await visit.page.context().newPage();
   await page.goto(visit.page.url());

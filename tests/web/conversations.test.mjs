@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Conversations have a home: nothing that was said or typed is lost by a reload, a crash, another tab or a new chat; they are found, named,
-// deleted and brought back; messages have versions, and a reply that was cut off goes on.
+// Conversations are safe: no reload, crash, other tab or new chat loses a message or a typed text. They can be
+// searched, named, deleted and restored. Messages have versions, and a reply that was cut off can be continued.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -14,8 +14,8 @@ const users = (page) => page.getByTestId('message-user').locator('.bubble').allI
 const titles = (page) => page.locator('.list-title').allInnerTexts();
 const row = (page, title) => page.locator('#list-rows li', { hasText: title });
 
-/** In the page, before its scripts: its workers in `workers`. */
-/** The page does not learn that a worker has gone, as one that is left does not. */
+/** In the page, before its scripts: collects its workers in `workers`. */
+/** The page does not learn that a worker has died, as with an abandoned worker. */
 function learnNothing() {
   const { request } = LockManager.prototype;
   LockManager.prototype.request = function ask(name, ...rest) {
@@ -40,7 +40,10 @@ async function openTalker(options) {
   return visit;
 }
 
-/** In the page: ends the model as soon as a long text is stored, of which marks of Markdown are not shown, since what a page that goes away still writes is not to fill the context. */
+/**
+ * In the page: ends the model as soon as a text of some length is stored, long enough to show something beside Markdown
+ * marks, and short enough that a page that is closed, and still writes a little, does not fill the context.
+ */
 async function endWhenStored() {
   let text = '';
   while (text.length <= 200) text = await globalThis.storedText('assistant');
@@ -48,7 +51,7 @@ async function endWhenStored() {
   return text;
 }
 
-/** In the page: the last stored message of this role; '' for none. */
+/** In the page: the last stored message of this role; '' if there is none. */
 function storedText(wanted) {
   return new Promise((done, fail) => {
     const opening = indexedDB.open('quern');
@@ -171,7 +174,7 @@ test('while one tab writes in a conversation another one does not, and keeps wha
   await close();
 });
 
-/** In the page, before its scripts: the browser has locks and gives none, as to a page whose storage is blocked. */
+/** In the page, before its scripts: the browser has locks but grants none, as if the page's storage were blocked. */
 function refuseLocks() {
   for (const name of ['request', 'query']) LockManager.prototype[name] = () => Promise.reject(new DOMException('Refused.', 'SecurityError'));
 }
@@ -233,7 +236,7 @@ test('a reply out of a file that is too long to go on fails, and nothing waits f
   await close();
 });
 
-/** In the page: from now on its browser has no room, and then some again. */
+/** In the page: from now on the browser has no room, and later it has room again. */
 function haveNoRoom() {
   const { put } = IDBObjectStore.prototype;
   globalThis.haveRoom = () => { IDBObjectStore.prototype.put = put; };
@@ -246,7 +249,7 @@ test('what the browser has no room for stays as long as the page, says so once, 
   await chat.ask('Hello!');
   await page.evaluate(haveNoRoom);
   await chat.ask('What is 27 + 45?');
-  await chat.notice.getByText(/does not let the page keep the conversation/).waitFor();
+  await chat.notice.getByText(/does not let the page save the conversation/).waitFor();
   await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
   await chat.ask('What is the capital of Kenya?');
   assert.equal(await chat.notice.count(), 0, 'it was said');
@@ -344,7 +347,7 @@ test('a row of the list stays as it is while a reply grows: what is open, what h
   const written = (await chat.text()).length;
   const grown = async () => (await page.evaluate(storedText, 'assistant')).length > written;
   await eventually(grown, 'the reply grows, and is stored');
-  await page.waitForTimeout(500);    // until the list has heard of it
+  await page.waitForTimeout(500);    // until the list has updated
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Pin');
   await page.keyboard.press('Enter');
   await eventually(async () => (await titles(page))[0] === '★ Talk.', 'pinned');
@@ -387,7 +390,7 @@ test('all conversations go into a file and come back, on another device too', as
   await close();
 });
 
-/** In the page, before its scripts: no JSON is longer than so, as none is longer than half a gigabyte. */
+/** In the page, before its scripts: limits the length of JSON, as a browser does at half a gigabyte. */
 function limitTexts(most) {
   const { stringify } = JSON;
   JSON.stringify = (...given) => {
@@ -397,7 +400,7 @@ function limitTexts(most) {
   };
 }
 
-/** In the page: takes a conversation away, as another tab does of which this one has not heard yet. */
+/** In the page: deletes a conversation, like another tab whose message has not arrived yet. */
 function takeAway(id) {
   return new Promise((done) => {
     indexedDB.open('quern').onsuccess = ({ target: { result: db } }) => {

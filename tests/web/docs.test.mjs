@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The documentation in Chromium, somewhere below a server's root: it is read and searched by keyboard alone, without a violation of
-// its own policy or a request to anybody else (Visit sees to that), and axe finds nothing to complain of, in light, dark and on a phone.
+// The documentation in Chromium, in a folder below a server's root. It can be read and searched by keyboard alone,
+// without a violation of its own policy or a request to another origin (Visit checks that), and axe finds no problem,
+// in light, in dark and on a phone.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';

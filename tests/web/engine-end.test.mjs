@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An engine that crashes, hangs, disappears or may not start (group W), in Chromium under the strict policy: every promise
-// settles with its code, no worker stays, the next engine works in the same page. What needs no browser: tests/js;
-// policies that forbid: policy.test.mjs.
+// An engine that crashes, hangs, disappears or may not start (group W), in Chromium under the strict policy: every
+// promise settles with its code, no worker remains, and the next engine works in the same page. Cases without a
+// browser: tests/js; policies that forbid workers: policy.test.mjs.
 //
 // Not tested: a browser without WebAssembly or SIMD (W01), as there is none here (tests/js pretends); service workers
 // (W13), which have no Worker, like the shared ones that are tested.
@@ -15,11 +15,13 @@ const MODEL = '/tests/fixtures/golden/nano.Q8_0.gguf';
 const FAULTS = '/build/faults/worker.js';
 const SHORT = { hang: 1500, look: 100 };
 
-// A trap in wasm ends the whole process where Chromium comes without windows.
+// A trap in wasm ends the whole process in Chromium without windows.
 const isolated = station({ root: PROJECT, whole: true });
 const plain = station({ root: PROJECT, whole: true, isolate: false });
 
-/** A page with what the tests need: `open(limits, options)` as load() with limits of the watchdog's, and `codeOf(promise)`. */
+/**
+ * A page with the tests' helpers: `open(limits, options)` is load() with limits of the watchdog, and `codeOf(promise)`.
+ */
 async function openPage(where, options) {
   const visit = await where.open('tests/web/library.html', { expected: /worker sent an error|uncaught: .*(unwind|unreachable|out of bounds|call stack|boom)/, ...options });
   const { page } = visit;
@@ -32,7 +34,7 @@ async function openPage(where, options) {
   return visit;
 }
 
-/** Runs in the page. Breaks an engine that has three things to do. @returns how each ended, and in what time */
+/** Runs in the page. Breaks an engine with three requests. @returns the end of each, with its time */
 async function breakEngine({ limits, fault, workerUrl }) {
   const { open, codeOf } = globalThis;
   const model = await open(limits, { workerUrl });
@@ -89,7 +91,7 @@ test('W07: a crash without shared memory', async () => {
   await visit.close();
 });
 
-/** Serves the engine's worker with a script before it. */
+/** Serves the engine's worker with another script before it. */
 async function prefixWorker(page, script) {
   await page.route('**/odd-worker.js', async (route) => {
     const response = await route.fetch({ url: route.request().url().replace('odd-worker', 'worker') });

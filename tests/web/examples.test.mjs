@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every example is run as its README says. The Vite project gets the packed package and Vite from the npm registry: without
-// the registry these tests fail, for an example nobody has built is not known to work.
+// Runs every example as its README says. The Vite project gets the packed package, and Vite from the npm registry.
+// Without the registry these tests fail, because an example that nobody has built is not known to work.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, renameSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { talkativeModel } from './chat-page.mjs';
 
 const here = station({ root: PROJECT, csp: false });
 
-/** The browser asks for an icon of its own accord; the smallest pages have none. */
+/** The browser requests an icon by itself; the smallest pages have none. */
 const NO_ICON = /favicon\.ico/;
 
 /** Runs a program. @returns {Promise<{status: number, out: string, error: string}>} */
@@ -28,7 +28,10 @@ function run(args, input) {
   return new Promise((done) => { child.on('close', (status) => done({ status, ...result })); });
 }
 
-/** A program that serves, until it says where. @returns {Promise<{url: string, stop: () => Promise<void>}>} */
+/**
+ * Starts a program that serves, and waits until it prints its address.
+ * @returns {Promise<{url: string, stop: () => Promise<void>}>}
+ */
 async function start(args, cwd) {
   const child = spawn(process.execPath, args, { cwd });
   let text = '';
@@ -210,7 +213,7 @@ test('notes.html reads a folder once, finds what is near, and 10,000 vectors in 
       if (i === 7777) wanted = vector;
       vectors.add(vector);
     }
-    // The best of many: whatever else the machine does only slows it down.
+    // The best of many, since other work on the machine only slows them down.
     let [ms, found, tries] = [Infinity, -1, 0];
     const end = performance.now() + 20_000;
     while (tries++ < 20 || (ms >= 20 && performance.now() < end)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 64-bit addresses in Firefox, with threads, replies side by side, and memory that dispose() gives back. Nobody drives this Firefox (undriven.mjs).
+// 64-bit addresses in Firefox, with threads, replies side by side, and memory that dispose() returns. This Firefox has
+// no driver (undriven.mjs).
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -18,19 +19,22 @@ import { openFirefox, openMailbox } from './undriven.mjs';
 const NAME = 'nano.Q4_K_M';
 const PATIENCE_MS = 90_000;
 
-/** Two threads where there can be. */
+/** Two threads, if there can be any. */
 const AT_ONCE_HERE = { ...AT_ONCE, options: { threads: 2 } };
 
-/** A new browser's processes take a while to become small. */
+/** Time until a new browser's processes have become small. */
 const SETTLE_MS = 3000;
 
-/** Bytes of all processes that show pages: their command line ends so. Those that a server of forks makes have one argument only. */
+/**
+ * Bytes of all processes that show pages, recognised by the end of their command line. Those that a fork server makes
+ * have only one argument.
+ */
 function memoryOfPages(pid) {
   const pages = processFamily(pid).filter((id) => /\btab\0?$/.test(readFileSync(`/proc/${id}/cmdline`, 'utf8')));
   return pages.reduce((sum, id) => sum + processMemory(id).now, 0);
 }
 
-/** A page that does what it is asked. */
+/** Opens a page that does the given tasks. */
 async function ask(t, serving, request) {
   const site = await serve({ root: PROJECT, csp: false, ...serving });
   t.after(() => site.close());
@@ -39,7 +43,7 @@ async function ask(t, serving, request) {
   return { next, pid };
 }
 
-/** Waits for the next report, and lets the page go on. */
+/** Waits for the next report, and lets the page continue. */
 async function read(next) {
   const found = await next();
   found.read();

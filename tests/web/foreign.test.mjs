@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the page reads is shared with everything else on its origin: rows of its tables that are none, messages on its channel, marks in its
-// storage. Each costs itself alone: the page opens, finds, stores and sweeps as without it.
+// The page shares its storage with everything else on its origin: its tables may contain foreign rows, its channel
+// foreign messages, its storage foreign marks. Each is ignored: the page opens, searches, stores and cleans up as
+// without it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,12 +10,12 @@ import { openChat } from './chat-page.mjs';
 
 const here = station();
 
-/** Nothing becomes a text of it. */
+/** A value that cannot be converted to text. */
 const ODD = { toString: 1, valueOf: 1 };
 
 const conversation = (id, content) => ({ id, title: `The ${id}`, changed: 1, messages: [{ id: `${id}1`, role: 'user', content }] });
 
-/** In the page: puts rows into a table; `key`: of those that do not say their own. */
+/** In the page: puts rows into a table; `key`: of rows without a key of their own. */
 async function putRows([table, rows]) {
   const db = await new Promise((done, fail) => { Object.assign(indexedDB.open('quern'), { onsuccess: ({ target }) => done(target.result), onerror: fail }); });
   const transaction = db.transaction(table, 'readwrite');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The form of the chat page: keyboard, names and roles for assistive technology, small and large windows, light and
-// dark, and that text from anywhere (typed, stored, from a file) stays text.
+// dark. Text from anywhere (typed, stored, from a file) stays text.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tinyModel } from '../fixtures/tiny.mjs';
@@ -11,7 +11,7 @@ const here = station();
 
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
-/** Markup that would run, if it were taken for markup. */
+/** Markup that would run if the page used it as markup. */
 const VECTORS = [
   '<img src=x onerror="alert(1)">', '<script>alert(2)</script>', '<svg onload=alert(3)>', '"><iframe src="javascript:alert(4)"></iframe>',
   '[link](javascript:alert(5))', '![image](x" onerror="alert(6))', '[data](data:text/html,<script>alert(7)</script>)',
@@ -19,7 +19,7 @@ const VECTORS = [
   '![tracker](https://example.com/pixel.png)', '<style>*{display:none}</style>', '<math><mi xlink:href="javascript:alert(11)">x</mi></math>',
 ];
 
-/** In the page: what of a conversation could run, load or lead somewhere it must not. */
+/** In the page: parts of a conversation that could run, load, or lead to a forbidden place. */
 function dangers(selector) {
   const nodes = [...document.querySelectorAll(`${selector} *`)];
   const bad = (node) => /^(script|iframe|object|embed|img|style|link|form|base|meta|math)$/i.test(node.localName)
@@ -27,7 +27,7 @@ function dangers(selector) {
   return nodes.filter(bad).map((node) => node.outerHTML.slice(0, 200));
 }
 
-/** In the page: controls without a name, by the rules a browser computes them with. */
+/** In the page: controls without a name, by the browser's rules for names. */
 function namelessControls() {
   const text = (node) => (node.getAttribute('aria-label') || node.labels?.[0]?.textContent || node.textContent || node.title || '').trim();
   const seen = (node) => node.checkVisibility({ visibilityProperty: true });
@@ -58,7 +58,10 @@ test('Enter sends, Shift+Enter breaks the line, Escape stops and keeps the focus
   await close();
 });
 
-/** In the page: a key in the field that has the focus, which an input method takes: as other browsers say it, and as Safari does. */
+/**
+ * In the page: sends a key that an input method takes to the focused field, as most browsers report it, and as Safari
+ * does.
+ */
 function composeWith(key) {
   for (const how of [{ isComposing: true }, { keyCode: 229 }]) {
     document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...how }));

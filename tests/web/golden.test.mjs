@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One arithmetic, in a real browser: for golden files of common types, and some others, the logits are the very bits of the native build's scalar
-// kernels, with every build of the engine, with 1, 2 and 4 threads, read whole and in chunks, and without shared memory.
+// The same arithmetic in a real browser: for golden files of common types, and some others, the logits equal those of
+// the native build's scalar kernels to the bit, with every build of the engine, with 1, 2 and 4 threads, with the
+// prompt read whole and in chunks, and without shared memory.
 import assert from 'node:assert/strict';
 import { arch } from 'node:os';
 import { test } from 'node:test';
@@ -10,15 +11,15 @@ import { station } from './browser.mjs';
 
 const LIBRARY = 'tests/web/library.html';
 
-/** Of layouts that the common types do not have. */
+/** Types whose layouts the common types do not have. */
 const OTHERS = ['nano.Q2_K', 'nano.Q3_K_M', 'nano.Q5_1', 'nano.IQ4_XS', 'moe-nano.Q4_K_M'];
 
 const isolated = station({ root: PROJECT });
-/** As on a processor whose dot of bytes is exact for 7 bits only. */
+/** Plays a processor whose dot product of bytes is exact for 7 bits only. */
 const older = station({ root: PROJECT, flags: ['--no-enable-avx-vnni'] });
 const plain = station({ root: PROJECT, isolate: false });
 
-/** One page for as many comparisons as `use(check)` makes. */
+/** One page for all comparisons of `use(check)`. */
 async function visiting(station, use) {
   const visit = await station.open(LIBRARY);
   await visit.page.waitForFunction(() => globalThis.quern);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Images in the page: added by button, paste and drop, shown with what they cost, sent, seen again after a reload, taken along to a file and back;
-// and what a model without vision says. The engine is played (played-model.js); the real one with a pair of files is at the end.
+// Images in the page: added by button, paste and drop, shown with their numbers of tokens, sent, shown again after a
+// reload, exported and imported; and the message of a model without vision. The engine is played (played-model.js); the
+// real one, with a pair of files, is at the end.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
@@ -28,7 +29,7 @@ async function pick(page, files, press = () => page.getByTestId('attach').click(
   await chooser.setFiles(files);
 }
 
-/** In the page: gives files to the field as a paste or a drop would. */
+/** In the page: passes files to the field like a paste or a drop. */
 function hand({ kind, name, mimeType, base64, text }) {
   const data = new DataTransfer();
   data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name, { type: mimeType }));
@@ -130,7 +131,7 @@ test('a file has one address however often it is shown, and none once nobody has
   const { page, chat, close } = await seeing();
   await page.evaluate(count);
   const video = { name: 'video.webm', mimeType: 'video/webm', buffer: await readFile(imagePath('../video.webm')) };
-  for (const one of [video, RED]) await page.evaluate(hand, as('drop', one));     // a chooser of the driver's would hold them
+  for (const one of [video, RED]) await page.evaluate(hand, as('drop', one));     // a file chooser of the driver would keep them
   await chat.ask('Write 3. What are they?');
   await page.getByRole('button', { name: 'Edit and send again' }).click();
   await page.keyboard.press('Escape');
@@ -216,7 +217,7 @@ test('two files make a model that sees: what it is shown costs once, and a model
   await drawn(page);
   await chat.ask('And now?');
   assert.ok(cost > 10 && await chat.cachedTokens() > cost, `${await chat.cachedTokens()} of ${cost}`);
-  assert.equal(await chat.fact('Sees'), 'images and videos');
+  assert.equal(await chat.fact('Vision'), 'images and videos');
   await page.context().setOffline(true);
   await pick(page, imagePath('turned.jpg'));
   await chat.ask('A second one?');

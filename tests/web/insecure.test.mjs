@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A page that is not served securely (http, from another machine): the browser gives it no hashes, no store, no locks, no shared memory.
-// Chromium is told that a name is this machine, and takes it for another one.
+// A page over an insecure connection (http from another machine): the browser gives it no hashes, no store, no locks,
+// no shared memory. A host name that Chromium resolves to this machine stands for another machine.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
@@ -54,6 +54,6 @@ test('the chat page says why it keeps no models, in words, and answers', async (
   await there.ready();
   assert.ok((await there.ask('Hello!')).length > 0);
   await page.locator('#model-button').click();
-  await page.getByText('keeps no models for this page: Models cannot be stored here (the browser gives this page no storage; it must be served over https).').waitFor();
+  await page.getByText('stores no models for this page: Models cannot be stored here (the browser gives this page no storage; it must be served over https).').waitFor();
   await page.close();
 });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Conversations that are kept, in pages: a reload goes on at once, two tabs share a name, and what is deleted leaves no file. In Firefox: a story of
-// stories.mjs. Files that are damaged, stores that fail, neighbours: tests/js/keep.test.mjs.
+// Saved states of conversations in pages: a reload goes on at once, two tabs share a name, and a deleted conversation
+// leaves no file. In Firefox: a story of stories.mjs. Damaged files, failing stores, neighbours:
+// tests/js/keep.test.mjs.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PROJECT, complaints, eventually, station } from './browser.mjs';
@@ -16,30 +17,30 @@ after(() => models?.close());
 
 const LONG = `${'Tell me about the mill. '.repeat(40)}What is quern?`;
 
-/** In the page: names and sizes of the files of kept conversations. */
+/** In the page: names and sizes of the files of saved conversations. */
 async function keptFiles() {
   const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('quern', { create: true });
   const files = [];
   for await (const [name, handle] of folder) {
-    const file = name.startsWith('kv-') && await handle.getFile().catch(() => null);    // it may go meanwhile
+    const file = name.startsWith('kv-') && await handle.getFile().catch(() => null);    // the file may be deleted meanwhile
     if (file) files.push([name, file.size]);
   }
   return files;
 }
 
-/** In the page: whether somebody is writing one. */
+/** In the page: whether one of them is being written. */
 async function isKeeping() {
   const { held } = await navigator.locks.query();
   return held.some(({ name }) => name.startsWith('quern:kv-'));
 }
 
-/** Waits until so many conversations are kept, and none is being written. */
+/** Waits until this many conversations are saved, and none is being written. */
 async function kept(page, wanted) {
   await eventually(async () => !await page.evaluate(isKeeping) && (await page.evaluate(keptFiles)).length === wanted, `${wanted} are kept`);
   return page.evaluate(keptFiles);
 }
 
-/** In the page: makes all deletions older, so that nothing can be undone any more. */
+/** In the page: dates all deletions back, so that none can be undone. */
 function hurry() {
   return new Promise((done, fail) => {
     const opening = indexedDB.open('quern');
@@ -58,7 +59,7 @@ function hurry() {
   });
 }
 
-/** The page with a model from a server, which it has again after a reload. */
+/** The page with a model from a server, which it loads again after a reload. */
 async function openTalk() {
   const visit = await openChat(here, { origins: [models.url], init: storeSettings, initArgument: { temperature: 0, maxTokens: 40 } });
   await visit.chat.loadUrl(`${models.url}/talkative.gguf`);
@@ -112,7 +113,7 @@ test('what is deleted while the demo model answers, which keeps nothing, leaves 
   await page.getByRole('button', { name: /^More about/ }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('button', { name: 'Undo' }).waitFor();
-  await page.clock.fastForward(11_000);   // until nobody can bring it back
+  await page.clock.fastForward(11_000);   // until the deletion cannot be undone
   await kept(page, 0);
   await eventually(() => page.evaluate(() => localStorage.getItem('quern:drafts') === '[]'), 'the draft is gone');
   await close();
@@ -140,7 +141,7 @@ test('the model dialog counts what was read of conversations, and deletes it', a
   await close();
 });
 
-/** In the page: a question asked so often under a name, by an engine of its own. */
+/** In the page: asks a question repeatedly under a name, with an engine of its own. */
 async function ask({ question, times, keep }) {
   const model = await globalThis.quern.load('../../web/models/demo-q8_0.gguf', { threads: 2 });
   const replies = [];

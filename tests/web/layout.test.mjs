@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chat page on screens of every size, on paper, and in colours that the system forces.
+// The chat page on screens of every size, on paper, and with forced colours.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { complaints, station } from './browser.mjs';
@@ -7,10 +7,10 @@ import { openChat, storeSettings } from './chat-page.mjs';
 
 const here = station();
 
-/** Width and height in CSS pixels; the last two are a laptop's at 200 % and at 400 %. */
+/** Width and height in CSS pixels; the last two are a laptop at 200 % and at 400 %. */
 const SCREENS = [[360, 740], [320, 568], [740, 360], [568, 320], [640, 360], [320, 256]];
 
-/** What a conversation may contain that is wide. */
+/** Wide contents of a conversation. */
 const WIDE = `${'averyveryverylongword'.repeat(20)}\n\n| ${'a column | '.repeat(12)}\n| ${'--- | '.repeat(12)}\n\n\`\`\`\n${'code '.repeat(60)}\n\`\`\`\n\nhttps://example.com/${'path/'.repeat(40)}`;
 
 function storeWide([text, name]) {
@@ -19,7 +19,10 @@ function storeWide([text, name]) {
   addEventListener('load', () => { document.getElementById('model-name').textContent = name; });
 }
 
-/** In the page: which of its controls and messages do not lie inside the window's width, and of the bar and the dock inside its height. */
+/**
+ * In the page: controls and messages that are not inside the window's width, and those of the bar and the dock that are
+ * not inside its height.
+ */
 function outside() {
   const inside = ({ left, right }) => left >= -0.5 && right <= innerWidth + 0.5;
   const whole = ({ top, bottom }) => top >= -0.5 && bottom <= innerHeight + 0.5;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gives the tests the library as a page imports it, and the things they do with it that must happen inside the
-// page: comparing logits bit by bit, measuring how soon an abort takes effect, keeping models that were disposed of, asking under limits.
+// Gives the tests the library as a page imports it, with helpers that must run inside the page: comparing logits bit by
+// bit, measuring how soon an abort takes effect, keeping disposed models, asking under limits.
 import * as quern from '../../dist/index.js';
 import { limitedBy } from '../fixtures/limited.mjs';
 
@@ -13,8 +13,9 @@ async function compareLogits(model, tokens, expectedBits) {
 }
 
 /**
- * Loads a model once per configuration and compares.
- * @returns {Promise<object[]>} per configuration what ran ({variant, threads, chunk, kv, address}) and how it differs
+ * Loads a model once per configuration and compares its logits.
+ * @returns {Promise<object[]>} per configuration the engine that ran ({variant, threads, chunk, kv, address}) and the
+ *   differences
  */
 export async function compare({ source, expected, tokens, configurations }) {
   const expectedBits = new Uint32Array(await (await fetch(expected)).arrayBuffer());
@@ -28,7 +29,7 @@ export async function compare({ source, expected, tokens, configurations }) {
   return results;
 }
 
-/** How each variant multiplies codes here. @returns {Promise<Record<string, string>>} */
+/** How each variant multiplies quantized codes here. @returns {Promise<Record<string, string>>} */
 export async function dots(source) {
   const kinds = {};
   for (const variant of ['scalar', 'simd', 'relaxed']) {
@@ -39,7 +40,10 @@ export async function dots(source) {
   return kinds;
 }
 
-/** Starts a reply, ends it as `how` says once `when` is reached, and measures until the engine is free again. */
+/**
+ * Starts a reply, ends it in the way `how` when `when` is reached, and measures the time until the engine is free
+ * again.
+ */
 export async function interrupt(model, prompt, how, when) {
   const controller = new AbortController();
   let reached;
@@ -56,11 +60,14 @@ export async function interrupt(model, prompt, how, when) {
   else reply.stop();
   const end = await reading.then(() => 'ended', (error) => error.name);
   const heard = performance.now() - start;
-  await model.logits([1]);   // the engine is free for them: it has really stopped
+  await model.logits([1]);   // the engine computes these, so it has really stopped
   return { inTime, end, heard, free: performance.now() - start };
 }
 
-/** Loads and lets go again. @returns {Promise<{code?: string, message?: string, hint?: string}>} how it failed, if it did */
+/**
+ * Loads a model and disposes of it.
+ * @returns {Promise<{code?: string, message?: string, hint?: string}>} the error, if it failed
+ */
 export async function tryLoad(source, options) {
   try {
     await (await quern.load(source, options)).dispose();
@@ -70,7 +77,11 @@ export async function tryLoad(source, options) {
   }
 }
 
-/** Asks one after the other, then all at once. @returns {Promise<{alone: string[], texts: string[], order: number[], threads: number}>} order: whose each piece was */
+/**
+ * Asks questions one after the other, then all at once.
+ * @returns {Promise<{alone: string[], texts: string[], order: number[], threads: number}>} order: question of each
+ *   piece
+ */
 export async function atOnce({ source, questions, chat, options }) {
   const model = await quern.load(source, options);
   const alone = [];
@@ -88,7 +99,7 @@ export async function atOnce({ source, questions, chat, options }) {
   return { alone, texts, order, threads: model.info.threads };
 }
 
-/** Replies under limits (tests/fixtures/limited.mjs). */
+/** Makes replies under limits (tests/fixtures/limited.mjs). */
 export async function limited({ source, asks }) {
   const model = await quern.load(source, { threads: 2 });
   const said = await limitedBy(model, asks);
@@ -96,10 +107,13 @@ export async function limited({ source, asks }) {
   return said;
 }
 
-/** Models that were disposed of, and that a page still holds. */
+/** Disposed models that the page still holds. */
 const kept = [];
 
-/** Loads `count` models one after the other, asks each something, disposes of it and keeps it. @returns {Promise<{wasm: number, threads: number}>} of the last one */
+/**
+ * Loads `count` models one after the other; asks each, disposes of it and keeps the object.
+ * @returns {Promise<{wasm: number, threads: number}>} of the last one
+ */
 export async function loadAndDispose(source, options, count) {
   for (let i = 0; i < count; i++) {
     const model = await quern.load(source, options);

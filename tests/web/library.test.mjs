@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The library in a page of somebody's own, under a strict policy: streaming, prefix reuse, replies under limits, the ways to end
-// one, typed errors, what the browser can do. What does not depend on the browser is tested in Node (tests/js).
+// The library in a foreign page under a strict policy: streaming, prefix reuse, replies under limits, the ways to end a
+// reply, typed errors, and the browser's abilities. Everything that does not depend on the browser is tested in Node
+// (tests/js).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { badFiles } from '../fixtures/bad-gguf.mjs';
@@ -21,7 +22,7 @@ async function openLibrary(station) {
   return { page: visit.page, console: visit.console, close: () => visit.close() };
 }
 
-/** Puts bytes into the page as a File. */
+/** Passes bytes into the page as a File. */
 async function giveFile(page, bytes) {
   await page.evaluate(() => { document.body.append(Object.assign(document.createElement('input'), { type: 'file', id: 'pick' })); });
   await page.locator('#pick').setInputFiles({ name: 'model.gguf', mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) });
@@ -44,7 +45,7 @@ test('two threads in Chromium, with each build by its name', async () => {
   await close();
 });
 
-/** The longest wait for a token's id beside large patterns and a reply that is being made, in ms. */
+/** Longest wait for a token's id, in ms, beside large patterns and a running reply. */
 async function longestWait(source) {
   const model = await globalThis.quern.load(source, { threads: 1 });
   await model.chat('Yes?', { choices: ['yes', 'no'] }).result;
@@ -169,7 +170,8 @@ for (const [what, station, threads] of [['two threads', isolated, 2], ['one thre
       const seen = { threads: model.info.threads };
       for (const how of ['stop', 'signal']) {
         for (const when of ['prefill', 'decode']) {
-          // The best of several: whatever else the machine does only makes it later. Another beginning each time, so that nothing is known already.
+          // The best of several, since other work on the machine only delays it. Each begins differently, so that
+          // nothing is known already.
           const tries = [];
           while (tries.length < 5 && !tries.some(({ heard, free }) => heard < 200 && free < 200)) {
             const prompt = when === 'prefill' ? [how.length + 10 * tries.length, ...long] : [how.length + 10 * tries.length, 1, 2];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Q09: a page that the browser has ended says so when it is back. The page is crashed in earnest, and its tab reloaded, which Playwright cannot do.
+// Q09: a page that the browser has ended says so when it is back. The page really crashes, and its tab is reloaded,
+// which Playwright cannot do.
 import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +32,7 @@ after(async () => {
 
 const part = (name) => `[data-testid=${name}]`;
 
-/** A tab with the page. */
+/** Opens a tab with the page. */
 async function open(page) {
   page ??= await browser.newPage();
   const text = (selector) => page.$eval(selector, (node) => node.textContent).catch(() => '');
@@ -106,7 +107,7 @@ test('Q09: a copy of a tab was not ended', async () => {
   await tab.page.close();
 });
 
-/** In the page: every message of every conversation, as it is stored. */
+/** In the page: every stored message of every conversation. */
 async function storedMessages() {
   const db = await new Promise((done, fail) => { Object.assign(indexedDB.open('quern'), { onsuccess: ({ target }) => done(target.result), onerror: fail }); });
   const all = await new Promise((done) => { db.transaction('messages').objectStore('messages').getAll().onsuccess = ({ target }) => done(target.result); });
@@ -114,7 +115,10 @@ async function storedMessages() {
   return all.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** What may be lost of a reply that grows, in ms. A machine on which a look at the page takes long needs longer for everything. */
+/**
+ * Longest part, in ms, of a growing reply that may be lost. On a machine where reading the page takes long, everything
+ * takes longer.
+ */
 const BEHIND_MS = 1000;
 
 test('killed at random moments of a talk: at most a second of a reply is lost, nothing else', { timeout: 900_000 }, async (t) => {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a browser says under limits, against Node: the same to the letter, and as the limits have it.
+// Compares replies under limits in a browser with those in Node: they must be equal, and obey the limits.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { load } from '../../dist/node.js';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { LIMITED, limitedBy } from '../fixtures/limited.mjs';
 
-/** @param {object[]} said as JSON brings it, with nothing where there was `undefined` */
+/** @param {object[]} said from JSON, so `undefined` values are missing */
 export async function checkLimited(said) {
   const model = await load(join(PROJECT, LIMITED.source), { threads: 1 });
   const expected = await limitedBy(model, LIMITED.asks);

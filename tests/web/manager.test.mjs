@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model manager of the chat page: what is on this device, resume and delete, storage, the verdict before a download, pause
-// and resume. The page is built with a library whose `models` and `support` the test plays; the last test has the real ones.
+// The model manager of the chat page: stored models, resume and delete, storage, the verdict before a download, pause
+// and resume. The page has a library whose `models` and `support` are played; the last test has the real ones.
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ const folder = await mkdtemp(join(tmpdir(), 'quern-site-'));
 const out = join(folder, 'site');
 await mkdir(out);
 
-/** A library with a store in a variable of the page's. */
+/** A library whose store is a variable of the page. */
 const LIBRARY = `
   import * as real from './real.js';
   export * from './real.js';
@@ -42,7 +42,7 @@ const LIBRARY = `
     return real.load(source, options);
   };`;
 
-/** Sends all, or all but the end until it is asked again. */
+/** Sends all, or all but the end until it is requested again. */
 const host = { asked: [], held: [] };
 
 before(async () => {
@@ -110,7 +110,7 @@ test('nothing yet, and no storage at all', async () => {
   assert.equal(await empty.page.locator('#persist').isVisible(), false, 'nothing to keep');
   await empty.close();
   const none = await openManager({ broken: true });
-  await none.page.getByText('keeps no models for this page: There is no storage here.').waitFor();
+  await none.page.getByText('stores no models for this page: There is no storage here.').waitFor();
   assert.equal(await none.page.getByRole('meter', { name: 'Storage used' }).isVisible(), false);
   await none.close();
 });
@@ -185,7 +185,7 @@ test('the known models: quantisation, size, and whether it fits, before anything
   await page.getByRole('button', { name: /Choose Qwen3-4B Q8_0/ }).click();
   assert.match(await note.innerText(), /needs about 5\.1 GB of memory, but this browser allows 4\.3 GB: choose a smaller one/);
   await page.getByTestId('model-url').fill('https://example.com/x.gguf');
-  assert.match(await note.innerText(), /from example\.com .*Unverified: no checksum/);
+  assert.match(await note.innerText(), /from example\.com .*Unverified: its checksum is not known/);
   assert.deepEqual((await store()).hashes, [undefined], 'the demo model only');
   await close();
 });
@@ -196,7 +196,7 @@ test('what is here already is not downloaded again, and what cannot stay is said
     entries: [entry('a', 'all.gguf', 5e6, 5e6, 2, url('all')), entry('b', 'part.gguf', 5e9, 1e9, 1, url('part'))], usage: { used: 1e9, quota: 1.3e9 },
   });
   for (const [name, sentence] of [
-    ['all', /^It is on this device; nothing is downloaded\./], ['part', /^Load downloads the remaining 4\.0 GB from example\.com .* Only 300 MB can still be kept/],
+    ['all', /^It is on this device; nothing is downloaded\./], ['part', /^Load downloads the remaining 4\.0 GB from example\.com .* Only 300 MB can still be stored/],
     ['other', /^Load downloads it from example\.com to this device\. Whether/],
   ]) {
     await page.getByTestId('model-url').fill(url(name));

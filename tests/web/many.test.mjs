@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Several conversations are written at once: each goes on wherever the visitor is, is stored as it grows, is found again where it is, and is
-// ended alone. The engine is played (played-model.js); what needs the real one is at the end.
+// Several conversations are written at once: each goes on whichever one is shown, is stored as it grows, is found again
+// in its place, and ends on its own. The engine is played (played-model.js); tests that need the real one are at the
+// end.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +20,10 @@ const state = (page, title) => row(page, title).locator('.list-state').innerText
 const listButton = (page) => page.getByTestId('list-button').getAttribute('aria-label');
 const shown = (page, title) => eventually(async () => (await page.locator('.bubble').allInnerTexts()).at(-1) === title, `${title} is shown`);
 
-/** In the page: letters of each conversation's last reply, as they are stored. @returns {Promise<Object<string, number>>} question -> letters */
+/**
+ * In the page: stored letters of each conversation's last reply.
+ * @returns {Promise<Object<string, number>>} question -> letters
+ */
 async function stored() {
   const db = await new Promise((done, fail) => { Object.assign(indexedDB.open('quern'), { onsuccess: ({ target }) => done(target.result), onerror: fail }); });
   const all = await new Promise((done) => { db.transaction('messages').objectStore('messages').getAll().onsuccess = ({ target }) => done(target.result); });
@@ -28,7 +32,7 @@ async function stored() {
   return Object.fromEntries(answers.map(({ parent, content }) => [all.find(({ id }) => id === parent).content, content.length]));
 }
 
-/** Asks in a conversation of its own, and goes on without waiting. */
+/** Asks in a new conversation, and does not wait. */
 async function ask({ page, chat }, question) {
   if (await page.getByTestId('message-user').count()) await page.getByTestId('new-chat').click();
   await page.getByTestId('message-user').first().waitFor({ state: 'detached' });
@@ -96,7 +100,10 @@ test('two are written at once; each is where it was when one comes back, and Esc
   await close();
 });
 
-/** In the page: sends a message, or presses a button of the last message, and leaves for a new chat before anything has come of it. */
+/**
+ * In the page: sends a message, or presses a button of the last message, and opens a new chat before anything has
+ * happened.
+ */
 function leaveAtOnce([text, label]) {
   const input = document.querySelector('[data-testid=input]');
   if (text) Object.assign(input, { value: text }).form.requestSubmit();
@@ -134,7 +141,7 @@ test('what has ended or failed elsewhere says so until one looks, and the failur
   await ask(visit, 'Busy.');
   await page.evaluate(() => { globalThis.isHeld = false; });
   await chat.error.waitFor();
-  assert.match(await chat.error.innerText(), /^Too many replies are asked for at once\.\s+Try again when one of them has ended, or stop one\. use\/busy/);
+  assert.match(await chat.error.innerText(), /^Too many replies are requested at once\.\s+Try again when one of them has ended, or stop one\. use\/busy/);
   await page.getByTestId('new-chat').click();
   await eventually(async () => await state(page, 'Write 40.') === 'New reply' && await state(page, 'Fail.') === 'Failed', 'both have ended');
   assert.equal(await listButton(page), 'Conversations, 2 to look at');
@@ -235,7 +242,7 @@ test('an engine that fails takes all replies along, and is restarted once', asyn
   const { page, chat, close } = visit;
   await ask(visit, 'Write 900.');
   await ask(visit, 'Break.');
-  await chat.error.evaluate((node) => { node.dataset.seen = 'true'; });      // it stands there for a moment when its button has been pressed
+  await chat.error.evaluate((node) => { node.dataset.seen = 'true'; });      // it stays for a moment after its button was pressed
   await chat.error.getByRole('button', { name: 'Restart the model' }).click();
   await page.locator('[data-testid=error]:not([data-seen])').getByText(/played/).waitFor();
   await go(page, 'Write 900.');
@@ -252,7 +259,7 @@ test('a page that is left loses at most a second of each', async () => {
   const questions = ['Talk of A.', 'Talk of B.', 'Talk of C.'];
   for (const question of questions) await ask(visit, question);
   await sleep(1500);
-  /** In the page, of which the shown reply says how much of it there is. */
+  /** In the page, where the shown reply tells how many there are. */
   const letters = () => page.getByTestId('message-assistant').last().locator('.prose').evaluate((node) => node.textContent.length);
   const seen = {};
   for (const question of questions) {
@@ -270,14 +277,14 @@ test('a page that is left loses at most a second of each', async () => {
 });
 
 /**
- * What one task may take while eight are being written, in ms of processor time, and when another one of them comes into sight, all of which is
- * then laid out; and the attempts, the best of which counts.
+ * Limits of one task, in ms of processor time: while eight replies are written, and when another one is shown, which is
+ * then laid out completely. And the number of attempts, of which the best counts.
  */
 const FRAME_MS = 16;
 const TURN_MS = 50;
 const ATTEMPTS = 5;
 
-/** The tasks of the main thread while eight are written, and from where on another one is shown. */
+/** Tasks of the main thread while eight replies are written, and the time from which another one is shown. */
 async function traceEight() {
   const blank = await played.browser.newPage();
   const visit = await open();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The page's half of media.html: a worker that decodes, videos, and what a page shows.
+// The page's half of media.html: a worker that decodes, videos, and elements of a page.
 import { framesOf } from '../../js/media/video.js';
 import { capture } from '../../js/media/page-sources.js';
 
-/** Workers that decode, by how they were prepared, and what they do last. */
+/** Workers that decode, by their preparation, and the last promise of each. */
 const workers = new Map();
 
-/** Pixels as Base64: drivers are slow with lists. */
+/** Pixels as Base64, since drivers are slow with lists. */
 const asText = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 const told = (found) => (found.rgb ? { ...found, rgb: asText(found.rgb) } : found);
 
@@ -18,7 +18,7 @@ function call(worker, message, transfer) {
   });
 }
 
-/** One after the other. @param {string[]} [prepare] what the browser lacks */
+/** Runs calls one after the other. @param {string[]} [prepare] features that the browser lacks */
 async function ask(name, argument, prepare = [], transfer = []) {
   const key = prepare.join();
   if (!workers.has(key)) workers.set(key, { worker: new Worker('./media-worker.js', { type: 'module' }), last: null });
@@ -27,7 +27,7 @@ async function ask(name, argument, prepare = [], transfer = []) {
   return entry.last;
 }
 
-/** Red of a frame's left and right half. */
+/** Red of a frame's left half and right half. */
 function halves(frame) {
   const context = new OffscreenCanvas(frame.width, frame.height).getContext('2d');
   context.drawImage(frame, 0, 0);
@@ -46,7 +46,7 @@ async function video(source, how) {
   }
 }
 
-/** A video of a canvas, as browsers record it: without a length. */
+/** A video of a canvas, as browsers record it: without a duration. */
 async function recorded(milliseconds) {
   const canvas = Object.assign(document.createElement('canvas'), { width: 64, height: 48 });
   const context = canvas.getContext('2d');
@@ -82,7 +82,7 @@ globalThis.media = {
   },
   videoOfRecording: async (milliseconds, how) => video(await recorded(milliseconds), how),
 
-  /** An element of the page's is where it was afterwards. */
+  /** An element of the page is unchanged afterwards. */
   async videoOfElement(url, how) {
     const element = Object.assign(document.createElement('video'), { src: url, muted: true });
     document.body.append(element);
@@ -94,7 +94,7 @@ globalThis.media = {
     return { halves: found, time: element.currentTime };
   },
 
-  /** An image, a canvas, a bitmap and a frame, each through a worker; what the page had is still its own. */
+  /** Passes an image, a canvas, a bitmap and a frame through a worker each; the page's own objects stay valid. */
   async captured(url) {
     const image = Object.assign(new Image(), { src: url });
     const canvas = document.createElement('canvas');
@@ -102,7 +102,7 @@ globalThis.media = {
     Object.assign(canvas, { width: image.naturalWidth, height: image.naturalHeight });
     canvas.getContext('2d').drawImage(image, 0, 0);
     const taken = capture(canvas);
-    canvas.getContext('2d').clearRect(0, 0, canvas.width, canvas.height);    // which is too late
+    canvas.getContext('2d').clearRect(0, 0, canvas.width, canvas.height);    // too late to have an effect
     bitmaps.push(await taken);
     const own = await createImageBitmap(image);
     bitmaps.push(await capture(own), await capture(own));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The worker's half of media.html: images decoded as the engine's worker does it, with the engine's own reading of headers.
+// The worker's half of media.html: decodes images as the engine's worker does, with the engine's own reading of
+// headers.
 import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-web.js';
 import { imagesOf } from '../fixtures/images-of.mjs';
 
-/** What a privacy mode does to what is read back, and a browser that lacks something. */
+/** Plays a privacy mode that changes pixels, or a browser that lacks something. */
 const PREPARE = {
   noise() {
     const { prototype } = OffscreenCanvasRenderingContext2D;
@@ -45,7 +46,7 @@ const CALLS = {
     const hash = await crypto.subtle.digest('SHA-256', images.resize(rgb, { width, height }, to));
     return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
   },
-  /** A file cut off at every `step` bytes: what was decoded nevertheless. */
+  /** A file cut off at every `step` bytes: the cases that were decoded nevertheless. */
   async cut({ url, step }) {
     const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
     const found = [];
@@ -58,7 +59,9 @@ const CALLS = {
   bytes: (text) => decode(fromText(text)),
   blob: (text) => decode(new Blob([fromText(text)])),
   raw: (image) => decode({ ...image, data: fromText(image.data) }),
-  /** How long this worker does not answer, and a slice takes, at most, while a file is decoded and resized: milliseconds. */
+  /**
+   * Longest time, in ms, that this worker does not answer, and that a slice takes, while a file is decoded and resized.
+   */
   async stretch(text) {
     const [{ port1, port2 }, waiting] = [new MessageChannel(), []];
     port2.onmessage = () => waiting.shift()();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Images and videos in Chromium and in Firefox: the golden images to the byte, EXIF, what is transparent, a page's own images, browsers that
-// alter their canvases; and what is broken.
+// Images and videos in Chromium and in Firefox: the golden images to the byte, EXIF, transparency, a page's own images,
+// browsers that alter canvases, and damaged files.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const BROWSERS = {
   Firefox: () => puppeteer.launch({ browser: 'firefox', protocol: 'webDriverBiDi', executablePath: findFirefox(), headless: true }),
 };
 
-/** The largest difference of two images, their mean difference. */
+/** Largest and mean difference of two images. */
 function distance(one, other) {
   assert.equal(one.length, other.length);
   let [most, sum] = [0, 0];
@@ -37,7 +37,7 @@ function distance(one, other) {
   return { most, mean: sum / one.length };
 }
 
-/** Over white, as the engine does it. */
+/** Puts white behind transparent pixels, as the engine does. */
 function overWhite({ data, channels }) {
   if (channels === 3) return [...data];
   const rgb = [];
@@ -45,14 +45,14 @@ function overWhite({ data, channels }) {
   return rgb;
 }
 
-/** What some browser shows nevertheless, of the size that the file says; in Node it is refused. */
+/** Damaged files that some browsers still show, in the size that the file says; Node refuses them. */
 const LENIENT = /PNG (?:of|with a (?:row|byte|colour|palette)|with half|with an altered|with another|whose)|JPEG that says 256/;
 
 const asText = (bytes) => Buffer.from(bytes).toString('base64');
 
 const HOW = { perSecond: 2, least: 4, most: 16 };
 
-/** The grey of video.webm's frame at a time: ten frames a second, each 7 levels brighter. */
+/** Grey of video.webm's frame at a time: ten frames a second, each 7 levels brighter. */
 const greyAt = (seconds) => 16 + 7 * Math.floor(seconds * 10 + 1e-6);
 
 function checkVideo({ timestamps, halves, sizes, message }, times = [0, 1, 2, 3, 4, 5].map((k) => (k * (3 - 1 / 30)) / 5)) {
@@ -100,7 +100,7 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       let found;
       for (let attempt = 0; attempt < 4 && !(found?.longest <= 100); attempt++) found = await asked('ask', 'stretch', asText(bytes));
       assert.deepEqual([found.width, found.height], [width, height], JSON.stringify(found));
-      assert.ok(found.part <= 100 && found.longest <= 250, JSON.stringify(found));     // others may run beside this
+      assert.ok(found.part <= 100 && found.longest <= 250, JSON.stringify(found));     // other work may run at the same time
     });
 
     test('the golden images are equal, those with alpha within 1, 16 bits within 1; and so is what is resized of them', async () => {
@@ -227,7 +227,7 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     test('a recording, which does not say how long it is', async () => {
       const { timestamps, halves, message } = await call('videoOfRecording', 1500, HOW);
       assert.equal(message, undefined);
-      assert.ok(timestamps.length >= 4, `${timestamps}`);     // four of 1.5 s; a machine that stops makes it longer
+      assert.ok(timestamps.length >= 4, `${timestamps}`);     // four of 1.5 s; more if the machine stops for a while
       const greys = halves.map(([left]) => left);
       assert.deepEqual(greys, [...greys].sort((a, b) => a - b), 'in order');
       assert.ok(greys.at(-1) > greys[0], String(greys));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which engine a page fetches: one, that with 32-bit addresses for small models, that with 64-bit ones for a large file; and both
-// only where the header, not the size, tells that 4 GiB are too little. Files are headers whose weights never come.
+// The engine that a page fetches: only the one with 32-bit addresses for small models, only the one with 64-bit
+// addresses for a large file, and both only if the header, not the size, shows that 4 GiB are too little. The files are
+// headers without weights.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A server of models for pages of every other origin, which gives the ranges that are asked for.
+// A server of models for pages of other origins; it answers range requests.
 import { createServer } from 'node:http';
 
 const CORS = {
@@ -8,7 +8,7 @@ const CORS = {
   'Access-Control-Expose-Headers': 'Content-Range, ETag, Retry-After',
 };
 
-/** Begins to answer with the range of a file that is asked for. @returns {Uint8Array} its bytes, which are still to be sent */
+/** Begins an answer with the requested range of a file. @returns {Uint8Array} its bytes, which the caller sends */
 export function beginRange({ headers }, response, bytes) {
   const [, first = 0, last = ''] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? [];
   const [start, end] = [Number(first), last ? Math.min(Number(last) + 1, bytes.length) : bytes.length];
@@ -17,7 +17,8 @@ export function beginRange({ headers }, response, bytes) {
 }
 
 /**
- * @param {(request: object, response: object) => Uint8Array | null | undefined} find what is asked for; null: it answers itself, undefined: it is not there
+ * @param {(request: object, response: object) => Uint8Array | null | undefined} find returns the requested file; null:
+ *   it answers itself; undefined: not found
  * @returns {Promise<{url: string, close: () => void}>}
  */
 export async function serveModels(find) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where models come from on the chat page (an address, the file picker, a drop), and what it says when one cannot be
-// used: the typed error's code on a card, and a page that works on with the model it had.
+// Sources of models on the chat page (an address, the file picker, a drop), and failures: a card with the typed error's
+// code, and a page that continues with the model it had.
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -15,10 +15,10 @@ import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 const here = station();
 const FOLDER = fileURLToPath(new URL('../fixtures/hf/f32', import.meta.url));
 
-/** Chromium writes a line of its own about every answer that is not 200. */
+/** Chromium writes a line of its own about every answer other than 200. */
 const FAILED_FETCH = /Failed to load resource/;
 
-/** Another origin that allows to be read: complete, cut short, and a download that stalls in the middle. */
+/** Another origin that allows reading: a complete file, a cut one, and a download that stalls in the middle. */
 const host = { asked: [] };
 const PATHS = {
   '/tiny.gguf': (response) => response.end(tinyModel()),
@@ -49,7 +49,7 @@ after(() => {
   host.server.close();
 });
 
-/** The code on the card, after which the model that was there must still answer. */
+/** Reads the code on the card, and checks that the earlier model still answers. */
 async function expectRefusal(chat, code) {
   await chat.error.waitFor();
   assert.equal(await chat.error.getAttribute('data-code'), code);

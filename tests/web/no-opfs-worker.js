@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker where the browser refuses its store. Imported in this order, and not by a top-level await: while that
-// is pending, a browser may take or leave what the page has sent.
+// The engine's worker in a browser that refuses its store. The imports are in this order, without a top-level await:
+// while such an await is pending, a browser may deliver or drop the page's messages.
 import './no-opfs.js';
 import '../../dist/worker.js';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A browser that refuses its store, as in private windows, or, where the worker's address says so, lacks a part of it.
+// Plays a browser that refuses its store, as in private windows, or that lacks a part of it, if the worker's address
+// says so.
 const define = (name, property) => Object.defineProperty(navigator, name, property);
 const refuse = () => { throw new DOMException('The operation is insecure.', 'SecurityError'); };
 

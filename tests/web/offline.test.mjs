@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The service worker's two jobs. The page works with the network cut once it was there; and on a host that cannot send
-// the isolation headers it brings threads all the same. Where it is not allowed, the page runs on one thread and says so.
+// The service worker's two tasks. The page works without the network after the first visit. On a host that cannot send
+// the isolation headers, it still gets threads. If service workers are not allowed, the page runs on one thread and
+// says so.
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,7 @@ const isIsolated = (page) => page.evaluate(() => crossOriginIsolated);
 
 test('O13: with the network cut the page loads again and chats', async () => {
   const server = await serve({ root: SITE });
-  const visit = { serviceWorker: true, expected: /Failed to load resource: net::ERR_/ };   // of the request that must fail
+  const visit = { serviceWorker: true, expected: /Failed to load resource: net::ERR_/ };   // of the request that is expected to fail
   const { page, context, chat, close } = await openChat({ open: () => Visit.open(plain.browser, server.url, visit) });
   await page.locator('html[data-offline=ready]').waitFor();
   await context.setOffline(true);
@@ -31,7 +32,7 @@ test('O13: with the network cut the page loads again and chats', async () => {
   await close();
 });
 
-/** Names of the engines that the service worker has kept. */
+/** Names of the engines that the service worker has cached. */
 const engines = (page) => page.evaluate(async () => {
   const [cache] = await Promise.all((await caches.keys()).map((name) => caches.open(name)));
   const urls = (await cache.keys()).map(({ url }) => url.split('/').at(-1));
@@ -71,7 +72,10 @@ test('what a link brings is there after the page has loaded itself once more', a
   await close();
 });
 
-/** In the page, before its scripts: the service worker waits until a test calls `goOn`. And how often the page begins is told. */
+/**
+ * In the page, before its scripts: makes the service worker wait until a test calls `goOn`, and counts how often the
+ * page begins.
+ */
 function holdServiceWorker() {
   globalThis.console.debug('begun');
   const { register } = ServiceWorkerContainer.prototype;

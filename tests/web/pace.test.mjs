@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The speed of a download and the time it leaves, with a clock that the test moves. No browser.
+// The speed and the remaining time of a download, with a clock that the test moves. Needs no browser.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pace } from '../../web/shell/pace.js';

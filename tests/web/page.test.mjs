@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A conversation on the chat page with the demo model, as a person has it: it loads by itself, text streams in, a stop
-// stops, the second turn reads only what is new.
+// A conversation on the chat page with the demo model: it loads by itself, text streams in, a stop stops, and the
+// second turn reads only what is new.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { soon } from '../js/soon.mjs';
@@ -9,7 +9,7 @@ import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 
 const here = station({ serviceWorker: true });
 
-/** In the page: the length of the newest reply in every frame from now on. */
+/** In the page: records the length of the newest reply in every frame. */
 function recordGrowth() {
   globalThis.lengths = [];
   const look = () => {
@@ -167,7 +167,7 @@ test('O15: a stored conversation that is damaged or hostile is none, and one tha
   await chat.ask('Hello!');
   await chat.ask('Hello!');
   assert.equal(await chat.replies.count(), 2);
-  assert.match(await chat.notice.innerText(), /does not let the page keep the conversation/);
+  assert.match(await chat.notice.innerText(), /does not let the page save the conversation/);
   await close();
 });
 

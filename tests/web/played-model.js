@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A library whose model is played. It writes up to `parallel` replies side by side, the others wait; how long one is, and how it ends, its
-// question says: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the engine, "Busy." too many at once.
-// Where a test wants vision (globalThis.playedVision) it looks at images, "Stare." without end, and keeps what it was shown in globalThis.shown.
+// A library with a played model. It writes up to `parallel` replies side by side, and the others wait. The question
+// decides the reply: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the
+// engine, "Busy." too many at once. If a test wants vision (globalThis.playedVision), it looks at images, at "Stare."
+// without end, and stores the media in globalThis.shown.
 import { QuernError } from '../../js/index.js';
 import { Reply } from '../../js/page/reply.js';
 
 const INFO = { name: 'played', architecture: 'played', contextSize: 4096, contextLength: 40960, thinking: true, threads: 2, memory: { used: 1 } };
 const PARALLEL = 8;
 
-/** Pieces after which those that fail do so, and that are thought. */
+/** Number of pieces before a failure, and of thinking. */
 const MIDDLE = 30;
 
-/** What one question asks for. */
+/** Parses a question. */
 class Task {
   #pieces = 0;
   #asked;
@@ -51,7 +52,7 @@ class Task {
 class PlayedModel {
   info = { ...INFO, vision: globalThis.playedVision ? { layers: 2, maxTokens: 256 } : null };
   #writer;
-  #tasks = new Map();     // id -> what writes or waits
+  #tasks = new Map();     // id -> reply that is written or waits
   #last = 0;
 
   constructor() {
@@ -98,7 +99,7 @@ class PlayedModel {
   }
 
   #write(pieces) {
-    if (globalThis.isHeld) return;    // a test wants to be somewhere first
+    if (globalThis.isHeld) return;    // a test holds the replies back
     for (const [id, text] of pieces) {
       const task = this.#tasks.get(id);
       task?.write(text);

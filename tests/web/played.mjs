@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chat page over a library whose model is played (played-model.js): for what an engine does only now and then, or only on a large machine.
+// The chat page with a played model (played-model.js), for events that are rare with a real engine, or need a large
+// machine.
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

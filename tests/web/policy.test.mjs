@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pages whose Content-Security-Policy forbids what the package needs (N12, W03, W05), in Chromium: env/csp, and a sentence that
-// names the directive. A failure that no policy is to blame for keeps its own code.
+// Pages whose Content-Security-Policy forbids what the package needs (N12, W03, W05), in Chromium: the code is env/csp,
+// and the sentence names the directive. A failure with another cause keeps its own code.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -15,7 +15,10 @@ const isolated = station({ root: PROJECT });
 const servers = [];
 after(() => { for (const server of servers) server.close(); });
 
-/** A server of its own (requests that Playwright changes are not checked where they are redirected). @returns {Promise<string>} its origin */
+/**
+ * Starts a server of its own, since Playwright does not check requests that it changes when they are redirected.
+ * @returns {Promise<string>} its origin
+ */
 async function listen(answer) {
   const server = createServer(answer);
   servers.push(server);
@@ -23,7 +26,7 @@ async function listen(answer) {
   return `http://127.0.0.1:${server.address().port}`;
 }
 
-/** The project's files, of which one comes with another policy: what `change` makes of the usual one. */
+/** Serves the project's files, one of them with another policy, which `change` makes of the usual one. */
 const serveChanged = (path, change) => listen(async ({ url }, response) => {
   const answer = await fetch(new URL(url, isolated.url));
   const headers = Object.fromEntries(answer.headers);
@@ -31,7 +34,7 @@ const serveChanged = (path, change) => listen(async ({ url }, response) => {
   response.writeHead(answer.status, { ...headers, ...(url === path && change(headers['content-security-policy'])) }).end(Buffer.from(await answer.arrayBuffer()));
 });
 
-/** What comes of some work in a page where a file has another policy. */
+/** The result of some work in a page where a file has another policy. */
 async function inPage(path, change, work, argument) {
   const visit = await isolated.open('', { expected: /./ });
   await visit.page.goto(await serveChanged(path, change) + PAGE);
@@ -41,7 +44,7 @@ async function inPage(path, change, work, argument) {
   return found;
 }
 
-/** How a load ends there. */
+/** The end of a load in such a page. */
 const outcome = (path, change, source = MODEL, options = { threads: 1 }) => inPage(path, change, ([where, wanted]) => globalThis.quern.tryLoad(where, wanted), [source, options]);
 
 /** The policy with another value of a directive. */
@@ -79,7 +82,7 @@ test('W05: support() knows a policy of the page that forbids WebAssembly', async
   assert.deepEqual([ok, reason], [false, "The page's policy (script-src without 'wasm-unsafe-eval') forbids WebAssembly."]);
 });
 
-/** The project's files for whoever asks, under no policy. */
+/** Serves the project's files without a policy. */
 const serveOpenly = () => listen(async ({ url }, response) => {
   const answer = await fetch(new URL(url, isolated.url));
   response.writeHead(200, { 'Content-Type': answer.headers.get('content-type'), 'Access-Control-Allow-Origin': '*' }).end(Buffer.from(await answer.arrayBuffer()));

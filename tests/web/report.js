@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// See report.html. The address's fragment is JSON: where to report, and what, one report after the other: what to compare (library-page.js) and a
-// model to ask, what to ask at once, what under limits, and a model to load and dispose of so and so often, with a report each time.
+// See report.html. The address's fragment is JSON: the address for reports, and the tasks: configurations to compare
+// (library-page.js) with a model to ask, questions to ask at once, questions under limits, and a model to load and
+// dispose of repeatedly. Each task sends its own report.
 import './library-page.js';
 
 const { quern } = globalThis;
 
-/** A model's greedy text with each kind of addresses. */
+/** A model's greedy text with each size of addresses. */
 async function textsOf(source) {
   const texts = [];
   for (const address of [32, 64]) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the conversation is scrolled to: a reply comes into sight wherever it was sent from, and a visitor who has moved up is left alone.
+// Scrolling of the conversation: a reply comes into view wherever it was sent from, and a visitor who has scrolled up
+// is left alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { some } from '../fixtures/lengths.mjs';
@@ -13,7 +14,7 @@ const WINDOWS = {
   'a desktop': { viewport: { width: 1280, height: 800 } },
 };
 
-/** A conversation of several windows' height, as the page keeps it. */
+/** A stored conversation that is several windows high. */
 function storeTalk() {
   const said = Array.from({ length: 12 }, (_, i) => [
     { role: 'user', content: `Question ${i}?` }, { role: 'assistant', content: 'A sentence of a reply.\n\n'.repeat(6), thinking: '', thoughtMs: 0, note: '' },
@@ -21,10 +22,13 @@ function storeTalk() {
   if (!localStorage.getItem('quern:chat')) localStorage.setItem('quern:chat', JSON.stringify({ version: 1, messages: said.flat() }));
 }
 
-/** Pixels between what is seen and the end. */
+/** Pixels between the visible part and the end. */
 const missing = (page) => page.locator('#scroller').evaluate((node) => node.scrollHeight - node.clientHeight - node.scrollTop);
 
-/** To the top, until the page lets it be so: for a moment after a jump only a hand on it counts, and when a machine is slow that moment may be now. */
+/**
+ * Scrolls to the top until the page accepts it: for a moment after a jump it accepts only a wheel or a finger, and on a
+ * slow machine that moment may be now.
+ */
 async function moveUp(page) {
   await eventually(async () => {
     await page.locator('#scroller').evaluate((node) => {
@@ -64,7 +68,7 @@ for (const [what, window] of some(Object.entries(WINDOWS), 2)) {
   });
 }
 
-/** A reply that is being written, and keeps being. */
+/** Starts a reply that does not end. */
 async function openTalking() {
   const visit = await openChat(here, { viewport: { width: 1000, height: 500 } });
   const { page, chat } = visit;

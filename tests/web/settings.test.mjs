@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings drawer: what counts, what does not and says so, and what a load made of it.
+// The settings drawer: valid values, invalid values with their message, and the context that a load got.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tinyModel } from '../fixtures/tiny.mjs';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model dialog: what is in use stands there however it was opened, what is offered first fits the device, and what is no address is told so.
+// The model dialog: it shows the model in use however it was opened, the first offer fits the device, and a text that
+// is no address gets a message.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { station } from './browser.mjs';

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// In Chromium, too, what guests ask for beside replies is done in slices by turns: while a long text is tokenized, or a conversation that is made to
-// take long is made a prompt, others are answered, and a reply goes on. The same in Node, with more texts: tests/js/slices.test.mjs.
+// In Chromium, too, work beside replies runs in slices by turns: while a long text is tokenized, or a prompt is made of
+// a conversation that is designed to take long, other requests are answered and a reply goes on. The same in Node, with
+// more texts: tests/js/slices.test.mjs.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +9,10 @@ import { PROJECT, station } from './browser.mjs';
 
 const isolated = station({ root: PROJECT, whole: true });
 
-/** Runs in the page. @returns how many small questions were answered while each work went on, and tokens of a reply beside the last */
+/**
+ * Runs in the page.
+ * @returns how many small questions were answered during each work, and tokens of a reply during the last
+ */
 async function answersBeside(source) {
   const { load } = await import('/dist/index.js');
   const model = await load(source, { store: false, contextSize: 1024 });

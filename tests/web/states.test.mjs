@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page in every state that somebody may meet it in, on a desktop and on a phone, light and dark: nothing that axe complains of. And all of
-// it by the keyboard alone. QUERN_SHOTS=docs/screens writes a sheet of the states for each of the four.
+// The page in each of its states, on a desktop and on a phone, light and dark: axe finds no problem. And all of it
+// works by keyboard alone. QUERN_SHOTS=docs/screens writes a sheet of the states for each of the four.
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -36,7 +36,7 @@ const openList = async (page) => {
   await page.locator('#list-rows li').first().waitFor();
 };
 
-/** Name -> what leads there from the state before. */
+/** Name -> the steps to this state from the one before. */
 const STATES = {
   'a first visit': () => {},
   'a reply': async ({ page, chat }) => {
@@ -136,7 +136,7 @@ const STATES = {
   },
 };
 
-/** What of the states a stranger wants to see. */
+/** The states to show in the documentation. */
 const SHOWN = ['a first visit', 'a reply', 'thought', 'the list', 'the model dialog', 'settings', 'a failure', 'replies elsewhere'];
 
 /** Writes images side by side into one file. */
@@ -178,7 +178,7 @@ test('all of it by the keyboard alone', { timeout: 120_000 }, async () => {
     };
   });
   const focused = async () => (await look()).name;
-  /** Presses Tab until something of a name has the focus, which must be seen to have it. */
+  /** Presses Tab until an element with this name has the focus, which must be visible. */
   const reach = async (name, key = 'Tab') => {
     for (let i = 0; i < 60; i++) {
       const seen = await look();

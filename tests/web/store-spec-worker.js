@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs the specification of stores over the browser's own, which is synchronous in workers only.
+// Runs the specification of stores with the browser's store, which is synchronous in workers only.
 import { guarded } from '../../js/store/guard.js';
 import { OpfsStore } from '../../js/store/store-opfs.js';
 import { STORE_SPEC } from '../js/store-spec.mjs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The store in Chromium and, before a release, in Firefox: a page that dies in mid-download, damage, two tabs, no network, no store. What does
-// not depend on the browser is in tests/js/store.test.mjs.
+// The store in Chromium and, before a release, in Firefox: a page that dies during a download, damage, two tabs, no
+// network, no store. Everything that does not depend on the browser is in tests/js/store.test.mjs.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -21,10 +21,10 @@ const CHUNK = 1 << 20;
 const MODEL = tinyModel({ layers: 2, hidden: 256, ffn: 2304, heads: 4, headDim: 64 });     // of five chunks
 const PATIENCE_MS = 60_000;
 
-/** So that a page of another origin may read it, and sees what tells versions apart. */
+/** Lets pages of other origins read a file, with the headers that tell versions apart. */
 const CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Content-Range, ETag' };
 
-/** So that it may send headers of its own, and the server redirect. */
+/** Lets them send headers of their own, and lets the server redirect. */
 const OPEN = { ...CORS, 'Access-Control-Allow-Headers': '*, Authorization', 'Access-Control-Allow-Methods': '*' };
 
 const digest = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -42,7 +42,10 @@ const BROWSERS = {
 // --- what runs in the page ---
 
 const inPage = {
-  /** No chat: its template's worker is one of the engine's, and a driven Firefox may hang in a worker's `new Worker` (firefox.test.mjs). */
+  /**
+   * Without chat: its template needs a worker of the engine's worker, and a driven Firefox may hang in a worker's `new
+   * Worker` (firefox.test.mjs).
+   */
   async complete({ url, options }) {
     const events = [];
     const model = await globalThis.quern.load(url, { threads: 1, ...options, onProgress: (event) => events.push(event) });
@@ -50,7 +53,7 @@ const inPage = {
     await model.dispose();
     return { text, last: events.at(-1) };
   },
-  /** Loads it, and says how that ended. */
+  /** Loads a model, and tells how that ended. */
   outcome: ({ url, options }) => globalThis.quern.load(url, { threads: 1, contextSize: 64, ...options }).then((model) => model.dispose(), ({ code }) => code),
   bits: async ({ url }) => {
     const model = await globalThis.quern.load(url, { threads: 1, contextSize: 64 });
@@ -62,7 +65,7 @@ const inPage = {
   list: () => globalThis.quern.models.list(),
   remove: ({ url }) => globalThis.quern.models.remove(url).then(() => 'removed', ({ code }) => code),
   usage: () => globalThis.quern.models.usage(),
-  /** The SHA-256 of each stored file, the journals left out; `flip` turns a bit of them first. */
+  /** The SHA-256 of each stored file, without the journals; `flip` changes a bit of each first. */
   async stored({ flip }) {
     const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('quern', { create: true });
     const hashes = [];
@@ -79,19 +82,22 @@ const inPage = {
     }
     return hashes;
   },
-  /** Holds the lock of the model that is stored here, for as long as the page is there. */
+  /** Holds the lock of the model that is stored here while the page lives. */
   async hold() {
     const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('quern');
     const { value: name } = await folder.keys().next();
     return new Promise((held) => { navigator.locks.request(`quern:${name.split('.')[0]}`, () => new Promise(() => { held(); })); });
   },
-  /** Loads with a store of the page that has one of its calls spoiled. @returns {Promise<string[]>} the answers, or why there is none */
+  /**
+   * Loads with a store in which one call is broken.
+   * @returns {Promise<string[]>} the answers, or the reason why there is none
+   */
   async spoiled({ url, rows }) {
     const [{ Disk, MemoryStore }, { ANSWERS, spoiled }] = await Promise.all(['memory-store', 'bad-stores'].map((name) => import(`/tests/fixtures/${name}.mjs`)));
     const texts = [];
     for (const [call, what] of rows) {
       const disk = new Disk();
-      if (call === 'wait') disk.locks.get = () => [];     // somebody else always has it
+      if (call === 'wait') disk.locks.get = () => [];     // another tab always holds it
       if (call === 'wait') disk.locks.has = () => true;
       const cache = spoiled(new MemoryStore(disk), call, ANSWERS[what]);
       const model = await globalThis.quern.load(url, { threads: 1, store: cache }).catch((error) => error);
@@ -107,7 +113,7 @@ const inPage = {
 };
 
 for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
-  /** What servers do is the same to every browser. */
+  /** The behaviour of servers is the same for every browser. */
   const once = name === 'Chromium' ? test : () => {};
 
   describe(name, { timeout: 4 * PATIENCE_MS }, () => {
@@ -130,7 +136,7 @@ for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
       return { page, run: (call, argument = {}) => page.evaluate(inPage[call], argument), close: () => page.close() };
     }
 
-    /** A server that answers as `step` says while `use` runs; a new address each time, so a new model. */
+    /** Runs `use` with a server that answers as `step` says; each time with a new address, so with a new model. */
     async function withModel(bytes, step, use, path = '/m.gguf') {
       const file = typeof bytes === 'function' ? bytes : { bytes };
       const server = await new LyingServer(file, (request, n) => ({ headers: CORS, ...step(n, request) })).start();
@@ -273,7 +279,7 @@ for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
       await second.close();
     }));
 
-    /** Ends as it must when loaded and when downloaded, with nothing kept. */
+    /** Checks that a load and a download end as they must, and store nothing. */
     const refused = (bytes, step, code) => withModel(bytes, () => ({ ...step, headers: { ...CORS, ...step.headers } }), async ({ server, url }) => {
       const tab = await open();
       assert.equal(await tab.run('outcome', { url }), code);
@@ -302,7 +308,7 @@ for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
         const [key, bearer] = [{ 'X-Api-Key': 'SECRET' }, { Authorization: 'Bearer SECRET' }];
         const get = (options) => tab.run('outcome', { url, options: { store: false, ...options } });
         const seen = () => elsewhere.requests.splice(0).map(({ headers }) => [headers['x-api-key'], headers.authorization]);
-        assert.deepEqual([await get({ headers: key }), seen()], ['use/param', []]);    // a page is not told where it would go on to
+        assert.deepEqual([await get({ headers: key }), seen()], ['use/param', []]);    // a page is not told the target of a redirect
         assert.equal(await get({ headers: bearer }), undefined);
         assert.ok(seen().every((values) => values.every((value) => value === undefined)));
         assert.equal(await get({ headers: { ...key, ...bearer }, forwardHeaders: true }), undefined);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What once went wrong on the chat page, told so that any browser can play it: a driver needs open, reload, type, evaluate, settle, resize and
-// tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of places/firefox-page.mjs too). Chromium's own tests look closer.
+// Former bugs of the chat page, as stories that any browser can play. A driver needs open, reload, type, evaluate,
+// settle, resize and tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of places/firefox-page.mjs too). The
+// tests of Chromium check more details.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -11,7 +12,7 @@ import { eventually } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
 import { serveModels } from './model-host.mjs';
 
-/** Keys as W3C WebDriver names them. */
+/** Keys by the names of W3C WebDriver. */
 export const KEYS = { '\uE007': 'Enter', '\uE00C': 'Escape', '\uE004': 'Tab' };
 const [ENTER, ESCAPE, TAB] = Object.keys(KEYS);
 
@@ -20,7 +21,7 @@ const REPLY = '[data-testid=message-assistant]';
 const BUSY = `${REPLY}[aria-busy=true]`;
 const BUBBLE = '[data-testid=message-user] .bubble';
 
-/** The models that stories load. @returns {Promise<{url: string, close: () => void}>} */
+/** Serves the models that stories load. @returns {Promise<{url: string, close: () => void}>} */
 export function hostModels() {
   const models = {
     '/talkative.gguf': talkativeModel(), '/q06.Q4_K_M.gguf': Buffer.from(tinyModel()), '/sees.gguf': readFileSync(PAIR.source), '/mmproj.gguf': readFileSync(PAIR.options.vision),
@@ -29,7 +30,7 @@ export function hostModels() {
   return serveModels(({ url }) => models[url]);
 }
 
-/** In the page, any of the origin: forgets everything, then stores what is given. */
+/** In any page of the origin: deletes everything, then stores the given items. */
 async function startAnew(items) {
   await new Promise((done) => { Object.assign(indexedDB.deleteDatabase('quern'), { onsuccess: done, onerror: done, onblocked: done }); });
   localStorage.clear();
@@ -43,7 +44,7 @@ const LONG_TALK = {
   messages: Array.from({ length: 12 }, (_, i) => [{ role: 'user', content: `Question ${i}?` }, { role: 'assistant', content: 'A sentence of a reply.\n\n'.repeat(6) }]).flat(),
 };
 
-/** In the page: presses a button that asks for files, and picks these. */
+/** In the page: presses a button that opens a file chooser, and chooses these files. */
 async function pickFiles(button, urls) {
   const chosen = new DataTransfer();
   for (const url of urls) chosen.items.add(new File([await (await fetch(url)).blob()], url.split('/').at(-1), { type: /gguf$/.test(url) ? '' : `image/${url.split('.').at(-1)}` }));
@@ -56,7 +57,11 @@ async function pickFiles(button, urls) {
   HTMLInputElement.prototype.click = click;
 }
 
-/** In the page: attaches noise of so many pixels a side, and stops the reply as soon as it looks. @returns {Promise<boolean>} whether it was stopped so */
+/**
+ * In the page: attaches an image of noise with this many pixels a side, and stops the reply as soon as it reads the
+ * image.
+ * @returns {Promise<boolean>} whether it was stopped then
+ */
 async function stopLooking(side, count) {
   const data = Uint8ClampedArray.from({ length: 4 * side * side }, (_, i) => (i % 4 === 3 ? 255 : Math.imul(i, 2654435761) >>> 24));
   const canvas = Object.assign(document.createElement('canvas'), { width: side, height: side });
@@ -78,13 +83,16 @@ async function stopLooking(side, count) {
   });
 }
 
-/** In the page: bytes of the largest file of a kept conversation, its date, which ends it, and whether somebody holds one; null: no store. */
+/**
+ * In the page: size of the largest file of a saved conversation, its date (at its end), and whether it is locked; null:
+ * no store.
+ */
 async function keptTalk() {
   const folder = await navigator.storage?.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
   if (!folder) return null;
   const found = { bytes: 0, date: 0, isHeld: (await navigator.locks.query()).held.some(({ name }) => name.startsWith('quern:kv-')) };
   for await (const [name, handle] of folder) {
-    const file = name.startsWith('kv-') && await handle.getFile().catch(() => null);    // it may go meanwhile
+    const file = name.startsWith('kv-') && await handle.getFile().catch(() => null);    // the file may be deleted meanwhile
     if (!file || file.size <= found.bytes) continue;
     const end = await file.slice(-8).arrayBuffer().catch(() => new ArrayBuffer(8));
     Object.assign(found, { bytes: file.size, date: end.byteLength === 8 ? Number(new DataView(end).getBigUint64(0, true)) : 0 });
@@ -98,7 +106,7 @@ class Page {
     Object.assign(this, { tab, site: url, root, models });
   }
 
-  /** A first visit. @param {object} [items] what the browser has stored already */
+  /** Makes a first visit. @param {object} [items] values that the browser has stored already */
   async visit(items = {}, path = '') {
     await this.tab.open(`${this.site}app.js`);    // any file of the page's origin
     await this.tab.settle(startAnew, { settings: { temperature: 0, threads: 1, ...items.settings }, ...(items.chat && { chat: items.chat }) });
@@ -131,7 +139,7 @@ class Page {
     return this.tab.evaluate((wanted) => document.querySelector(wanted).value, selector);
   }
 
-  /** Presses what a selector finds first. */
+  /** Presses the first element that a selector finds. */
   async press(selector) {
     const press = (wanted) => {
       const node = document.querySelector(wanted);
@@ -177,7 +185,7 @@ class Page {
     await eventually(isOver, () => this.instead('the reply ends'));
   }
 
-  /** What was waited for, and what there is to see. */
+  /** The sentence of a failure: what was expected, and what the page shows. */
   async instead(wanted) {
     const seen = this.tab.evaluate((busy) => JSON.stringify({
       status: document.querySelector('[data-testid=status]').textContent, busy: document.querySelectorAll(busy).length, page: document.visibilityState,
@@ -193,19 +201,19 @@ class Page {
     await this.ready(name.split('.')[0]);
   }
 
-  /** Picks files of those that the models' server has. */
+  /** Chooses files that the models' server has. */
   pick(button, ...names) {
     return this.tab.settle(pickFiles, button, names.map((name) => `${this.models}/${name}`));
   }
 
-  /** A reply that goes on until it is stopped. */
+  /** Starts a reply that goes on until it is stopped. */
   async talking() {
     await this.load('talkative');
     await this.send('Talk.');
     await eventually(async () => (await this.text(`${REPLY} .prose`)).length > 300, 'text comes');
   }
 
-  /** Pixels between what is seen and the end. */
+  /** Pixels between the visible part and the end. */
   missing() {
     return this.tab.evaluate(() => {
       const { scrollHeight, clientHeight, scrollTop } = document.getElementById('scroller');
@@ -213,7 +221,10 @@ class Page {
     });
   }
 
-  /** Moves up until the page lets it be so: for a moment after a jump only a hand on it counts, and when a machine is slow that moment may be now. */
+  /**
+   * Scrolls up until the page accepts it: for a moment after a jump it accepts only a wheel or a finger, and on a slow
+   * machine that moment may be now.
+   */
   async moveUp(by) {
     const move = (pixels) => {
       document.getElementById('scroller').scrollTop -= pixels;
@@ -225,18 +236,18 @@ class Page {
     }, () => this.instead('there is a way back'));
   }
 
-  /** The list, which a narrow window shows over the page and puts away when something is chosen. */
+  /** Opens the list, which in a narrow window lies over the page and closes when something is chosen. */
   async openList() {
     if (!await this.count('#list[open]')) await this.press('#list-button');
   }
 
-  /** The conversation is kept, to the end of its file, since a time. */
+  /** Waits until the conversation is saved completely, later than a given time. */
   async isKept(since) {
     const isWhole = ({ date, isHeld }) => !isHeld && date >= since && date < since + 1e9;
     await eventually(async () => isWhole(await this.tab.settle(keptTalk)), async () => this.instead(`it is kept since ${since}, ${JSON.stringify(await this.tab.settle(keptTalk))}`));
   }
 
-  /** Another tab with the page. */
+  /** Opens another tab with the page. */
   async second() {
     const other = new Page(await this.tab.another(), { url: this.site, root: this.root }, this.models);
     await other.tab.open(this.site);
@@ -439,7 +450,7 @@ export const STORIES = {
       await one.ask('And what is it for?');
       const title = await one.tab.evaluate((wanted) => [...document.querySelectorAll(wanted)].at(-1).title, `${REPLY} .tools`);
       assert.ok(Number(/([\d,]+) of them known/.exec(title)?.[1].replaceAll(',', '') ?? 0) > 100, `${one === page ? 'after a reload' : 'in another tab'}: ${title}`);
-      await one.isKept(again);      // one that is being written is nobody else's to read
+      await one.isKept(again);      // a locked file cannot be read by others
     }
     await page.press('#list-button');
     await page.pressNamed('More about');
@@ -521,12 +532,16 @@ export const STORIES = {
     assert.equal(await page.text('[data-testid=model-name]'), 'q06.Q4_K_M');
     await page.press('#model-button');
     await eventually(() => page.text('#storage-text'), 'the list is made');
-    if (/keeps no models/.test(await page.text('#storage-text'))) return;    // WebKitGTK has no store for them
+    if (/stores no models/.test(await page.text('#storage-text'))) return;    // WebKitGTK has no store for them
     await eventually(async () => (await page.texts('#kept-list li')).some((text) => /^q06 Q4_K_M/.test(text)), 'its name, and its type as a tag');
   },
 };
 
-/** Plays one story in a tab. @param {{url: string, root: string}} site the page's address and folder @param {string} models address of `hostModels` */
+/**
+ * Plays one story in a tab.
+ * @param {{url: string, root: string}} site address and folder of the page
+ * @param {string} models address of `hostModels`
+ */
 export async function play(name, tab, site, models) {
   await STORIES[name](new Page(tab, site, models));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// quern/sw on a stranger's site whose host sends no headers, with the recipe's own page (docs/recipes/service-worker.md): the page
-// loads itself once more and then has threads; pages below another folder's worker, and other origins, are left alone.
+// quern/sw on a foreign site whose host sends no headers, with the recipe's own page (docs/recipes/service-worker.md):
+// the page loads itself once more and then has threads. Pages below another folder's worker, and other origins, are
+// left alone.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ const RECIPE = readFileSync(join(PROJECT, 'docs/recipes/service-worker.md'), 'ut
 const [, TYPED] = /^```ts isolate\.ts\n([\s\S]*?)^```$/m.exec(RECIPE);
 const { code: ISOLATE } = await transform(TYPED, { loader: 'ts' });
 
-/** The recipe's main.js with the package's answers instead of a model's. */
+/** The recipe's main.js, which shows the package's support() instead of a model's answers. */
 const MAIN = `import { support } from './quern.js';
 import { isolate } from './isolate.js';
 if (!await isolate().catch(() => false)) document.body.append(support().threads ? 'threads' : 'one thread');`;

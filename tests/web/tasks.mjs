@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// How long a page's main thread is busy at a stretch: processor time per task, from Chromium's own trace. On a machine that does other things
-// besides, the time on the clock says how busy the others were.
+// Measures how long a page's main thread is busy at a stretch: processor time per task, from Chromium's own trace. On a
+// busy machine, time on the clock would measure the other programs.
 
-/** A machine is overloaded when a busy loop of so many ms gets less than two thirds of them; tasks may take twice as long then. */
+/**
+ * A machine is overloaded if a busy loop of this many ms gets less than two thirds of them. Then tasks may take twice
+ * as long.
+ */
 const PROBE_MS = 200;
 const OVERLOAD = 1.5;
 const OVERLOAD_ALLOWANCE = 2;
 
-/** Time on the clock per processor time, of a loop that does nothing but run. */
+/** Ratio of time on the clock to processor time, for a busy loop. */
 function probeLoad() {
   const start = performance.now();
   const before = process.cpuUsage();
@@ -16,13 +19,17 @@ function probeLoad() {
   return PROBE_MS / ((user + system) / 1000);
 }
 
-/** @returns {{load: number, allowance: number}} how busy the machine is, and by how much tasks may take longer therefore */
+/**
+ * @returns {{load: number, allowance: number}} how busy the machine is, and the factor by which tasks may take longer
+ */
 export function measureLoad() {
   const load = probeLoad();
   return { load, allowance: load > OVERLOAD ? OVERLOAD_ALLOWANCE : 1 };
 }
 
-/** Tasks of the thread that wrote the mark: {start, cpu (ms), what}, those that only serve the test's own questions left out. */
+/**
+ * Tasks of the thread that wrote the mark: {start, cpu (ms), what}, without those that serve the test's own questions.
+ */
 export function tasksOf(events, mark) {
   const { pid, tid } = events.find(({ name }) => name === mark);
   const mine = events.filter((event) => event.pid === pid && event.tid === tid);
@@ -37,5 +44,5 @@ export function tasksOf(events, mark) {
 export const longest = (tasks) => tasks.reduce((most, task) => (task.cpu > most.cpu ? task : most), { cpu: 0, what: [] });
 export const describe = ({ cpu, what }) => `${cpu.toFixed(1)} ms of processor time (${what.join(', ')})`;
 
-/** The categories of a trace that are needed. */
+/** The required categories of a trace. */
 export const CATEGORIES = ['toplevel', 'blink.user_timing', 'devtools.timeline'];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page's tools with the demo model: a call folded like thinking, its result, and a reply that goes on; kept, exported and read again. What the
-// package has for them comes with the first call, and not without one. Calls of the library alone: library.test.mjs.
+// The page's tools with the demo model: a call folded like thinking, its result, and a reply that continues; stored,
+// exported and imported. The code for tools is fetched with the first call, and not without one. Calls of the library
+// alone: library.test.mjs.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';

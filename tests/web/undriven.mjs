@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A Firefox that nobody drives, and the mailbox where its pages report. As soon as it has a WebDriver session (version 153), a worker that
-// starts workers of its own may hang in `new Worker`, in one case of ten with three of them, in one of 80 with one after a reload of the page;
-// without a session in none of 680 and none of 560.
+// A Firefox without a driver, and the mailbox that receives its pages' reports. With a WebDriver session (version 153),
+// a worker that starts workers of its own may hang in `new Worker`: in one case of ten with three of them, in one of 80
+// with one after a reload of the page; without a session in none of 680 and none of 560.
 import { spawn } from 'node:child_process';
 import { on } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -11,10 +11,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { findFirefox } from '../bench/firefox.mjs';
 
-/** No first steps, no questions, nothing from the network. */
+/** Preferences: no first-run pages, no questions, nothing from the network. */
 const PREFERENCES = { 'datareporting.policy.dataSubmissionEnabled': false, 'browser.shell.checkDefaultBrowser': false, 'app.update.disabledForTesting': true };
 
-/** Opens an address in a Firefox with a new profile. @returns {Promise<number>} its id as a process */
+/** Opens an address in a Firefox with a new profile. @returns {Promise<number>} its process id */
 export async function openFirefox(t, url) {
   const profile = await mkdtemp(join(tmpdir(), 'quern-firefox-'));
   await writeFile(join(profile, 'user.js'), Object.entries(PREFERENCES).map(([name, value]) => `user_pref("${name}", ${value});\n`).join(''));
@@ -28,7 +28,7 @@ export async function openFirefox(t, url) {
   return firefox.pid;
 }
 
-/** `next()` is what a page reports, which then waits until it is `read`. */
+/** `next()` resolves with the next report of a page; the page waits until it is `read`. */
 export async function openMailbox(t) {
   const server = createServer();
   const letters = on(server, 'request');

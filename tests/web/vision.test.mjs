@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Images in a page of somebody's own, under a strict policy: the same logits from whatever shows them, to the bit those that transformers' bar is
-// held with in Node; videos; a stop while it looks; and that a page of text alone fetches nothing of all this.
+// Images in a foreign page under a strict policy: the same logits from every kind of image source, equal to the bit to
+// those that Node's tests compare with transformers; videos; a stop while an image is read. A page with text only
+// fetches none of this code.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
@@ -16,7 +17,7 @@ async function openLibrary(options) {
   return visit;
 }
 
-/** Loads the pair in the page, as `model`. */
+/** Loads the pair of files in the page, as `model`. */
 const openPair = (page, options = {}) => page.evaluate(async ([folder, more]) => {
   const at = (name) => `${folder}/models/dense/f16/${name}.gguf`;
   globalThis.model = await globalThis.quern.load(at('model'), { vision: at('mmproj'), kv: 'f32', threads: 2, ...more });
@@ -84,7 +85,7 @@ test('it says how far it has looked, stops while it looks, and knows what it has
       const outcome = await reply.result.then(({ finishReason }) => finishReason, ({ name }) => name);
       return { outcome, took: performance.now() - start };
     };
-    // The best of four: whatever else the machine does only makes it later.
+    // The best of four, since other work on the machine only delays it.
     const best = async (first, isAborted) => {
       const tries = [];
       while (tries.length < 4 && !(tries.at(-1)?.took < 200)) tries.push(await stop(first + tries.length, isAborted));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From one visit of the chat page to the next: the model that was used last, a download that a reload cut off, and what a link asks for.
-// And what may end a load or a reply: servers that refuse, another model in the middle of it.
+// From one visit of the chat page to the next: the model used last, a download that a reload has cut off, and the
+// requests of a link. And interruptions of a load or a reply: servers that refuse, another model in the middle.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { tinyModel } from '../fixtures/tiny.mjs';
@@ -10,7 +10,10 @@ import { beginRange, serveModels } from './model-host.mjs';
 
 const here = station();
 
-/** `/closed` asks for a token, `/half` stops after 5 MB the first time, `/busy` asks for patience the first time, `/silent` never answers. */
+/**
+ * `/closed` requires a token, `/half` stops after 5 MB the first time, `/busy` asks to wait the first time, `/silent`
+ * never answers.
+ */
 const host = { asked: [], tokens: [] };
 
 function find(request, response) {
@@ -63,7 +66,7 @@ test('the toy says that it answers where the last model is gone, or was a file',
   await page.evaluate(async () => (await navigator.storage.getDirectory()).removeEntry('quern', { recursive: true }));
   await page.reload();
   await chat.modelName(chat.builtIn);
-  await chat.notice.getByText('The built-in toy answers now: gone is not kept on this device.').waitFor();
+  await chat.notice.getByText('The built-in toy answers now: gone is not stored on this device.').waitFor();
   await chat.loadFile('mine.gguf', tinyModel());
   await chat.modelName('mine');
   assert.equal(await chat.notice.count(), 0);
@@ -115,7 +118,7 @@ for (const status of [401, 403]) {
   test(`a model that is not open to everybody (${status}) asks for a token, which goes nowhere else and is not kept`, async () => {
     const { page, chat, close } = await open();
     await chat.loadUrl(`${host.url}/closed-${status}.gguf`);
-    await chat.error.getByText(`gives this file only to those whom it knows (${status})`).waitFor();
+    await chat.error.getByText(`wants an access token for this file (${status})`).waitFor();
     assert.equal(await chat.error.getByRole('button', { name: 'Try again' }).count(), 0);
     await page.getByTestId('token').fill('hf_secret');
     await page.keyboard.press('Enter');

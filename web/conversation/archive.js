@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The home of all conversations: reads and writes them, finds them, and tells every tab of this page what has changed.
-// A reply is put here again and again while it grows. While one tab writes in a conversation it holds the lock of its
-// name, and no other does.
+// The store of all conversations: reads, writes and searches them, and tells every tab of this page about changes. A
+// reply is written here repeatedly while it grows. A tab that writes in a conversation holds a lock of its own name for
+// that conversation, so no other tab writes there.
 import { models } from 'quern';
 import { codeOf } from '../shell/failure.js';
 import { checkEntry, checkMessage, checkText, folded, keptId, keptName, titleOf } from './record.js';
@@ -12,13 +12,13 @@ import { openTables } from './tables.js';
 import { newId, newestLeaf } from './tree.js';
 import { read } from '../shell/storage.js';
 
-/** Where earlier versions kept the only conversation. */
+/** Key under which earlier versions kept their only conversation. */
 const OLD = 'quern:chat';
 
-/** What was deleted can be brought back for so long, in ms. */
+/** Milliseconds during which a deleted conversation can be restored. */
 export const UNDO_MS = 10_000;
 
-/** No conversation has this id. */
+/** An id that no conversation has. It holds the images of unsent messages. */
 const NONE = '';
 const NEW = 'new';
 
@@ -34,7 +34,10 @@ export class Archive {
   #entries = new Mirror(() => this.#tables.entries(), (id) => this.#tables.entry(id));
   #texts = new Mirror(() => this.#tables.texts(), (id) => this.#tables.text(id));
 
-  /** @param {(name: string) => Promise<void>} forget what models have kept under a name @returns {Promise<Archive>} */
+  /**
+   * @param {(name: string) => Promise<void>} forget deletes what models have stored under a name
+   * @returns {Promise<Archive>}
+   */
   static async open(forget) {
     const archive = new Archive();
     archive.#forget = forget;
@@ -46,7 +49,7 @@ export class Archive {
     return archive;
   }
 
-  /** Whether anything outlives this page. */
+  /** Whether the conversations outlive this page. */
   get isKept() { return this.#tables.isKept; }
 
   /**
@@ -55,7 +58,7 @@ export class Archive {
    */
   watch(listener) { this.#listeners.add(listener); }
 
-  /** @returns {Promise<object[]>} entries, pinned ones first, then the one in which something was asked last */
+  /** @returns {Promise<object[]>} entries: pinned ones first, then those with the latest questions */
   async list() {
     const entries = [...(await this.#entries.read()).values()]
       .map(checkEntry)
@@ -63,12 +66,12 @@ export class Archive {
     return entries.sort((a, b) => b.pinned - a.pinned || b.changed - a.changed);
   }
 
-  /** @returns {Promise<boolean>} whether a conversation was deleted; one that could never be stored was not */
+  /** @returns {Promise<boolean>} whether a conversation was deleted; false also if it was never stored */
   async isDeleted(id) { return checkEntry(await this.#tables.entry(id))?.deleted > 0; }
 
   /**
-   * @returns {Promise<{entry: object, messages: object[], elsewhere: boolean} | null>} elsewhere: a tab that is not
-   * this one writes in it
+   * @returns {Promise<{entry: object, messages: object[], elsewhere: boolean} | null>} elsewhere: another tab writes in
+   *   it
    */
   async read(id) {
     const entry = checkEntry(await this.#tables.entry(id));
@@ -77,7 +80,7 @@ export class Archive {
     return { entry, messages, elsewhere: messages.some(({ writing }) => writing) && await this.#isTaken(id) };
   }
 
-  /** @returns {Promise<Set<string>>} ids of conversations that have all words, here or there */
+  /** @returns {Promise<Set<string>>} ids of conversations that contain all words, in any place */
   async search(words) {
     const wanted = folded(words).split(/\s+/).filter(Boolean);
     const texts = await this.#texts.read();
@@ -87,8 +90,8 @@ export class Archive {
   }
 
   /**
-   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found; what is deleted
-   * stays so.
+   * Saves messages, new or changed, and fields of the entry. Finished messages can be found by a search. A deleted
+   * conversation stays deleted.
    * @returns {Promise<object>} the entry
    */
   put(id, messages, fields = {}) {
@@ -113,7 +116,7 @@ export class Archive {
     });
   }
 
-  /** Changes fields of an entry that is there. */
+  /** Changes fields of an existing entry. */
   patch(id, fields) {
     return this.#change(id, (old, text) => {
       const entry = checkEntry(old);
@@ -126,7 +129,7 @@ export class Archive {
     });
   }
 
-  /** Hides a conversation; it goes for good after UNDO_MS, or when a page is opened after that. */
+  /** Hides a conversation. It is removed after UNDO_MS, or when a page is opened after that. */
   remove(id) {
     setTimeout(() => this.#sweep().catch(ignore), UNDO_MS + 100);
     return this.patch(id, { deleted: Date.now() });
@@ -135,8 +138,8 @@ export class Archive {
   restore(id) { return this.patch(id, { deleted: 0 }); }
 
   /**
-   * Images that were added to the next message of a conversation ('' is a new one), which are stored as a message of
-   * none.
+   * The images of the next message of a conversation ('': of a new one). They are stored as a message of the
+   * conversation NONE.
    */
   async unsent(id) {
     const found = (await this.#tables.messages(NONE)).find((one) => one.id === (id || NEW));
@@ -148,8 +151,8 @@ export class Archive {
   }
 
   /**
-   * All there is, as JSON for a file: a text of each conversation, since one of all can be longer than a browser's
-   * texts.
+   * Exports all conversations as JSON for a file. Each has a string of its own, since one string for all can exceed a
+   * browser's limit.
    */
   async export() {
     const texts = [];
@@ -162,7 +165,7 @@ export class Archive {
     return new Blob(['{"quern":1,"conversations":[', ...texts, ']}']);
   }
 
-  /** Adds what a file has and is not here yet. @returns {Promise<number>} how many conversations */
+  /** Imports the conversations of a file that are not here yet. @returns {Promise<number>} how many */
   async import(data) {
     if (data?.quern !== 1 || !Array.isArray(data.conversations))
       throw new TypeError('This file holds no conversations of quern.');
@@ -187,9 +190,9 @@ export class Archive {
   }
 
   /**
-   * Does something while no other tab writes in the conversation. Where there are no locks, or the browser refuses
-   * them, nobody can tell.
-   * @returns {Promise<boolean>} false when another one does, and nothing was done
+   * Runs work while no other tab writes in the conversation. Without locks, or if the browser refuses them, it runs in
+   * any case.
+   * @returns {Promise<boolean>} false: another tab writes there, and the work was not run
    */
   async alone(id, work) {
     let isBegun = false;
@@ -205,7 +208,7 @@ export class Archive {
     }
   }
 
-  /** When nobody writes in a conversation any more, however that has ended. */
+  /** Resolves when nobody writes in a conversation any more, even if a tab has died. */
   async freed(id) { await navigator.locks?.request(lockOf(id), { mode: 'shared' }, ignore); }
 
   async #isTaken(id) {
@@ -237,7 +240,7 @@ export class Archive {
     }
   }
 
-  /** @returns {Promise<boolean>} false: another tab is keeping it just now */
+  /** @returns {Promise<boolean>} false: another tab is storing it just now */
   async #forgotten(name) {
     try {
       await this.#forget(name);
@@ -247,7 +250,7 @@ export class Archive {
     }
   }
 
-  /** What a reply in another tab left behind its conversation's end. */
+  /** Deletes what a reply in another tab has stored for a conversation that was deleted meanwhile. */
   async #forgetStrays() {
     if (!this.isKept) return;
     for (const { name } of await models.kept()) {
@@ -256,7 +259,7 @@ export class Archive {
     }
   }
 
-  /** The one conversation of earlier versions. */
+  /** Takes over the only conversation of earlier versions. */
   async #takeOver() {
     const old = read(OLD);
     if (old?.version === 1 && Array.isArray(old.messages) && this.isKept) {

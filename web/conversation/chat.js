@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Asking and answering: one reply at a time in a conversation, in any number of them, streamed, stored as it grows,
-// stopped, written again, continued. The library is stateless, so every turn hands it what the model reads of the
-// conversation; it finds the known beginning itself.
+// Asks questions and writes replies: one at a time in each conversation, streamed, saved while they grow, and stopped,
+// repeated or continued on demand. The library keeps no conversation, so each question passes all messages that the
+// model reads; the library finds the beginning that it knows.
 import { announce } from '../shell/dom.js';
 import { isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
@@ -25,12 +25,12 @@ export class Chat {
    * @param {import('../model/session.js').Session} session
    * @param {import('../shell/settings.js').Settings} settings
    * @param {object} events
-   * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter of the conversation that is
-   *   shown
-   * @param {(sentence: string) => void} events.onStatus what came of the one that is shown
-   * @param {(message: object) => void} events.onEdit a message goes into the field
-   * @param {(error: Error, model: object) => void} events.onFailure a reply of a model's has failed
-   * @param {(error: Error) => ?{label: string, run: Function}} events.helpFor what could help, if not a retry
+   * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter numbers of the conversation
+   *   that is shown
+   * @param {(sentence: string) => void} events.onStatus a sentence about the conversation that is shown
+   * @param {(message: object) => void} events.onEdit puts a message into the field
+   * @param {(error: Error, model: object) => void} events.onFailure a model's reply has failed
+   * @param {(error: Error) => ?{label: string, run: Function}} events.helpFor a remedy other than trying again
    */
   constructor(talks, archive, session, settings, events) {
     this.#talks = talks;
@@ -49,23 +49,23 @@ export class Chat {
     });
   }
 
-  /** The conversation, or which one it is, has changed. */
+  /** Called when the conversation, or the choice of the conversation, has changed. */
   show() {
     this.#log.show(this.#talks.current);
   }
 
   /**
-   * Asks in the conversation that is shown, and answers.
+   * Asks a question in the conversation that is shown, and writes the reply.
    * @param {{content: string, media: import('../message/media.js').Medium[]}} question
-   * @param {{parent: string}} [instead] of this message: then it is a branch of its own
-   * @returns {Promise<boolean>} false when it could not be sent: another tab is writing in this conversation
+   * @param {{parent: string}} [instead] a message that the question replaces, as a new branch
+   * @returns {Promise<boolean>} false: it was not sent, because another tab is writing in this conversation
    */
   async send(question, instead) {
     if (this.#talks.current.run && !instead) return false;
     return this.#answer((talk) => talk.reply(talk.ask(question, instead?.parent).id));
   }
 
-  /** Tokens that an image or video takes; 0 where nobody can tell. */
+  /** Number of tokens of an image or video; 0 if unknown. */
   async costOf({ type, blob }) {
     const { model } = this.#session;
     const count = (...parts) => model.countTokens([{ role: 'user', content: [...parts, { type: 'text', text: '.' }] }]);
@@ -74,7 +74,7 @@ export class Chat {
     return all - rest;
   }
 
-  /** Answers the last question once more. */
+  /** Writes a new reply to the last question. */
   regenerate() {
     const question = this.#talks.current.path.findLast(({ role }) => role === 'user');
     return question && this.#answer((talk) => talk.reply(question.id));
@@ -92,19 +92,19 @@ export class Chat {
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
   }
 
-  /** Ends the reply that is shown, keeping what is written. */
+  /** Ends the reply that is shown. Its text stays. */
   stop() {
     return this.#talks.current.stop();
   }
 
-  /** Ends all replies, keeping what is written. Resolves when the model is free. */
+  /** Ends all replies. Their texts stay. Resolves when the model is free. */
   stopAll() {
     return Promise.all(this.#talks.running.map((talk) => talk.stop()));
   }
 
   /**
-   * Ends what is being written in the conversation that is shown and writes a reply there, or goes on with one, while
-   * no other tab does.
+   * Ends the running reply of the conversation that is shown, and writes or continues a reply there, if no other tab
+   * writes in it.
    * @param {(talk: import('./talk.js').Talk) => ?object} begin adds or finds the reply @returns {Promise<boolean>}
    */
   async #answer(begin) {
@@ -145,13 +145,13 @@ export class Chat {
     }
   }
 
-  /** A reply has begun or ended. */
+  /** Updates the views when a reply has begun or ended. */
   #changed(talk) {
     if (talk === this.#talks.current) this.show();
     this.#talks.tell();
   }
 
-  /** A reply has come to another phase, or says something else. */
+  /** Updates the views when a reply has another phase or another sentence about its progress. */
   #follow(talk, isPhase) {
     this.#log.viewOf(talk.run.message)?.wait(talk.run.says);
     if (isPhase) this.#talks.tell();
@@ -178,8 +178,8 @@ export class Chat {
       run.read(progress);
       this.#measure(talk);
     };
-    // What a model computes of a conversation is kept under its id, so that it goes on at once after a reload; the
-    // archive forgets it with it. The demo model, which stores nothing, reads as fast.
+    // The model's cache of a conversation is stored under its id, so that the conversation goes on at once after a
+    // reload. The archive deletes it with the conversation. The demo model stores nothing, since it reads as fast.
     const keep = this.#archive.isKept && this.#session.choice?.kind !== 'demo' ? keptName(talk.id) : null;
     const options = { ...this.#settings.sampling, overflow: 'drop', keep, signal: run.signal, onPrefill };
     const toolChoice = goesOn ? undefined : this.#settings.tools;
@@ -213,7 +213,7 @@ export class Chat {
     if (talk === this.#talks.current) this.#events.onStatus(sentence);
   }
 
-  /** A reply that ended well or was stopped becomes part of the conversation. */
+  /** Adds a reply that was finished or stopped to the conversation. */
   #conclude(talk, result) {
     const { run } = talk;
     run.finish(result);
@@ -241,7 +241,7 @@ export class Chat {
     return 'failed';
   }
 
-  /** Says to a screen reader what is seen, and elsewhere that there is something to see. */
+  /** Tells screen readers the reply that is shown, or that a reply elsewhere has ended. */
   #announce(talk, here, there) {
     const sentence = talk === this.#talks.current ? here : there && `The reply in ${oneLine(talk.title, 50)} ${there}.`;
     if (sentence) announce(sentence);

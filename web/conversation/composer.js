@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share one
-// place, and the focus goes back to the field after either. What is not sent stays with its conversation; editing an
-// earlier message puts it aside.
+// The message field: grows with its text. Enter sends, Shift+Enter makes a new line, Esc stops. Send and Stop share one
+// place, and either returns the focus to the field. An unsent text stays with its conversation; while an earlier
+// message is edited it is put aside.
 import { mediumOf } from '../message/media.js';
 import { byId, isComposed } from '../shell/dom.js';
 import { readDraft, writeDraft } from './drafts.js';
 import { pickFiles } from './files.js';
 import { Images } from './images.js';
 
-/** Longest text a link may put into the field. */
+/** Longest text that a link may put into the field. */
 const MAX_PREFILL = 8000;
 
 export class Composer {
@@ -19,16 +19,16 @@ export class Composer {
   #actions;
   #conversation = '';
   #edited = null;   // the message that is being edited
-  #aside = null;    // what stood in the field before
+  #aside = null;    // the field's content before the edit
   #unsent = new Map();    // images of conversations that are not shown
   #images;
-  #archive = null;        // where these outlive the page
+  #archive = null;        // stores these images
 
   /**
    * @param {object} actions
    * @param {(question: {content: string, media: object[]}, instead?: object) => Promise<boolean>} actions.onSend
    * @param {() => void} actions.onStop
-   * @param {() => boolean} actions.mayShow whether images can be shown to the model; says why not
+   * @param {() => boolean} actions.mayShow whether the model can read images; tells the reason if not
    * @param {(medium: object) => Promise<number>} actions.costOf tokens of an image
    * @param {(sentence: string) => void} actions.onRefuse
    */
@@ -58,7 +58,7 @@ export class Composer {
     this.#stop.addEventListener('click', () => this.#halt());
     byId('edit-cancel').addEventListener('click', () => this.#endEdit());
     addEventListener('keydown', (event) => {
-      // Beside the page the list is open and not in the way; a search field with words in it takes Esc for itself.
+      // The wide layout's list is no modal dialog and does not count; a search field with a text uses Esc itself.
       const taken =
         isComposed(event) ||
         document.querySelector('dialog:modal') ||
@@ -69,7 +69,7 @@ export class Composer {
     this.#update();
   }
 
-  /** Puts a text from outside into the field, below what stands there, for the visitor to look at. */
+  /** Puts a text from a link into the field, below the present text. The visitor decides whether to send it. */
   prefill(text) {
     const { value } = this.#input;
     const added = text.slice(0, MAX_PREFILL);
@@ -77,7 +77,7 @@ export class Composer {
     this.#update();
   }
 
-  /** Another conversation is shown: what was typed for it comes back. */
+  /** Shows the field of another conversation, with its unsent text. */
   show(conversation) {
     if (conversation === this.#conversation) return;
     this.#unsent.set(this.#conversation, this.#edited ? this.#aside.media : this.#images.media);
@@ -88,20 +88,20 @@ export class Composer {
     this.#recall();
   }
 
-  /** Images that are not sent outlive the page. @param {import('./archive.js').Archive} archive */
+  /** Sets the store for the images of unsent messages. @param {import('./archive.js').Archive} archive */
   keepIn(archive) {
     this.#archive = archive;
     this.#recall();
   }
 
-  /** @param {Iterable<File>} files @returns {boolean} whether there were images or videos among them */
+  /** @param {Iterable<File>} files @returns {boolean} whether any of them is an image or a video */
   attach(files) {
     const media = [...files].map(mediumOf).filter(Boolean);
     if (media.length && this.#actions.mayShow()) this.#images.add(media);
     return media.length > 0;
   }
 
-  /** A message goes back into the field, as it is or as it was to be; sending makes another version of it. */
+  /** Puts a message back into the field, or an edited form of it. Sending adds another version of the message. */
   edit(message, { content, media } = message) {
     if (!this.#edited) this.#aside = { text: this.#input.value, media: this.#images.media };
     this.#edited = message;
@@ -140,8 +140,8 @@ export class Composer {
   }
 
   /**
-   * What could not be sent is where it was, or with its conversation where that is not shown any more; never in the
-   * place of something newer.
+   * Returns a message that could not be sent to the field, or to its conversation if another one is shown, unless there
+   * is newer text.
    */
   #giveBack(conversation, edited, { content, media }) {
     const isShown = conversation === this.#conversation;
@@ -198,7 +198,7 @@ export class Composer {
     if (!this.#edited) this.#archive?.keepUnsent(conversation, media).catch(() => {});
   }
 
-  /** What was attached before the page was loaded. */
+  /** Restores the images that were attached before the page was loaded. */
   async #recall() {
     const id = this.#conversation;
     if (!this.#archive || this.#unsent.has(id)) return;
@@ -210,7 +210,7 @@ export class Composer {
   #update() {
     this.#send.disabled = this.#isEmpty;
     this.#input.style.height = 'auto';
-    // asking makes the browser lay everything out
+    // reading the height makes the browser lay out the page
     if (this.#input.value) this.#input.style.height = `${this.#input.scrollHeight}px`;
   }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What was typed and not sent, for each conversation ('' is the new one). At once in localStorage: a page that is about
-// to go away has no time for anything else. What does not fit there, or may not lie there, lasts as long as the page.
+// Unsent texts of the conversations ('': of a new one). They are written to localStorage at once, since a page that is
+// closed has no time later. A text that does not fit there, or may not be stored, lasts as long as the page.
 import { read, write } from '../shell/storage.js';
 
 const KEY = 'quern:drafts';
 const MOST = 50;
 const LONGEST = 100_000;
 
-/** id -> text, where the store has not all of it. */
+/** id -> text that is not completely stored. */
 const unstored = new Map();
 
 function all() {
@@ -17,7 +17,7 @@ function all() {
     : [];
 }
 
-/** Whether all that was typed outlives the page. */
+/** Whether all unsent texts outlive the page. */
 export const areKept = () => unstored.size === 0;
 
 export const readDraft = (id) => unstored.get(id) ?? all().find((one) => one.id === id)?.text.slice(0, LONGEST) ?? '';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Conversations as files: one as Markdown, for people, and the way to the disk and back.
+// Conversations as files: one as Markdown, for reading, and the dialogs for saving and choosing files.
 import { element } from '../shell/dom.js';
 import { pathTo } from './tree.js';
 
-/** What was said before calls, and the calls. */
+/** The text before some calls, and the calls. */
 function stepText({ content, calls }) {
   const indented = (text) => `    ${text.replaceAll('\n', '\n    ')}`;
   const called = calls.map(
@@ -12,7 +12,7 @@ function stepText({ content, calls }) {
   return [...(content.trim() ? [content.trim()] : []), ...called].join('\n\n');
 }
 
-/** What is shown of a conversation. */
+/** A conversation as it is shown. */
 export function asMarkdown({ entry, messages }) {
   const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [], steps = [] }) => {
     const shown = media.map(({ type, name }) => `*(${type === 'image' ? 'image' : 'video'}: ${name})*\n\n`).join('');
@@ -22,7 +22,7 @@ export function asMarkdown({ entry, messages }) {
   return [`# ${entry.title}\n`, ...parts].join('\n');
 }
 
-/** Offers a text, or what is as long as many, as a download. @param {string | Blob} content */
+/** Offers a text as a download. @param {string | Blob} content */
 export function saveFile(name, content, type) {
   const url = URL.createObjectURL(new Blob([content], { type }));
   element('a', { href: url, download: name.replaceAll(/[\\/:*?"<>|]/g, ' ') }).click();
@@ -31,8 +31,8 @@ export function saveFile(name, content, type) {
 
 /**
  * @param {string} accept kinds of files
- * @param {object} [more] attributes of the field; with `capture` a phone opens its camera instead
- * @returns {Promise<File[]>} what somebody picks
+ * @param {object} [more] attributes of the field; with `capture` a phone opens its camera
+ * @returns {Promise<File[]>} the chosen files
  */
 export function pickFiles(accept, more = { multiple: true }) {
   return new Promise((done) => {

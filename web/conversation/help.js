@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What could help a reply that has failed, where trying again does not: after the engine itself has failed only a fresh
-// one, after a message that is too long another one.
+// Finds a remedy for a failed reply if trying again does not help: restarting the model after its engine has failed, or
+// editing a message that is too long.
 import { codeOf } from '../shell/failure.js';
 
-/** Whether a model is lost with an error: nothing else can be done with it. */
+/** Whether the error means that the model cannot be used any more. */
 export const isLost = (error) => codeOf(error).startsWith('engine/');
 
 /**
@@ -13,8 +13,8 @@ export const isLost = (error) => codeOf(error).startsWith('engine/');
  * @param {import('../shell/settings.js').Settings} page.settings
  * @param {import('./talk.js').Talk} page.talk the conversation that is shown
  * @param {(choice: object) => Promise<void>} page.load loads a model
- * @param {() => void} page.regenerate answers the last question once more
- * @param {(message: object) => void} page.edit a message goes back into the field
+ * @param {() => void} page.regenerate writes a new reply to the last question
+ * @param {(message: object) => void} page.edit puts a message back into the field
  * @returns {?{label: string, run: Function}}
  */
 export function helpFor(error, page) {
@@ -26,7 +26,7 @@ export function helpFor(error, page) {
 
 const questionOf = (talk) => talk.path.findLast(({ role }) => role === 'user');
 
-/** The first of several that have failed with the engine restarts it. */
+/** Restarts the model. If several replies failed with the engine, only the first remedy restarts it. */
 function restart({ session, load, regenerate }) {
   const { choice } = session;
   const run = async () => {
@@ -38,12 +38,13 @@ function restart({ session, load, regenerate }) {
 }
 
 /**
- * What is too long: the system prompt, or else the message. Where the model itself ends, a larger context is no advice.
+ * Shortens what is too long: the system prompt, or else the message. If the model itself allows no larger context, the
+ * hint says so.
  */
 function shorten(error, { session, settings, talk, regenerate, edit }) {
   const { contextSize, contextLength } = session.model?.info ?? {};
   if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
-  const asked = questionOf(talk); // a conversation out of a file may have none
+  const asked = questionOf(talk); // an imported conversation may have none
   if (settings.system.length <= (asked?.content.length ?? 0))
     return asked ? { label: 'Edit the message', run: () => edit(asked) } : null;
   const run = async () => {

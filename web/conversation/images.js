@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The images and videos that go with the next message: added by the button, by paste or by drop, shown small with what
-// they cost, taken away again. What is not sent stays with its conversation.
+// The images and videos of the next message: added by the button, by paste or by drop, shown small with their numbers
+// of tokens, and removable. Unsent ones stay with their conversation.
 import { announce, byId, element, iconButton } from '../shell/dom.js';
 import { count } from '../shell/format.js';
 import { thumb } from '../message/media.js';
 
-/** As many as a prompt may have, and bytes of each. */
+/** Most images of a prompt, and most bytes of each. */
 const MOST = 64;
 const LARGEST = 64 * 2 ** 20;
 
@@ -35,7 +35,7 @@ export class Images {
     this.#events.onChange();
   }
 
-  /** @param {Medium[]} found as many of them as there is room for */
+  /** Adds images and videos, as many as there is room for. @param {Medium[]} found */
   add(found) {
     const fit = found.filter(({ blob }) => blob.size <= LARGEST).slice(0, MOST - this.#media.length);
     if (fit.length < found.length) this.#events.onRefuse(`A message takes ${MOST} images, of 64 MB each at most.`);

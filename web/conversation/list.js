@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The list of conversations: beside the page where it is wide, over it on a phone. Found by words, opened, named,
-// pinned, deleted (and brought back), saved as files. A row's buttons are made when somebody wants them: there may be a
-// thousand rows.
+// The list of conversations: beside the page if that is wide, over it on a phone. Conversations can be searched,
+// opened, named, pinned, deleted (and restored), and saved as files. A row's buttons are made on demand, since there
+// may be a thousand rows.
 import { announce, byId, button, element, iconButton, isComposed } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { when } from '../shell/format.js';
@@ -10,16 +10,16 @@ import { UNDO_MS } from './archive.js';
 import { asMarkdown, pickFiles, saveFile } from './files.js';
 
 const KEY = 'quern:list';
-/** Rows that are made at once, and then at a time. */
+/** Rows that are made at once, and rows that are added at a time. */
 const FIRST = 40;
 const MORE = 100;
 
 const WIDE = matchMedia('(min-width: 64rem)');
 
-/** What a row says of a conversation that is being written, or has been since one looked. */
+/** Words for a conversation whose reply is being written, or has ended and was not seen yet. */
 const STATES = { waiting: 'Waiting', writing: 'Writing', done: 'New reply', failed: 'Failed' };
 
-/** Beside its title. */
+/** The note beside a title. */
 const noteOf = ({ changed, isUnstored }) => (isUnstored ? 'Not stored' : when(changed));
 
 export class List {
@@ -29,7 +29,7 @@ export class List {
   #archive;
   #events;
   #current = '';
-  #states = new Map();    // id -> how it does, where there is something to say
+  #states = new Map();    // id -> a key of STATES
   #late = null;
   #filling = 0;
   #made = new Map();      // id -> {row, said}, while the list is open
@@ -48,7 +48,7 @@ export class List {
     byId('list-button').addEventListener('click', () => this.toggle());
     byId('list-close').addEventListener('click', () => this.toggle(false));
     this.#search.addEventListener('input', () => this.#fill());
-    this.#search.addEventListener('focus', () => archive.search(''));   // reads what it will look at
+    this.#search.addEventListener('focus', () => archive.search(''));   // reads the texts in advance
     byId('list-export').addEventListener('click', () => this.#export());
     byId('list-import').addEventListener('click', () => this.#import());
     this.#dialog.addEventListener('click', (event) => { if (event.target === this.#dialog) this.toggle(false); });
@@ -62,7 +62,7 @@ export class List {
     if (WIDE.matches && read(KEY) === true) this.toggle(true);
   }
 
-  /** Shows or hides the list; where it stands beside the page that is remembered. */
+  /** Shows or hides the list. The wide layout remembers which. */
   async toggle(open = !this.#dialog.open) {
     if (this.#dialog.open) this.#dialog.close();
     if (WIDE.matches) write(KEY, open);
@@ -74,18 +74,18 @@ export class List {
   }
 
   /**
-   * Which conversation is shown, and how those do of which there is something to say.
-   * @param {Map<string, string>} states id -> one of STATES
+   * Marks the conversation that is shown, and the states of others.
+   * @param {Map<string, string>} states id -> a key of STATES
    */
   mark(id, states) {
     this.#current = id;
     this.#states = states;
-    if (this.#events.unstored().length) this.#soon();     // the archive says nothing of them
+    if (this.#events.unstored().length) this.#soon();     // the archive does not report them
     this.#markRows();
     this.#tell([...states].filter(([other]) => other !== id).map(([, state]) => state));
   }
 
-  /** What is going on elsewhere, for who does not see the rows. */
+  /** Tells in the button's name what happens in other conversations, for visitors who do not see the rows. */
   #tell(states) {
     const ended = states.filter((state) => state === 'done' || state === 'failed').length;
     const running = states.length - ended;
@@ -100,7 +100,7 @@ export class List {
   #markRows() {
     for (const row of this.#rows.children) {
       const [open] = row.getElementsByClassName('list-open');
-      if (!open) continue;      // it is being named
+      if (!open) continue;      // its name is being edited
       const { id, state = '' } = row.dataset;
       const now = this.#states.get(id) ?? '';
       if (id === this.#current) open.setAttribute('aria-current', 'true');
@@ -111,7 +111,7 @@ export class List {
     }
   }
 
-  /** A reply that grows changes its conversation twice a second. */
+  /** Fills the list soon. A growing reply changes its conversation twice a second. */
   #soon() {
     this.#late ??= setTimeout(() => {
       this.#late = null;
@@ -133,9 +133,7 @@ export class List {
     this.#markRows();
   }
 
-  /**
-   * What somebody is about to press stays as it is where nothing has changed, and keeps the focus where something has.
-   */
+  /** Replaces the rows only if something has changed, so that a visitor can press them; then the focus is kept. */
   #show(rows) {
     const { children } = this.#rows;
     if (rows.length === children.length && rows.every((row, i) => row === children[i])) return;
@@ -146,7 +144,7 @@ export class List {
     else if (id) held.focus();
   }
 
-  /** The rows below, when there is time. */
+  /** Adds the remaining rows when there is time. */
   #rest(entries) {
     clearTimeout(this.#filling);
     if (!entries.length) return;
@@ -157,7 +155,7 @@ export class List {
     }, 30);
   }
 
-  /** The row that is there already, as long as it says the same: with what is open in it. */
+  /** Returns the row of an entry: the existing one, with its open buttons, if it still says the same. */
   #rowOf(entry) {
     const said = [entry.title, entry.pinned, noteOf(entry)].join('\n');
     const made = this.#made.get(entry.id);
@@ -215,7 +213,7 @@ export class List {
   }
 
   #rename(row, entry) {
-    this.#made.delete(entry.id);    // a row of its own when the field is gone
+    this.#made.delete(entry.id);    // the row is made anew after the edit
     const field = element('input', { value: entry.title, maxLength: 80, dir: 'auto' });
     field.setAttribute('aria-label', 'Name of the conversation');
     const done = async (keep) => {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The messages on the screen: one node for each of the way that is shown, kept as long as its message stays as it is. A
-// reply that grows keeps its node until it has ended; who writes it adds to that node, if there is one.
+// The messages on the screen: one node for each message of the path, which stays as long as its message does not
+// change. A growing reply keeps its node until it has ended; its text is added to that node.
 import { AssistantMessage } from '../message/assistant.js';
 import { UserMessage } from '../message/user.js';
 import { byId } from '../shell/dom.js';
 
-/** Shown at once, from the end; the others follow when there is time, above what is seen. */
+/** Messages at the end that are shown at once. The earlier ones are added above in idle time, MORE at a time. */
 const FIRST = 12;
 const MORE = 12;
 
-/** When so many are shown the others wait until somebody scrolls up to them: each makes the browser lay out all. */
+/**
+ * When this many are shown, earlier ones wait until the visitor scrolls up, since each one makes the browser lay out
+ * all.
+ */
 const ENOUGH = 240;
 
 export class Log {
@@ -18,25 +21,25 @@ export class Log {
   #views = new Map();   // id -> {view, message}; the message is null while it grows
   #actions;
   #talk = null;
-  #shown = 0;           // messages before this one wait
+  #shown = 0;           // index of the first message that is shown
   #conversation = '';
   #isFilling = false;
 
   /**
-   * @param {object} actions what a message's buttons do: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the
-   *   message; and helpFor, which says what could help one that has failed
+   * @param {object} actions of a message's buttons: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the
+   *   message; and helpFor, which returns a remedy for a failed one
    */
   constructor(actions) {
     this.#actions = actions;
     this.#scroller.addEventListener('scroll', () => this.#later());
   }
 
-  /** The node of a reply that grows, if it is shown. @returns {AssistantMessage | undefined} */
+  /** The view of a message, if it is shown. @returns {AssistantMessage | undefined} */
   viewOf(message) {
     return this.#views.get(message.id)?.view;
   }
 
-  /** A reply has ended: from now on its node is that of this message. */
+  /** Called when a reply has ended: its node now belongs to the finished message. */
   settle(message) {
     const held = this.#views.get(message.id);
     if (!held) return;
@@ -61,7 +64,7 @@ export class Log {
     this.#isFilling = true;
     (globalThis.requestIdleCallback ?? setTimeout)(() => {
       this.#isFilling = false;
-      if (this.#shown === 0) return;    // another conversation is shown meanwhile
+      if (this.#shown === 0) return;    // another conversation is shown now
       const fromEnd = this.#scroller.scrollHeight - this.#scroller.scrollTop;
       const end = this.#shown;
       this.#shown = Math.max(0, end - MORE);
@@ -83,7 +86,7 @@ export class Log {
     backToPlace();
   }
 
-  /** Shows a part of the way, before a node. */
+  /** Shows a part of the path, before a node. */
   #put(start, end, before) {
     let next = before;
     for (const message of this.#talk.path.slice(start, end).reverse()) {
@@ -95,8 +98,8 @@ export class Log {
   }
 
   /**
-   * Where the keyboard is: a button of a message, which may go.
-   * @returns {() => void} goes to what stands in its place then
+   * Notes which button of a message has the focus, since the message may be removed.
+   * @returns {() => void} focuses the button in its place
    */
   #place() {
     const held = document.activeElement;
@@ -128,7 +131,7 @@ export class Log {
     return view;
   }
 
-  /** Branches, and from where on the model reads. */
+  /** Marks branches, and the messages that the model no longer reads. */
   #mark(start, end) {
     const { path, first } = this.#talk;
     const from = Math.max(0, path.findIndex(({ id }) => id === first));
@@ -146,7 +149,7 @@ export class Log {
 const same = (a, b) =>
   ['content', 'note', 'writing', 'thinking', 'elsewhere'].every((name) => (a[name] || '') === (b[name] || ''));
 
-/** Whether another tab, which writes a reply, has only added to it. */
+/** Whether the only change is text that another tab has added to its reply. */
 const isMoreOf = (last, now) =>
   last.elsewhere &&
   now.elsewhere &&

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-// A table in memory: read whole once somebody asks, and from then on only what has changed. A thousand conversations
-// are listed and searched in the time of a frame so.
+// A copy of a table in memory. It reads the whole table once, and from then on only rows that have changed. So a
+// thousand conversations are listed and searched within a frame.
 
 export class Mirror {
   #readAll;
   #readOne;
-  #rows = null;         // a promise of a Map
+  #rows = null;         // promise of a Map
   #stale = new Set();
 
   /**
    * @param {() => Promise<Map<string, any>>} readAll
-   * @param {(id: string) => Promise<any>} readOne undefined where there is none
+   * @param {(id: string) => Promise<any>} readOne returns undefined if there is no such row
    */
   constructor(readAll, readOne) {
     this.#readAll = readAll;
     this.#readOne = readOne;
   }
 
-  /** This row may have changed. */
+  /** Marks a row as changed. */
   touch(id) {
     if (this.#rows) this.#stale.add(id);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Messages as text, in a file or where a browser stores no files: images and videos become Base64 beside their type,
-// and come back from it.
+// Messages as text, for files and for browsers that store no files: images and videos become Base64 with their type,
+// and are restored from it.
 
-const CHUNK = 0x8000;   // bytes that become arguments of one call
+const CHUNK = 0x8000;   // most bytes that are arguments of one call
 
 async function toBase64(blob) {
   const bytes = new Uint8Array(await blob.arrayBuffer());
@@ -13,7 +13,7 @@ async function toBase64(blob) {
 
 const toBlob = (data, type) => new Blob([Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))], { type });
 
-/** @param {object} message @returns {Promise<object>} which JSON can say */
+/** @param {object} message @returns {Promise<object>} a message that JSON can express */
 export async function toPortable(message) {
   if (!message.media) return message;
   const media = message.media.map(async ({ type, name, blob }) => ({
@@ -26,8 +26,8 @@ export async function toPortable(message) {
 }
 
 /**
- * What a file says of a message, not checked yet; an image that is there stays as it is, one that cannot be read is
- * left out.
+ * Restores a message from a file, unchecked. An image that is a Blob already stays; one that cannot be read is left
+ * out.
  */
 export function fromPortable(value) {
   if (!Array.isArray(value?.media)) return value;

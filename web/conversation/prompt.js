@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the model is sent of a conversation: what its messages say and show. An unanswered or empty turn says nothing to
-// it. What the context has no room for the library leaves out, and says so.
+// Makes the messages that the model gets from a conversation. Unanswered and empty turns are left out. If the context
+// is too small, the library drops turns and tells.
 
 /**
- * Of a message with images or videos: those first, as the models were trained. One without vision reads only the words.
+ * The content of a message. Images and videos come first, as the models were trained. A model without vision gets the
+ * words only.
  */
 function contentOf({ content, media = [] }, sees) {
   if (!media.length) return content;
@@ -12,7 +13,7 @@ function contentOf({ content, media = [] }, sees) {
   return [...media.map(({ type, blob }) => ({ type, [type]: blob })), ...text];
 }
 
-/** What a message said before its calls, the calls and their results. */
+/** The texts before calls, the calls, and their results. */
 const stepsOf = ({ steps = [] }) => steps.flatMap(({ content, thinking, calls }) => {
   const done = calls.filter(({ result }) => result !== undefined);
   if (!done.length) return [];
@@ -21,7 +22,7 @@ const stepsOf = ({ steps = [] }) => steps.flatMap(({ content, thinking, calls })
   return [{ role: 'assistant', content, ...(thinking && { thinking }), toolCalls }, ...results];
 });
 
-/** Those that say something; the reply that is being written, if it goes on. */
+/** The turns with any content. The reply that is being written counts only if it is continued. */
 function turnsOf({ path, run }, goesOn) {
   const { id } = run?.message ?? {};
   return path.filter((turn) => (turn.id === id ? goesOn : turn.content || turn.media));
@@ -35,9 +36,9 @@ function messagesOf(turn, sees) {
 
 /**
  * @param {Pick<import('./talk.js').Talk, 'path' | 'run'>} talk
- * @param {{system: string, sees: boolean, goesOn?: boolean, from?: string}} how the system prompt; whether the model
- *   has vision; whether the reply that is being written goes on, and is read as far as it is there; id of the first
- *   turn, where it is not the conversation's
+ * @param {{system: string, sees: boolean, goesOn?: boolean, from?: string}} how system: the system prompt; sees:
+ *   whether the model has vision; goesOn: whether the reply that is being written is continued, so that the model reads
+ *   its beginning; from: id of the first turn, if it is not the conversation's
  * @returns {import('quern').Message[]}
  */
 export function promptOf(talk, { system, sees, goesOn = false, from = '' }) {
@@ -47,7 +48,7 @@ export function promptOf(talk, { system, sees, goesOn = false, from = '' }) {
   return system ? [{ role: 'system', content: system }, ...messages] : messages;
 }
 
-/** Id of the first turn that is read where so many messages, the system's aside, are left out. */
+/** Id of the first turn that is read if this many messages, without the system's, were dropped. */
 export function firstRead(talk, dropped) {
   let left = dropped;
   for (const turn of turnsOf(talk, true)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The small facts around the conversation: status line, speed, how full the context is, the lamp beside the
-// model's name, and the mark that turns like a mill stone while the model works.
+// The small facts around the conversation: status line, speed, use of the context, the lamp beside the model's name,
+// and the mark that turns like a mill stone while the model works.
 import { byId } from '../shell/dom.js';
 import { count, speed } from '../shell/format.js';
 
-/** Time between two changes of the numbers, in ms: faster cannot be read. */
+/** Milliseconds between two changes of the numbers; faster changes cannot be read. */
 const PACE_MS = 100;
 
 export class Readout {
@@ -17,7 +17,7 @@ export class Readout {
     if (node.textContent !== text) node.textContent = text;
   }
 
-  /** @param {{used?: number, tokensPerSecond?: number}} numbers shown together at the next beat */
+  /** @param {{used?: number, tokensPerSecond?: number}} numbers shown together at the next update */
   meter(numbers) {
     if (!this.#pending) setTimeout(() => this.#show(), PACE_MS);
     this.#pending = { ...this.#pending, ...numbers };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What is stored of a conversation, checked field by field whenever it comes from outside: storage is shared with
-// everything else on this origin, and anybody may have written a file.
+// The stored fields of a conversation, each checked when it comes from outside: other pages of this origin share the
+// storage, and anybody may have written a file.
 import { oneLine } from '../shell/format.js';
 
 const TITLE = 80;
 const KEPT = 'chat/';
 
-/** The last moment that a date can be, in ms: nothing can show a later one. */
+/** The last moment, in ms, that a Date can represent. */
 const LATEST = 8.64e15;
 
 const text = (value, most = 1e7) => (typeof value === 'string' ? value.slice(0, most) : '');
@@ -14,13 +14,13 @@ const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
 const date = (value) => (number(value) <= LATEST ? number(value) : 0);
 const isId = (value) => typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
 
-/** An image or video, whose file is kept as it was given, or null. */
+/** An image or video with its original file, or null. */
 function checkMedium(value) {
   const isKnown = ['image', 'video'].includes(value?.type) && value.blob instanceof Blob;
   return isKnown ? { type: value.type, name: oneLine(text(value.name), TITLE), blob: value.blob } : null;
 }
 
-/** What was said before calls, and the calls. */
+/** The text before some calls, and the calls. */
 function checkStep(value) {
   const calls = (Array.isArray(value?.calls) ? value.calls : []).slice(0, 64).map((call) => ({
     id: text(call?.id, 100),
@@ -59,7 +59,7 @@ export function checkMessage(value) {
 }
 
 /**
- * What is known of a conversation without its messages, or null. `first`: the message from which on the model reads.
+ * The facts about a conversation beside its messages, or null. `first`: the first message that the model still reads.
  */
 export function checkEntry(value) {
   if (!isId(value?.id)) return null;
@@ -77,18 +77,18 @@ export function checkEntry(value) {
   };
 }
 
-/** A text as it is; undefined: it is none. */
+/** A text, or undefined for any other value. */
 export const checkText = (value) => (typeof value === 'string' ? value : undefined);
 
 /**
- * The name under which models keep what they have computed of a conversation; and of which one such a name is, '' if it
- * is none of this page's.
+ * The name under which models store their cache of a conversation, and the id in such a name; '' if the name is not of
+ * this page.
  */
 export const keptName = (id) => KEPT + id;
 export const keptId = (name) => (name.startsWith(KEPT) ? name.slice(KEPT.length) : '');
 
-/** What a conversation that begins like this is called until somebody names it. */
+/** The title of a conversation with this beginning, until the visitor renames it. */
 export const titleOf = (content) => oneLine(content.trim().split('\n')[0], TITLE) || 'Conversation';
 
-/** Text as it is searched: without case or accents. */
+/** Text for searching: without case and accents. */
 export const folded = (content) => content.normalize('NFKD').replaceAll(/\p{M}+/gu, '').toLowerCase();

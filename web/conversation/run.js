@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// One reply under way, shown or not: what there is of it, how far it is, and how it is ended. The message grows in
-// place; who shows it follows.
+// One running reply, shown or not: its text, its progress, and its end. The message object grows in place, and views
+// follow it.
 import { QuernError } from 'quern';
 import { count } from '../shell/format.js';
 
-/** An engine that has not stopped this long after it was asked to (it promises 200 ms) is given up. */
+/** An engine that has not stopped this long after the request (it promises 200 ms) counts as lost. */
 const STOP_MS = 5000;
 
-/** A turn that comes sooner than this is none to speak of. */
+/** A reply that waits for less than this shows no sentence about it. */
 const PATIENCE_MS = 300;
 
-/** Why a reply ended, where that is worth a line. */
+/** Sentences about the ends that need one. */
 const ENDINGS = {
   length: 'Cut off: the longest reply was reached.',
   context: 'Cut off: the end of the context was reached.',
@@ -19,10 +19,10 @@ const ENDINGS = {
 
 export class Run {
   message;
-  model = null;           // who writes it, once there is one
-  phase = 'waiting';      // then 'looking', 'reading', 'thinking' or 'writing', in the end 'over'
-  says = '';              // what is going on before the first word
-  meter = {};             // {used, tokensPerSecond}, as far as they are known
+  model = null;           // the model that writes it, once there is one
+  phase = 'waiting';      // then 'looking', 'reading', 'thinking' or 'writing', finally 'over'
+  says = '';              // sentence about the progress before the first word
+  meter = {};             // {used, tokensPerSecond}, as far as known
   #giveUp;
   lost = new Promise((_, reject) => { this.#giveUp = reject; });
   #ended = new Promise((resolve) => { this.end = resolve; });
@@ -34,7 +34,7 @@ export class Run {
 
   /**
    * @param {object} message which grows
-   * @param {(isPhase: boolean) => void} onChange another phase, or only another thing to say
+   * @param {(isPhase: boolean) => void} onChange called for another phase, or only for another sentence
    */
   constructor(message, onChange) {
     Object.assign(message, { writing: true, note: '', error: undefined });
@@ -43,22 +43,22 @@ export class Run {
     this.lost.catch(() => {});
   }
 
-  /** Ends all waiting before the model begins. */
+  /** Aborts all waiting before the model begins. */
   get signal() { return this.#abort.signal; }
 
-  /** Says what is waited for. */
+  /** Sets the sentence about what the reply waits for. */
   wait(sentence) {
     this.#to('waiting', sentence);
   }
 
-  /** The model has been asked. */
+  /** Called when the model has been asked. */
   ask(reply) {
     this.#reply = reply;
     this.wait('');
     setTimeout(() => { if (this.phase === 'waiting') this.wait('Waiting for its turn…'); }, PATIENCE_MS);
   }
 
-  /** So much of the images is seen, or of the prompt read. */
+  /** Notes the progress of reading images or the prompt. */
   read({ phase, done, total, image, images }) {
     if (phase === 'vision') {
       const which = images > 1 ? ` at image ${image} of ${images}` : '';
@@ -68,7 +68,7 @@ export class Run {
     return this.#to('reading', done < total ? `Reading ${count(done)} of ${count(total)} tokens` : '');
   }
 
-  /** One event of the reply, about a token. The first ones say nothing about speed yet. */
+  /** Takes one event of the reply, about a token. The first tokens are too few to measure the speed. */
   take({ type, text }) {
     const { message } = this;
     const now = performance.now();
@@ -84,7 +84,7 @@ export class Run {
     this.#to(type === 'thinking' ? 'thinking' : 'writing', '');
   }
 
-  /** The message is as it stays. @param {object} result of the library, or what is known of it */
+  /** Completes the message. @param {object} result of the library, or the known part of it */
   finish({ finishReason, usage, timings }) {
     this.#close();
     const speed = timings?.tokensPerSecond ?? 0;
@@ -96,13 +96,13 @@ export class Run {
       });
   }
 
-  /** What was written stays. */
+  /** Ends the reply with an error. Its text stays. */
   fail(error) {
     this.#close();
     Object.assign(this.message, { writing: false, note: 'Failed before it was finished.', error });
   }
 
-  /** Ends it, keeping what is written; who has not begun is not waited for. Resolves when it is stored. */
+  /** Ends the reply. Its text stays. A reply that has not begun ends at once. Resolves when the message is stored. */
   async stop() {
     if (this.phase === 'waiting') this.#abort.abort();
     this.#reply?.stop();

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Keeps the end of the conversation in view while it grows, until the visitor moves up from where the page has scrolled
-// to; then a button leads back, and so does scrolling to the end. Nothing is scrolled while a wheel or finger is at
-// work.
+// Keeps the end of the conversation in view while it grows, until the visitor scrolls up. Then a button leads back to
+// the end, and so does scrolling there. The page scrolls nothing while a wheel or a finger does.
 import { byId } from '../shell/dom.js';
 
-/** Closer to the end than this, in CSS pixels, needs no button. */
+/** Distance from the end, in CSS pixels, within which no button is needed. */
 const NEAR = 80;
 
-/** Positions are fractions of pixels on some screens. */
+/** Tolerance, since positions are fractions of pixels on some screens. */
 const SLACK = 2;
 
-/** How long after a turn of the wheel it is seen where that led. */
+/** Milliseconds after a turn of the wheel until its effect is judged. */
 const HOLD_MS = 200;
 
-/** @returns {() => void} goes to the end and stays there */
+/** @returns {() => void} scrolls to the end and stays there */
 export function followEnd() {
   const [scroller, toEnd, log] = ['scroller', 'to-end', 'log'].map(byId);
   let following = true;
-  let place = 0;      // where the page itself has scrolled to
-  let known = 0;      // the end as the visitor saw it last: more may have come since
+  let place = 0;      // position that the page itself has scrolled to
+  let known = 0;      // the end that the visitor saw last; text may have come since
   let held = 0;
-  // when it showed: what was under way then does not count yet, nor what was cut short and has grown back within a
-  // frame
+  // time of the last jump; movements that began before it do not count, nor text that was shortened and grew back
+  // within a frame
   let jumped = -HOLD_MS;
   const end = () => scroller.scrollHeight - scroller.clientHeight;
   const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
@@ -43,15 +42,14 @@ export function followEnd() {
   };
   const jump = () => {
     following = true;
-    jumped = Infinity;      // until two frames are out, which may take a slow machine longer than all the rest
+    jumped = Infinity;      // until two frames have passed, which may take long on a slow machine
     requestAnimationFrame(() => requestAnimationFrame(() => { jumped = performance.now(); }));
     letGo();
   };
   const look = () => {
     const at = scroller.scrollTop;
     const last = end();
-    // What has become shorter has moved everybody up; a few lines may have come since, many are older messages that
-    // were put before.
+    // A shorter text moves the position up. A few new lines are new text; many are older messages, inserted above.
     if (at >= last - SLACK || (at >= known - SLACK && last - known < NEAR)) following = true;
     else if (at < Math.min(place, last) - SLACK) {
       if (performance.now() - jumped > HOLD_MS) following = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What an empty conversation may begin with.
+// Suggestions for an empty conversation.
 import { byId, button, element } from '../shell/dom.js';
 
-/** What the demo model answers well (examples/demo-model). */
+/** Questions that the demo model answers well (examples/demo-model). */
 const SUGGESTIONS = [
   'What is quern?',
   'What is 27 + 45?',

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Three tables: conversations (by id), their messages (by conversation and id) and the text in which they are found (by
-// id). In IndexedDB, or in memory where a browser has none for this page. A change of a conversation is one transaction
-// in either.
+// Three tables: conversations (by id), messages (by conversation and id), and texts for searching (by id). They are in
+// IndexedDB, or in memory if the browser gives this page none. Each change of a conversation is one transaction.
 import { openDB } from 'idb';
 import { fromPortable, toPortable } from './portable.js';
 
@@ -36,15 +35,15 @@ class StoredTables {
 
   /**
    * @param {string} id
-   * @param {(entry?: object, text: string) => ?{entry?: object | null, messages?: object[], text?: string}} change what
-   *   is to be put; an entry that is null takes everything away, no answer changes nothing
+   * @param {(entry?: object, text: string) => ?{entry?: object | null, messages?: object[], text?: string}} change
+   *   returns what to write; an entry of null deletes everything, and returning nothing changes nothing
    */
   async change(id, change) {
     let wanted;
     try {
       await this.#put(id, (...now) => { wanted = change(...now); return wanted; });
     } catch (error) {
-      // WebKit stores no files in a private window. As text it does.
+      // WebKit stores no files in a private window, but it stores them as text.
       if (!wanted?.messages?.some(({ media }) => media)) throw error;
       const messages = await Promise.all(wanted.messages.map(toPortable));
       await this.#put(id, (...now) => ({ ...change(...now), messages }));
@@ -60,9 +59,9 @@ class StoredTables {
       entries.delete(id);
       texts.delete(id);
       messages.delete(IDBKeyRange.bound([id], [id, []]));
-      messages.delete(['', id]);      // what was not sent
+      messages.delete(['', id]);      // images of an unsent message
     } else if (wanted) {
-      // First: a file that WebKit refuses behind other things blocks the database for ever.
+      // Messages first: WebKit blocks the database for ever if it refuses a file after other writes.
       for (const message of wanted.messages ?? []) messages.put({ ...message, conversation: id });
       if (wanted.entry) entries.put(wanted.entry);
       if (wanted.text !== undefined) texts.put(wanted.text, id);
@@ -98,7 +97,7 @@ class MemoryTables {
   }
 }
 
-/** Some browsers never answer, now and then; the page does not wait for ever. In ms. */
+/** Milliseconds to wait for the database, since some browsers sometimes never answer. */
 const PATIENCE_MS = 5000;
 
 /** @returns {Promise<StoredTables | MemoryTables>} */

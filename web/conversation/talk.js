@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT
-// One conversation: its messages, which of them are on the way to the leaf, where the model begins to read, and the
-// reply that this tab writes in it. Everything changes here first and is stored behind; the log, the list and the field
-// follow what this says.
+// One conversation: its messages, the path that is shown, the message at which the model begins to read, and the reply
+// that this tab writes in it. Every change happens here first and is stored afterwards. The log, the list and the field
+// show this state.
 import { familiesOf, newId, newestBelow, newestLeaf, pathTo } from './tree.js';
 
-/** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
+/** Milliseconds between two writes of a growing reply: the most that is lost if the tab dies. */
 const STORE_MS = 400;
 
 const isNothing = ({ error, content, thinking, steps }) => error && !content && !thinking && !steps;
 
 export class Talk {
-  id = '';            // a new conversation gets it with its first message
+  id = '';            // a new conversation gets one with its first message
   entry = null;
   messages = [];
-  path = [];          // those that are shown
-  first = '';         // id of the one from which on the model read last; '' for all
-  run = null;         // the reply that this tab writes; what other tabs say is not listened to then
+  path = [];          // the messages that are shown
+  first = '';         // id of the first message that the model read last; '': it read all
+  run = null;         // the reply that this tab writes; changes by other tabs are ignored meanwhile
   elsewhere = false;  // another tab writes in it
-  held = null;        // until it settles this tab is about to write, or has the conversation for itself
-  isUnsaved = false;  // the store has not taken what came last: only this tab has it
-  #families = {};     // of which messages, and all of them
+  held = null;        // promise: until it settles, this tab writes here or is about to
+  isUnsaved = false;  // the store has refused the last change, which only this tab has
+  #families = {};     // siblings by parent (all), and the messages they were computed from (of)
   #archive;
   #events;
   #writes = Promise.resolve();
-  #unstored = new Map();    // id -> a message that the store has not taken yet
+  #unstored = new Map();    // id -> message that is not stored yet
   #pending = 0;
-  #stored = 0;        // when a growing reply was stored last
+  #stored = 0;        // time when a growing reply was last stored
   #later = null;
-  #waits = false;     // until the other tab has ended
+  #waits = false;     // waits for the other tab to end
 
   /**
    * @param {import('./archive.js').Archive} archive
-   * @param {{onChange: (talk: Talk) => void, onUnsaved: () => void}} events the second once, until the store takes all
-   *   of it again
-   * @param {?{entry: object, messages: object[]}} found as it is stored; null for a new one
+   * @param {{onChange: (talk: Talk) => void, onUnsaved: () => void}} events onUnsaved: called once, until everything is
+   *   stored again
+   * @param {?{entry: object, messages: object[]}} found as stored; null for a new conversation
    */
   constructor(archive, events, found = null) {
     this.#archive = archive;
@@ -45,22 +45,22 @@ export class Talk {
   get title() { return this.entry?.title ?? this.path[0]?.content ?? ''; }
   get leaf() { return this.path.findLast((message) => !isNothing(message))?.id ?? ''; }
 
-  /** Whether a reply has failed, which only this tab knows. */
+  /** Whether its last reply has failed, which only this tab knows. */
   get hasFailed() { return Boolean(this.path.at(-1)?.error); }
 
-  /** Whether this tab knows more of it than the store does. */
+  /** Whether this tab knows more than the store. */
   get isLive() { return Boolean(this.run || this.held || this.hasFailed || this.isUnsaved); }
 
-  /** All messages that follow the same one as this, it included, oldest first. */
+  /** All messages with the same parent as this one, itself included, oldest first. */
   siblings({ parent }) {
     if (this.#families.of !== this.messages) this.#families = { of: this.messages, all: familiesOf(this.messages) };
     return this.#families.all.get(parent) ?? [];
   }
 
-  /** A new conversation gets its id. */
+  /** Gives a new conversation its id. */
   begin() { this.id ||= newId(); }
 
-  /** Adds a question behind another message ('' for the first) and shows it. @returns {object} it, with its id */
+  /** Adds a question after another message ('': as the first one) and shows it. @returns {object} the question */
   ask({ content, media = [] }, parent = this.leaf) {
     const question = this.#add({ role: 'user', content, parent, ...(media.length && { media }) });
     this.#store([question], { leaf: question.id, deleted: 0 });
@@ -68,7 +68,7 @@ export class Talk {
     return question;
   }
 
-  /** Adds the reply to a question. It is stored once there is something of it, and shown by who writes it. */
+  /** Adds the reply to a question. It is stored once it has text; its writer shows it. */
   reply(parent) {
     return this.#add({
       role: 'assistant',
@@ -83,22 +83,19 @@ export class Talk {
     });
   }
 
-  /** Something is asked here: it comes to the top of the list, and stays there while others grow. */
+  /** Moves the conversation to the top of the list, because a question was asked. */
   touch() {
     this.#store([], { changed: Date.now() });
   }
 
-  /** Stores a message as it is now. */
+  /** Stores a message in its present state. */
   put(message) {
     clearTimeout(this.#later);
     this.#stored = performance.now();
     this.#store([{ ...message }], { leaf: this.leaf });
   }
 
-  /**
-   * Something was added to a message: that is stored soon. Where timers sleep, in a hidden tab, what is added next sees
-   * to it.
-   */
+  /** Stores a growing message soon. In a hidden tab, where timers sleep, the next addition does it. */
   grown(message) {
     clearTimeout(this.#later);
     const due = this.#pending ? STORE_MS : this.#stored + STORE_MS - performance.now();
@@ -106,7 +103,7 @@ export class Talk {
     else this.put(message);
   }
 
-  /** Shows the branch that a message is on. */
+  /** Shows the branch of a message. */
   choose(message) {
     const leaf = newestBelow(this.messages, message.id);
     this.#store([], { leaf });
@@ -114,7 +111,10 @@ export class Talk {
     this.#events.onChange(this);
   }
 
-  /** The model has read from this message on, '' for all: the library said so. It is shown, after a reload too. */
+  /**
+   * Notes the first message that the model still reads ('': all), as the library told. It is shown, even after a
+   * reload.
+   */
   readFrom(first) {
     if (first === this.first) return;
     this.first = first;
@@ -123,7 +123,8 @@ export class Talk {
   }
 
   /**
-   * A reply has failed. One of which nothing came is no part of the conversation; it is shown until something else is.
+   * Called when a reply has failed. A failed reply without text is no part of the conversation; it is shown until the
+   * next question.
    */
   fail(message) {
     if (!isNothing(message)) return this.put(message);
@@ -132,19 +133,19 @@ export class Talk {
     return undefined;
   }
 
-  /** Ends the running reply, keeping what is written. Resolves when another one may be asked for. */
+  /** Ends the running reply. Its text stays. Resolves when another reply may be requested. */
   async stop() {
     const { run, held } = this;
     await run?.stop();
-    await held?.catch(() => {});    // who asked for it hears how it has failed
+    await held?.catch(() => {});    // the caller of the reply handles its failure
   }
 
-  /** Everything of this conversation lies in the store. */
+  /** Resolves when everything is stored. */
   stored() { return this.#writes; }
 
   get isStoring() { return this.#pending > 0; }
 
-  /** It has changed in the store, by somebody else. */
+  /** Reads the conversation again, since somebody else has changed it. */
   async follow() {
     if (this.run) return;
     await this.#writes;
@@ -155,7 +156,7 @@ export class Talk {
   }
 
   #add(message) {
-    for (const one of this.path) delete one.error;    // what follows makes it past
+    for (const one of this.path) delete one.error;    // a new message makes old failures irrelevant
     const added = { ...message, id: newId() };
     this.messages = [...this.messages, added];
     this.path = pathTo(this.messages, added.id);
@@ -167,7 +168,7 @@ export class Talk {
     this.#writes = this.#writes.then(() => this.#write(messages, fields)).finally(() => { this.#pending--; });
   }
 
-  /** What was not taken goes along with what comes next, which would have no beginning without it. */
+  /** Writes messages, with those that could not be stored before, which come earlier in the conversation. */
   async #write(messages, fields) {
     for (const message of messages) this.#unstored.set(message.id, message);
     const all = [...this.#unstored.values()];
@@ -193,7 +194,7 @@ export class Talk {
     this.#show(entry.leaf);
   }
 
-  /** A tab may end without a word. */
+  /** Waits until the other tab has ended, which may happen without a message. */
   async #awaitOther() {
     if (this.#waits) return;
     this.#waits = true;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
-// The conversations that this tab has at hand: the one that is shown, and those elsewhere that know more than the store
-// does, because a reply is being written in them or has failed, or the store has not taken it. What is asked goes on
-// wherever the visitor is; all views follow what stands here.
+// The conversations of this tab: the one that is shown, and others of which this tab knows more than the store, because
+// a reply is being written there, has failed, or could not be stored. Replies continue while other conversations are
+// shown. All views show this state.
 import { read, write } from '../shell/storage.js';
 import { titleOf } from './record.js';
 import { Talk } from './talk.js';
 
-/** Which conversation a tab shows outlives its reload. */
+/** Key of the conversation that a tab shows; it outlives a reload. */
 const OPEN = 'quern:open';
 
 export class Talks {
   current;
-  tell;                     // says that a state has changed
+  tell;                     // called when a state has changed
   #away = new Set();
-  #unseen = new Map();      // id -> 'done' or 'failed': how a reply ended that nobody has seen yet
-  #wanted = null;           // what is about to be shown
+  #unseen = new Map();      // id -> 'done' or 'failed': end of a reply that was not seen yet
+  #wanted = null;           // token of the latest open()
   #archive;
   #events;
 
   /**
    * @param {import('./archive.js').Archive} archive
    * @param {object} events
-   * @param {() => void} events.onChange what is shown, or which conversation that is, has changed
-   * @param {() => void} events.onStates how some of them do has changed
+   * @param {() => void} events.onChange the content or the choice of the conversation that is shown has changed
+   * @param {() => void} events.onStates the state of some conversation has changed
    * @param {() => void} events.onUnsaved something could not be stored
    */
   constructor(archive, { onChange, onStates, onUnsaved }) {
@@ -33,35 +33,32 @@ export class Talks {
     archive.watch((id, elsewhere) => this.#follow(id, elsewhere));
   }
 
-  /** Those in which this tab writes a reply. */
+  /** Conversations in which this tab writes a reply. */
   get running() { return [this.current, ...this.#away].filter(({ run }) => run); }
 
-  /** Of those that only this tab has, what the list shows. */
+  /** Rows of the list for conversations that only this tab has. */
   get unstored() {
     const all = [this.current, ...this.#away].filter(({ isUnsaved, entry }) => isUnsaved && !entry);
     return all.map(({ id, title }) => ({ id, title: titleOf(title), isUnstored: true }));
   }
 
-  /** Whether this tab knows more than the store does. */
+  /** Whether this tab knows more than the store. */
   get isLive() { return this.current.isLive || this.#away.size > 0; }
 
-  /**
-   * How those conversations do of which there is something to say: id -> 'waiting' or 'writing' now, 'done' or 'failed'
-   * and not seen yet.
-   */
+  /** States for the list: id -> 'waiting' or 'writing' now; 'done' or 'failed' if that was not seen yet. */
   get states() {
     const now = this.running.map(({ id, run }) => [id, run.phase === 'waiting' ? 'waiting' : 'writing']);
     return new Map([...this.#unseen, ...now]);
   }
 
-  /** Shows what this tab has shown before, or else what changed last. */
+  /** Shows the conversation that this tab has shown before, or else the one that changed last. */
   async resume() {
     const id =
       read(OPEN, 'sessionStorage') ?? (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
     await this.open(id ?? '');
   }
 
-  /** Shows a conversation, or a new one (''). Of several that are wanted at once the last one counts. */
+  /** Shows a conversation, or a new one (''). If several calls overlap, the last one counts. */
   async open(id) {
     const wanted = this.#wanted = {};
     await this.current.stored();
@@ -69,12 +66,12 @@ export class Talks {
     if (wanted === this.#wanted) this.#show((id && this.#find(id)) || new Talk(this.#archive, this.#events, found));
   }
 
-  /** The reply of a conversation has ended. @param {'done' | 'failed' | 'stopped'} how */
+  /** Called when a conversation's reply has ended. @param {'done' | 'failed' | 'stopped'} how */
   ended(talk, how) {
     if (talk !== this.current && how !== 'stopped') this.#unseen.set(talk.id, how);
   }
 
-  /** Whatever was to be written in a conversation is stored. */
+  /** Called when everything of a conversation has been stored. */
   settled(talk) {
     if (!talk.isLive) this.#away.delete(talk);
   }
@@ -98,8 +95,8 @@ export class Talks {
   }
 
   /**
-   * A conversation has changed in the store: here or in another tab. One that is deleted takes its reply along, which
-   * is stored with it.
+   * Called when a conversation has changed in the store, here or in another tab. A deleted conversation takes its
+   * running reply along.
    */
   async #follow(id, elsewhere) {
     const talk = this.#find(id);

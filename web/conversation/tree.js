@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A conversation as a tree: each message follows its parent, an edited question and a reply written again stand beside
-// the old ones, and what is shown is the way from the beginning to one leaf. Ids sort by the time they were made.
-// Nothing here is stored.
+// A conversation as a tree. Each message follows its parent; an edited question or a repeated reply is a sibling of the
+// old one. The path from the beginning to one leaf is shown. Ids sort by their time. Nothing here is stored.
 
 let last = 0;
 
-/** An id that is larger than all this page has made, and that no other tab makes. */
+/** Makes an id that is larger than all earlier ids of this page, and unique among tabs. */
 export function newId() {
   last = Math.max(last + 1, Date.now());
   return last.toString(36).padStart(9, '0') + Math.random().toString(36).slice(2, 8).padEnd(6, '0');
@@ -19,7 +18,7 @@ export function pathTo(messages, leaf) {
   return path.reverse();
 }
 
-/** @returns {Map<string, object[]>} the messages by the id of the one that they follow, oldest first */
+/** @returns {Map<string, object[]>} messages by the id of their parent, oldest first */
 export function familiesOf(messages) {
   const families = new Map();
   for (const message of messages) {
@@ -31,7 +30,7 @@ export function familiesOf(messages) {
   return families;
 }
 
-/** The leaf below a message that was written last. */
+/** The newest leaf below a message. */
 export function newestBelow(messages, id) {
   const newestChild = new Map();
   for (const message of messages) {
@@ -42,5 +41,5 @@ export function newestBelow(messages, id) {
   return at;
 }
 
-/** @returns {string} the leaf that was written last, '' of nothing */
+/** @returns {string} the newest leaf; '' if there are no messages */
 export const newestLeaf = (messages) => (messages.length ? messages.reduce((a, b) => (a.id > b.id ? a : b)).id : '');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a reply looks while it grows and after; what there is of it stands in its message. While it grows its text is
-// kept from screen readers, which would read every few letters; the finished text is announced once.
+// Shows a reply while it grows and afterwards; its content is in its message. While it grows, its text is hidden from
+// screen readers, which would read every few letters. The finished text is announced once.
 import { button, copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { count, duration, speed } from '../shell/format.js';
 import { setBranches } from './branches.js';
@@ -8,7 +8,7 @@ import { MarkdownStream } from './stream.js';
 import { errorCard } from '../shell/tray.js';
 import { showCalls } from './tools.js';
 
-/** Under a reply that is not finished: its tab was closed, or is another one. */
+/** Notes under an unfinished reply. */
 const INTERRUPTED = 'Interrupted: the page was closed.';
 const ELSEWHERE = 'Being written in another tab.';
 
@@ -20,11 +20,11 @@ export class AssistantMessage {
   #isThinking = false;
   #actions;
   #goOn;
-  #touched = false;  // the visitor opened or closed the thinking: leave it so
+  #touched = false;  // the visitor has opened or closed the thinking, which then stays so
 
   /**
-   * @param {object} message which this shows
-   * @param {object} actions onAgain, onContinue, onBranch, each with the message; helpFor a failed one
+   * @param {object} message that is shown
+   * @param {object} actions onAgain, onContinue, onBranch, each with the message; helpFor returns a remedy
    */
   constructor(message, actions) {
     this.#actions = actions;
@@ -40,8 +40,8 @@ export class AssistantMessage {
   }
 
   /**
-   * A reply as far as it is.
-   * @param {boolean} grows whether there is more to come
+   * A view of a reply in its present state.
+   * @param {boolean} grows whether more will come
    * @param {boolean} elsewhere whether another tab writes it
    */
   static of(message, actions, grows, elsewhere) {
@@ -54,7 +54,7 @@ export class AssistantMessage {
     return view;
   }
 
-  /** Another tab has written more of a reply than it had last. */
+  /** Adds the text that another tab has written since. */
   follow(last, message) {
     this.#said(message.thinking.slice(last.thinking.length), message.content.slice(last.content.length), message);
   }
@@ -64,12 +64,12 @@ export class AssistantMessage {
     if (content) this.push({ type: 'text', text: content }, message);
   }
 
-  /** What is going on before the first word. */
+  /** Shows a sentence about the progress before the first word. */
   wait(sentence) {
     this.#part('.waiting').textContent = sentence;
   }
 
-  /** One event of the reply, which its message has taken in. */
+  /** Shows one event of the reply, which its message already contains. */
   push({ type, text }, message) {
     if (type === 'thinking') this.#think(text);
     else if (type !== 'text') showCalls(this.node, message);
@@ -78,7 +78,7 @@ export class AssistantMessage {
     this.#stream.append(text);
   }
 
-  /** The reply is as it stays. */
+  /** Shows the finished reply. */
   end(message) {
     const { content, thoughtMs, note, writing, error } = message;
     const why = error ? '' : note || (writing ? INTERRUPTED : '');
@@ -96,14 +96,14 @@ export class AssistantMessage {
     setBranches(this.#part('.tools'), siblings, message, this.#actions.onBranch);
   }
 
-  /** What was already written stays. */
+  /** Shows a failure. The text before it stays. */
   #fail(message) {
     const { label, run } = this.#actions.helpFor(message);
     this.#part('.tools').hidden = !message.content;
     this.#part('.tools').before(errorCard(message.error, [button(label, run)]));
   }
 
-  /** Who wrote this, and how fast; the numbers of a new one for those who hover over its foot. */
+  /** Shows the model and the speed; more numbers of a new reply appear in the tooltip. */
   #describe({ model, speed: tokensPerSecond, usage, timings }) {
     this.#part('.caption').textContent = [model, speed(tokensPerSecond)].filter(Boolean).join(' · ');
     if (!usage) return;

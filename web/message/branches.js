@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The small "2/3" with arrows under a message that has others in its place.
+// The small "2/3" with arrows under a message that has siblings.
 import { element, iconButton } from '../shell/dom.js';
 
-/** Puts it into a place that may have one. @param {(message: object) => void} onBranch */
+/** Puts the arrows into a place, and removes old ones. @param {(message: object) => void} onBranch */
 export function setBranches(place, siblings, message, onBranch) {
   place.querySelector('.branches')?.remove();
   const node = branches(siblings, message, onBranch);
   if (node) place.prepend(node);
 }
 
-/** @returns {Element | null} null where there is only one */
+/** @returns {Element | null} null if the message has no siblings */
 function branches(siblings, message, onBranch) {
   const at = siblings.findIndex(({ id }) => id === message.id);
   if (siblings.length < 2 || at < 0) return null;

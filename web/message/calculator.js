@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A calculator for what a model writes: numbers, + - * / % ^ and parentheses, read by descent. Nothing is evaluated as
-// code.
+// A calculator for expressions that a model writes: numbers, + - * / % ^ and parentheses, parsed by recursive descent.
+// Nothing is evaluated as code.
 
 const TOKEN = /\s*(?:((?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)|([-+*/%^()]))/iy;
 
@@ -40,7 +40,7 @@ class Reader {
     return value;
   }
 
-  /** -2^2 is -4, as it is written. */
+  /** -2^2 is -4, as in mathematics. */
   #signed() {
     if (this.#tokens[0] === '-') return -(this.#tokens.shift() && this.#signed());
     if (this.#tokens[0] === '+') return this.#tokens.shift() && this.#signed();

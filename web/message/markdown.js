@@ -11,18 +11,18 @@ import { element, copyButton } from '../shell/dom.js';
 const MAX_DEPTH = 12;
 
 /**
- * Longer runs of inline text, and those with more marks, are shown unformatted: emphasis takes the time of all marks
- * squared, or worse.
+ * Longer inline texts, and those with more marks, are shown unformatted, because emphasis takes quadratic time in the
+ * marks, or worse.
  */
 const MAX_INLINE = 4096;
 const MAX_MARKS = 500;
 
-/** Longest heading that has its line below it, in characters. */
+/** Longest heading of the kind that is underlined by the next line, in characters. */
 const MAX_HEADING = 256;
 
 /**
- * Longest block, in characters: a longer one is cut (stream.js), and what it holds not looked at before. Its lines may
- * take quadratic time.
+ * Longest block, in characters. A longer block is cut (stream.js), and its content is not parsed before, since its
+ * lines may take quadratic time.
  */
 export const MAX_BLOCK = 4096;
 
@@ -42,7 +42,7 @@ class PlainTokenizer extends Tokenizer {
     }
   }
 
-  // Both are tried at every line, and would look at all the others each time.
+  // Both are tried at every line, and would read all other lines each time.
   table(src) {
     const head = src.split('\n', 2).join('\n');
     return super.table(head) && super.table(src);
@@ -96,14 +96,14 @@ export function blocks(text) {
     const tokens = new BoundedLexer().lex(text);
     if (tokens.reduce((sum, token) => sum + token.raw.length, 0) === text.length) return tokens;
   } catch {
-    // A construct the lexer gives up on: shown as it was written.
+    // The lexer gives up on this text: it is shown as written.
   }
   return [{ type: 'text', raw: text, text, literal: true }];
 }
 
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' };
 
-/** The character references models really write; everything else stays as typed. */
+/** Decodes the character references that models really write; others stay as typed. */
 function decodeEntities(text) {
   return text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,6}));/gi, (all, decimal, hex, name) => {
     if (name) return ENTITIES[name] ?? all;
@@ -112,14 +112,14 @@ function decodeEntities(text) {
   });
 }
 
-/** A link target that may be followed, or null. No base: a relative address means nothing in a reply. */
+/** A link target that may be followed, or null. Relative addresses are refused, since they mean nothing in a reply. */
 function safeUrl(href) {
   if (!URL.canParse(href)) return null;
   const url = new URL(href);
   return ['https:', 'http:', 'mailto:'].includes(url.protocol) ? url : null;
 }
 
-/** A link shows where it leads whenever its words do not. `host` is in ASCII form, so look-alike letters show. */
+/** A link shows its host whenever its words do not. `host` is in ASCII form, so look-alike letters are visible. */
 function link(token) {
   const url = safeUrl(token.href);
   const label = inline(token.tokens);
@@ -161,7 +161,9 @@ const INLINE = {
 
 const inline = (tokens = []) => tokens.flatMap((token) => INLINE[token.type]?.(token) ?? [token.raw]);
 
-/** Characters that reorder what is shown: code that looks like one thing and is another (Trojan Source). */
+/**
+ * Characters that change the order of shown text: code with them may mean something else than it shows (Trojan Source).
+ */
 const BIDI_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/;
 
 /** A code block; `update` replaces its text in place, so that a growing block keeps its button and selection. */

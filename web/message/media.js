@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Images and videos as they are shown: small, each by its name. Their files stay as they were given; what the model
-// gets of them is the library's.
+// Shows images and videos, small and with their names. Their files stay unchanged; the library prepares them for the
+// model.
 import { element, iconButton } from '../shell/dom.js';
 import { oneLine } from '../shell/format.js';
 
 /** @typedef {{type: 'image' | 'video', name: string, blob: Blob}} Medium of a message of the visitor's */
 
-/** What a file may be here. SVG runs scripts and is no image of pixels. @returns {'image' | 'video' | ''} */
+/** The kind of a file. SVG is refused, since it can run scripts and has no pixels. @returns {'image' | 'video' | ''} */
 function kindOf({ type, name = '' }) {
   if (/^image\/(?!svg)/.test(type) || /\.(heic|heif)$/i.test(name)) return 'image';
   return type.startsWith('video/') ? 'video' : '';
@@ -20,7 +20,7 @@ export function mediumOf(file) {
     : null;
 }
 
-/** One address for each file, however often it is shown, for as long as anybody has the file. */
+/** One address for each file, however often it is shown; released with the file. */
 const urls = new WeakMap();
 const forgotten = new FinalizationRegistry((url) => URL.revokeObjectURL(url));
 
@@ -38,14 +38,14 @@ export function thumb({ type, name, blob }) {
   if (type === 'video')
     return element('video', { className: 'thumb', src, muted: true, preload: 'metadata', 'aria-label': name });
   const node = element('img', { className: 'thumb', src, alt: name, decoding: 'async' });
-  // Such as HEIC where the browser does not know it.
+  // The browser cannot show it, for example HEIC.
   node.addEventListener('error', () =>
     (node.closest('button') ?? node).replaceWith(element('span', { className: 'thumb unseen' }, name)),
   );
   return node;
 }
 
-/** @param {Medium} medium @returns {Element} in a message: an image is shown as large as it fits when it is pressed */
+/** @param {Medium} medium @returns {Element} for a message; an image can be enlarged */
 export function thumbInMessage(medium) {
   const node = thumb(medium);
   if (medium.type === 'video') {

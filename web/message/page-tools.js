@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tools of the page: the date and time, and a calculator, carried out right here; how a reply goes on over them, and
-// how calls look, folded like thinking. What was said before calls, and the calls with their results, are the `steps`
-// of a message.
+// The page's tools: the date and time, and a calculator, run in this page. Also continues a reply over its calls, and
+// shows calls folded like thinking. The `steps` of a message are the texts before calls, and the calls with their
+// results.
 import { run } from 'quern/run';
 import { element } from '../shell/dom.js';
 import { calculated } from './calculator.js';
@@ -35,7 +35,7 @@ const TOOLS = {
 };
 
 /**
- * Asks a model that has the page's tools.
+ * Asks a model with the page's tools.
  * @param {'auto' | 'required'} toolChoice
  * @returns {import('quern/run').RunReply}
  */
@@ -44,10 +44,10 @@ export const ask = (model, messages, { toolChoice, ...options }) =>
 
 const SAID = Object.entries(TOOLS).map(([name, { description, parameters }]) => ({ name, description, parameters }));
 
-/** Tokens of a conversation with the page's tools. */
+/** Number of tokens of a conversation with the page's tools. */
 export const count = (model, messages) => model.countTokens(messages, { tools: SAID });
 
-/** One event of a reply that is neither text nor thinking. */
+/** Takes one event of a reply that is neither text nor thinking. */
 export function take(message, { type, id, name, arguments: given, content, isError }) {
   if (type === 'tool-call') {
     const { content: said, thinking } = message;
@@ -78,7 +78,7 @@ function callView({ name, arguments: given, result, failed }) {
   ];
 }
 
-/** Calls of a message as they are now; what is there already stays as open as it is. */
+/** Shows the calls of a message. Existing views stay open or closed. */
 export function show(node, { steps = [] }) {
   const calls = steps.flatMap((step) => step.calls);
   const views = [...node.querySelectorAll('.call')];

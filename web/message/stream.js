@@ -21,10 +21,10 @@ const LONG = 100_000;
 /** Time one frame may spend here, in ms; what is left waits for the next. */
 const BUDGET = 8;
 
-/** What a cut block starts with again, in its second part: a code block its fence line, a table its head. */
+/** The beginning that is repeated in the second part of a cut block: a code block's fence line, a table's head. */
 const REOPEN = { code: /^ {0,3}(?:`{3,}|~{3,})[^\n]*\n/, table: /^[^\n]*\n[^\n]*\n/ };
 
-/** Longer beginnings are not repeated. */
+/** Longest beginning that is repeated. */
 const MAX_REOPEN = 1024;
 
 /**

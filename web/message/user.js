@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A message of the visitor's: the bubble, and what can be done with it. A very long one is folded.
+// Shows a message of the visitor: the bubble and its buttons. A very long message is folded.
 import { copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { setBranches } from './branches.js';
 import { thumbInMessage } from './media.js';
 
-/** Characters from which on a message is folded, and lines. */
+/** Messages with more characters or lines than this are folded. */
 const LONG = 1500;
 const LINES = 24;
 

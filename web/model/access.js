@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Access tokens for models that are not open to everybody. Each belongs to one server, is sent to no other, and is gone
-// with the page.
+// Access tokens for models that are not open to everybody. A token belongs to one server, is sent to no other, and is
+// forgotten when the page is closed.
 import { element } from '../shell/dom.js';
 
 const tokens = new Map();   // by origin
 
-/** Options of `load` for an address. */
+/** Options of `load` for an address, with its token. */
 export function accessFor(source) {
   const token = typeof source === 'string' && tokens.get(new URL(source).origin);
   return token ? { headers: { Authorization: `Bearer ${token}` } } : {};
 }
 
-/** A field for the token of an address's server. @param {() => void} onGiven */
+/** A form that asks for the token of an address's server. @param {() => void} onGiven */
 export function tokenForm(source, onGiven) {
   const { origin, host } = new URL(source);
   const field = element('input', { type: 'password', autocomplete: 'off', placeholder: 'Access token' });

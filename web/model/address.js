@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What somebody may mean by an address of a model, and whether the page may fetch it (its Content-Security-Policy).
+// Reads what a visitor types as the address of a model, and checks whether the page may fetch it (its
+// Content-Security-Policy).
 import { oneLine } from '../shell/format.js';
 
 const isAllowed = ({ protocol, hostname, origin }) =>
   protocol === 'https:' || ['localhost', '127.0.0.1'].includes(hostname) || origin === location.origin;
 
-/** @returns {{url: string, problem: string}} the whole address, or what is wrong with it */
+/** @returns {{url: string, problem: string}} the whole address, or a sentence about the problem */
 export function readAddress(text) {
   const typed = text.trim();
   const withoutScheme = /^[\w-]+(\.[\w-]+)+(:\d+)?\//.test(typed);
@@ -23,7 +24,7 @@ export function readAddress(text) {
   return { url: url.href, problem: '' };
 }
 
-/** The last part of an address, to call the model by. */
+/** The last part of an address, as a name for the model. */
 export function labelOf(url) {
   const name = new URL(url).pathname.split('/').pop();
   let readable = name;
@@ -35,5 +36,5 @@ export function labelOf(url) {
   return oneLine(readable.replace(/\.gguf$/i, ''), 60) || 'Model';
 }
 
-/** An address without its query, of which signatures and tokens are not kept. */
+/** An address without its query, since signatures and tokens must not be stored. */
 export const place = (url) => url.split(/[?#]/)[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it;
-// what they keep of conversations; how much room all takes and whether the browser promises to keep it. Deleting asks
-// in the row itself.
+// The stored models, in the model dialog: their state, and buttons to use one, to resume its download, or to delete it.
+// Also shows what models have stored of conversations, how much space all of it takes, and whether the browser promises
+// to keep it. Deleting asks in the row itself.
 import { models } from 'quern';
 import { announce, byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
@@ -13,26 +13,26 @@ const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
 const QUANT = /(?<=^|[-_.])(I?Q[1-8](?:_(?:\d|K(?:_[A-Z]{1,2})?|NL|[A-Z]{1,3}))?|BF16|F16|F32)(?=[-.]|$)/gi;
 
 /**
- * The quantisation that a file's name tells, as Q4_K_M in Qwen3-4B-Q4_K_M.gguf, the last one where there are several;
- * '' when none.
+ * The quantization in a file's name, such as Q4_K_M in Qwen3-4B-Q4_K_M.gguf; the last one if there are several; '' if
+ * there is none.
  */
 const quantOf = (name) => [...name.matchAll(QUANT)].at(-1)?.[1].toUpperCase() ?? '';
 
-/** A name without the quantisation at its end, which stands beside it. */
+/** A name without the quantization at its end, which is shown beside it. */
 const withoutQuant = (name, quant) =>
   (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
 
 const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
 
-/** The kept copy of a model, or null; also when nothing can be kept here. */
+/** The stored copy of a model, or null, also if nothing can be stored here. */
 export const findKept = async (url) => findCopy(await models.list().catch(() => []), url);
 
 export class Kept {
   #list = byId('kept-list');
   #choose;
   #inUse = '';    // address of the model in use
-  #entries = [];  // as they were listed last
-  #left = Infinity;   // bytes that may still be kept
+  #entries = [];  // from the last listing
+  #left = Infinity;   // bytes that can still be stored
 
   /** @param {(choice: import('./session.js').Choice) => void} choose */
   constructor(choose) {
@@ -40,12 +40,12 @@ export class Kept {
     byId('persist').addEventListener('click', () => this.#persist());
   }
 
-  /** What a download would meet: the copy there is of it, and the bytes that can still be kept. */
+  /** What a download of this address would find: a stored copy, and the bytes that can still be stored. */
   outlook(url) {
     return { copy: findCopy(this.#entries, url), left: this.#left };
   }
 
-  /** Shows what there is now. @param {string} [inUse] address of the model in use */
+  /** Shows the present state. @param {string} [inUse] address of the model in use */
   async refresh(inUse = this.#inUse) {
     this.#inUse = place(inUse);
     const [entries, usage, talks] = await Promise.all([models.list(), models.usage(), models.kept()]).catch((error) => [
@@ -72,7 +72,7 @@ export class Kept {
     byId('kept-none').hidden = true;
     byId('storage').hidden = true;
     byId('persist').hidden = true;
-    byId('storage-text').textContent = `This browser keeps no models for this page: ${explain(error).message}`;
+    byId('storage-text').textContent = `This browser stores no models for this page: ${explain(error).message}`;
   }
 
   #showUsage({ used, quota, persisted }, any) {
@@ -115,10 +115,10 @@ export class Kept {
     return row;
   }
 
-  /** What models have computed of conversations; these themselves stay whatever becomes of it. */
+  /** The row about the models' caches of conversations. The conversations themselves do not depend on it. */
   #talksRow(talks) {
     const amount = talks.reduce((sum, talk) => sum + talk.bytes, 0);
-    const name = 'What was read of conversations';
+    const name = 'Cache of conversations';
     const row = element(
       'li',
       { className: 'kept-row' },
@@ -126,7 +126,7 @@ export class Kept {
         'div',
         { className: 'row-text' },
         element('strong', {}, name),
-        element('p', {}, `${bytes(amount)} of ${count(talks.length)}, so that they go on at once`),
+        element('p', {}, `${bytes(amount)} for ${count(talks.length)}, so that they go on at once`),
       ),
     );
     row.dataset.testid = 'kept-talks';
@@ -148,18 +148,18 @@ export class Kept {
   #bar({ complete, loaded, size }) {
     if (complete || !size) return [];
     const bar = element('progress', { max: size, value: loaded });
-    bar.setAttribute('aria-hidden', 'true');    // the sentence above says it
+    bar.setAttribute('aria-hidden', 'true');    // the sentence above tells it
     return [bar];
   }
 
-  /** @param {{name: string, amount: number, use?: Node, remove: () => Promise<void>}} what there is */
+  /** @param {{name: string, amount: number, use?: Node, remove: () => Promise<void>}} what the row is about */
   #actions(row, what) {
     const remove = button('Delete', () => this.#ask(row, what), 'button quiet');
     remove.setAttribute('aria-label', `Delete ${what.name}`);
     return element('div', { className: 'row-actions' }, ...(what.use ? [what.use] : []), remove);
   }
 
-  /** Asks in the row; the focus is on the harmless answer. */
+  /** Asks in the row, with the focus on the harmless answer. */
   #ask(row, what) {
     const keep = button('Keep', () => back());
     const { name } = what;

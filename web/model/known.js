@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The models the page knows by name: pinned files of public repositories with their sizes and checksums as those list
-// them (Git LFS), and what can be said about one before a byte of it is fetched: whether it fits.
+// The models that the page knows by name: pinned files of public repositories, with their sizes and the checksums that
+// the repositories list (Git LFS). Also estimates, before any download, whether a model fits.
 import { bytes } from '../shell/format.js';
 
 export const DEMO = {
@@ -13,7 +13,7 @@ const file = (quant, size, repo, name, revision, sha256) => ({
   quant, size, revision, sha256, url: `https://huggingface.co/${repo}/resolve/${revision}/${name}-${quant}.gguf`,
 });
 
-/** A model with the file of its vision. */
+/** A model with its projector file. */
 const pair = (model, vision) => ({
   ...model,
   size: model.size + vision.size,
@@ -85,22 +85,22 @@ export const KNOWN = [
   },
 ];
 
-/** The one that sees and is quickest. */
+/** The quickest model with vision. */
 export const SEEING = KNOWN.find(({ files }) => files[0].vision);
 
 /** Bytes of keys and values for 4,096 positions: 8 heads of 128 columns in 16 bits, in each layer. */
 const contextBytes = (layers) => layers * 4096 * 2 * 8 * 128 * 2;
 
-/** Room for one step's work. */
+/** Memory for the work of one step. */
 const SCRATCH = 64e6;
 
 /**
- * Bytes of memory that a known file needs here; panels take up to 4 % more than the file. The library's own plan, made
- * from the header, is exact.
+ * Estimates the memory that a known file needs here; panels take up to 4 % more than the file. The library's own plan,
+ * made from the header, is exact.
  */
 const memoryNeed = ({ size }, { layers }) => 1.04 * size + contextBytes(layers) + SCRATCH;
 
-/** @returns {{fits: boolean, text: string}} what becomes of a file on a machine that grants `maxMemory` bytes */
+/** @returns {{fits: boolean, text: string}} whether a file fits in `maxMemory` bytes, with a sentence about it */
 export function verdict(known, one, maxMemory) {
   const need = memoryNeed(one, known);
   const fits = need <= maxMemory;
@@ -111,7 +111,7 @@ export function verdict(known, one, maxMemory) {
   };
 }
 
-/** The known file behind an address, or null. */
+/** The known file at an address, or null. */
 export function findKnown(url) {
   for (const known of KNOWN) {
     const one = known.files.find((candidate) => candidate.url === url);
@@ -120,7 +120,9 @@ export function findKnown(url) {
   return null;
 }
 
-/** What a newcomer is offered: the smaller file on phones and where memory is short, as far as the browser tells. */
+/**
+ * The model for a new visitor: the smaller file on phones and devices with little memory, as far as the browser tells.
+ */
 export function firstOffer() {
   const { deviceMemory = 8, userAgentData, userAgent } = navigator;
   const isPhone = userAgentData?.mobile ?? /Mobi|Android/.test(userAgent);

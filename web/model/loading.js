@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A load as a visitor sees it: its progress, a pause, what may help when it fails, and whether it may end a reply. The
-// model in use is remembered by its address: the next visit begins with it if all of it is on this device, and says so
-// if not. So is a download under way, which a reload ends: a card offers to go on with it.
+// Loads as a visitor sees them: progress, pausing, remedies after a failure, and the question whether a load may end a
+// reply. The address of the model in use is remembered. The next visit loads that model if all of it is on this device,
+// and says so if not. A download that a reload ends is remembered, too: a card offers to resume it.
 import { button } from '../shell/dom.js';
 import { codeOf, isAbort, mayHelpAgain } from '../shell/failure.js';
 import { count, oneLine } from '../shell/format.js';
@@ -16,7 +16,7 @@ import { DEMO, findKnown } from './known.js';
 const KEY_USED = 'quern:model';
 const KEY_COMING = 'quern:download';
 
-/** What is remembered of a choice; of a file only that it was one. */
+/** The part of a choice that is remembered; of a file only that it was one. */
 const essence = ({ source, vision, label, kind }) => ({
   label,
   kind,
@@ -50,11 +50,11 @@ export class Loading {
    * @param {import('./session.js').Session} session
    * @param {import('../shell/tray.js').Tray} tray
    * @param {object} events
-   * @param {() => object} events.options of the next load, as the settings say
-   * @param {() => number} events.running how many replies are being written by the model in use
+   * @param {() => object} events.options options of the next load, from the settings
+   * @param {() => number} events.running number of replies that the model in use is writing
    * @param {(choice: Choice) => void} events.onStart
-   * @param {(choice: Choice) => void} events.onLoad the model is there
-   * @param {() => void} events.onChoose the visitor wants another one
+   * @param {(choice: Choice) => void} events.onLoad the model is ready
+   * @param {() => void} events.onChoose the visitor wants to choose another model
    */
   constructor(session, tray, events) {
     this.#session = session;
@@ -64,7 +64,7 @@ export class Loading {
 
   /**
    * The first load of a visit.
-   * @param {Promise<void>} prepared what has to be done before
+   * @param {Promise<void>} prepared must be done before the load
    * @param {Promise<{times: number, heavy: boolean}>} ending how the last visit ended (life.js)
    */
   start(prepared, ending) {
@@ -90,7 +90,7 @@ export class Loading {
     const missing =
       last.kind === 'file'
         ? 'came from a file, which has to be chosen again'
-        : `is not ${copy ? 'complete' : 'kept'} on this device`;
+        : `is not ${copy ? 'complete' : 'stored'} on this device`;
     const reason = copy?.complete ? 'was not loaded again by itself' : missing;
     const offer = copy?.complete ? button('Load it', () => this.load({ ...last, source: copy.url }))
       : button('Choose a model', this.#events.onChoose);
@@ -100,7 +100,7 @@ export class Loading {
     return DEMO;
   }
 
-  /** A download that the last visit left behind. */
+  /** Offers to resume a download that the last visit has not finished. */
   async #offerComing() {
     const coming = remembered(KEY_COMING);
     const copy = coming && await findKept(coming.source);
@@ -172,7 +172,7 @@ export class Loading {
     this.#events.onLoad(choice);
   }
 
-  /** The demo model comes with the page, whose service worker keeps it. */
+  /** Options of a load. The demo model is not stored, since the service worker keeps it with the page. */
   #options({ kind, source, vision, sha256, contextSize }) {
     return {
       ...this.#events.options(),
@@ -189,7 +189,7 @@ export class Loading {
     if (!this.#session.isLoading) this.#offer('load', choice, copy);
   }
 
-  /** What may help, and nothing else. */
+  /** Buttons that may help after a failure. */
   #remedies(choice, error) {
     const { status, contextSize } = error.detail ?? {};
     const again = button('Try again', () => this.load(choice));

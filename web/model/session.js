@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The model in use and the one being loaded. A new model replaces the old one only once it is ready, so a failed
-// or cancelled load leaves the chat as it was; where memory does not hold both, the old one goes first and the
-// load is tried once more.
+// The model in use, and the load under way. A new model replaces the old one only when it is ready, so a failed or
+// cancelled load changes nothing. If the memory does not hold both, the old model is released first and the load is
+// tried once more.
 import { load, models } from 'quern';
 import { codeOf } from '../shell/failure.js';
 
 /**
  * @typedef {{source: string | File, vision?: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice
- * vision: the file of its vision
+ * vision: the projector file
  */
 
-/** Rejects when the signal aborts, so that waiting for something else can be given up. */
+/** Rejects when the signal aborts, which ends waiting for another promise. */
 function aborted(signal) {
   return new Promise((_, reject) => {
     const fail = () => reject(signal.reason);
@@ -22,8 +22,8 @@ function aborted(signal) {
 export class Session {
   #model = null;
   #choice = null;
-  #job = null;      // the load under way, a promise
-  #loading = null;  // {coming, optionsFor, abort} of it
+  #job = null;      // promise of the load under way
+  #loading = null;  // its {coming, optionsFor, abort}
   #events;
 
   /**
@@ -41,10 +41,10 @@ export class Session {
   get isLoading() { return this.#loading !== null; }
 
   /**
-   * Loads a model and makes it the current one. A load already under way is cancelled: there is one at a time.
+   * Loads a model and makes it the current one. Cancels a load that is under way, since there is only one at a time.
    * @param {Promise<Choice>} coming
    * @param {(choice: Choice) => object} optionsFor options of the library's `load`
-   * @param {Promise<void>} [prepared] what has to be done first
+   * @param {Promise<void>} [prepared] must be done before the load
    */
   async open(coming, optionsFor, prepared) {
     this.cancel();
@@ -73,17 +73,15 @@ export class Session {
     return this.#model;
   }
 
-  /**
-   * Lets go of a model, the current one or one before: after its engine has failed nothing else can be done with it.
-   */
+  /** Releases a model, the current or an earlier one. A model whose engine has failed is of no further use. */
   async release(model) {
     if (this.#model === model) this.#model = null;
     await model?.dispose().catch(() => {});
   }
 
   /**
-   * Forgets what models have kept of a conversation: through the current one, which may be about to keep it, and
-   * without: it may have no store.
+   * Deletes what models have stored of a conversation: through the current model, which may be about to store it, and
+   * directly, since that model may have no store.
    */
   async forget(name) {
     await this.#model?.forget(name).catch(() => {});
@@ -108,8 +106,8 @@ export class Session {
   }
 
   /**
-   * Ends the old model, if there is one, and what it writes; a reply that is asked for from now on waits for the new
-   * one.
+   * Releases the old model, if there is one, and ends its replies. Replies that are requested from now on wait for the
+   * new model.
    */
   async #retire() {
     const model = this.#model;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The model dialog: what runs now, the models on this device (kept.js), those the page knows by name (known.js), and
-// the two ways to any other (an address, a file). Choosing a known one only fills the address field and says whether it
-// fits; a download starts with the Load button alone.
+// The model dialog: the model in use, the stored models (kept.js), the models that the page knows by name (known.js),
+// and two ways to any other model (an address, a file). Choosing a known model only fills the address field and says
+// whether it fits. Only the Load button starts a download.
 import { support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
@@ -10,7 +10,7 @@ import { isProjector, lacksVision } from './vision.js';
 import { Kept } from './kept.js';
 import { DEMO, KNOWN, findKnown, verdict } from './known.js';
 
-/** What the page knows of an address beside itself. */
+/** What the page knows of the model at an address. */
 function known(url) {
   const { sha256, vision } = findKnown(url)?.one ?? {};
   return { sha256, ...(vision && { vision }) };
@@ -53,7 +53,7 @@ export class Shelf {
     if (this.#dialog.open) this.#showCurrent();
   }
 
-  /** Address of the model in use, '' where it has none. */
+  /** Address of the model in use; '' if it has none. */
   get #inUse() {
     const { model, choice } = this.#session;
     return model && choice.kind === 'url' ? choice.source : '';
@@ -65,7 +65,7 @@ export class Shelf {
     this.#showDemo(model !== null && choice.kind === 'demo');
   }
 
-  /** The known models; once. */
+  /** Shows the known models, once. */
   async #fill() {
     if (this.#maxMemory) return;
     this.#maxMemory = (await support()).maxMemory;
@@ -75,7 +75,7 @@ export class Shelf {
     );
   }
 
-  /** What is in use need not be loaded. */
+  /** Shows whether the demo model is in use; then it need not be loaded. */
   #showDemo(inUse) {
     this.#demo.disabled = inUse;
     this.#demo.textContent = inUse ? 'In use' : 'Load';
@@ -88,34 +88,34 @@ export class Shelf {
     const pick = button('', () => this.suggest(one), fits ? 'button pick' : 'button pick unfit');
     const size = fits ? bytes(one.size) : `${bytes(one.size)}, too large`;
     pick.append(element('span', {}, one.quant), ' ', element('span', { className: 'size' }, size));
-    // what is seen is said
+    // the name for screen readers says what is seen
     pick.setAttribute('aria-label', `Choose ${known.label} ${pick.textContent}${fits ? '' : ' for this browser'}`);
     return pick;
   }
 
-  /** Offers a known file: one more press of Load fetches it. */
+  /** Offers a known file. Another press of Load fetches it. */
   async suggest({ url }) {
     await this.prefill(url);
     byId('load-url').focus();
   }
 
-  /** Puts an address into the field and says what Load would do. Nothing is fetched. */
+  /** Puts an address into the field and tells what Load would do. Nothing is fetched. */
   async prefill(text) {
     const { url } = readAddress(text);
     if (!url) return;
     this.#url.value = url;
     if (!this.#dialog.open) await this.open();
-    if (this.#url.value === url) this.#describe(url);    // else somebody has typed meanwhile
+    if (this.#url.value === url) this.#describe(url);    // otherwise the visitor has typed something else meanwhile
   }
 
-  /** What Load would do with this address, and what speaks against it. */
+  /** Tells what Load would do with this address, and any problem. */
   #describe(url) {
     const found = findKnown(url);
     const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory)
       : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
     const checked = found?.one.sha256
       ? 'Its checksum is known and will be compared.'
-      : 'Unverified: no checksum of it is known here.';
+      : 'Unverified: its checksum is not known.';
     this.#say([this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' '), !fits);
   }
 
@@ -125,7 +125,7 @@ export class Shelf {
     this.#url.removeAttribute('aria-invalid');
   }
 
-  /** How many bytes would come, from where, and whether they can stay. */
+  /** Tells how many bytes would come, from where, and whether they can be stored. */
   #outlook(url, known) {
     if (this.#inUse && place(this.#inUse) === place(url)) return 'It is in use.';
     const { copy, left } = this.#kept.outlook(url);
@@ -133,11 +133,11 @@ export class Shelf {
     const size = known || copy?.size || 0;
     const rest = size - (copy?.loaded ?? 0);
     const amount = copy?.loaded && size ? `the remaining ${bytes(rest)}` : (size ? bytes(size) : 'it');
-    const room = rest > left ? ` Only ${bytes(left)} can still be kept, so it will not stay.` : '';
+    const room = rest > left ? ` Only ${bytes(left)} can still be stored, so it will not stay.` : '';
     return `Load downloads ${amount} from ${new URL(url).host} to this device.${room}`;
   }
 
-  /** One file, the parts of a split one, or those of a folder. @param {File[]} files */
+  /** Chooses one file, the parts of a split file, or the files of a folder. @param {File[]} files */
   chooseFiles(files) {
     const vision = files.find(isProjector);
     const [first, ...others] = files.filter((file) => file !== vision);
@@ -197,7 +197,7 @@ export class Shelf {
       ['Weights', info.parameters && parameters(info.parameters)],
       ['Memory', info.memory && bytes(info.memory.used)],
       ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
-      ['Sees', info.vision && 'images and videos'],
+      ['Vision', info.vision && 'images and videos'],
       ['Threads', info.threads],
       ['Kernels', info.variant],
       ['License', info.license],

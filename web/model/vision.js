@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Models with vision: of a pair of files, which one is the projector, and what helps where a model does not see.
+// Models with vision: finds the projector among files, and offers help if the model in use has no vision.
 import { byId, button } from '../shell/dom.js';
 import { bytes } from '../shell/format.js';
 import { SEEING } from './known.js';
 
-/** Whether a file is the projector of a model with vision, as such files are called. */
+/** Whether a file is a projector, judged by its name. */
 export const isProjector = ({ name }) => /mmproj.*\.gguf$/i.test(name);
 
-/** Whether a model could see, had it been loaded with its projector. @param {?import('quern').Model} model */
+/** Whether a model would have vision if it were loaded with its projector. @param {?import('quern').Model} model */
 export const lacksVision = (model) => Boolean(model?.info.takesVision && !model.info.vision);
 
 /**
- * Whether images can be shown to the model in use; says what helps if not.
+ * Whether the model in use can read images. If not, a notice says what helps.
  * @param {import('./session.js').Session} session
  * @param {import('../shell/tray.js').Tray} tray
  * @param {(one: object) => void} suggest shows a known file in the model dialog
@@ -21,7 +21,7 @@ export function maySee({ model }, tray, suggest) {
   const [one] = SEEING.files;
   const [sentence, action] = lacksVision(model)
     ? [
-        'This model sees only with its projector, a second file (mmproj-….gguf).',
+        'For images this model needs its projector, a second file (mmproj-….gguf).',
         button('Choose that file', () => byId('file-input').click()),
       ]
     : [

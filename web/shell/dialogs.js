@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all dialogs that lie over the page have: a button that closes them, and a backdrop that does.
+// Closes dialogs: by their close button, and by a click on the backdrop.
 
 export function closeDialogs() {
   for (const close of document.querySelectorAll('dialog [data-close]')) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The few DOM helpers everything else is written with. Text goes in as text nodes only; there is no way here to
-// turn a string into markup, and no other file creates elements by any other means.
+// The DOM helpers of the page. Texts become text nodes only. Nothing here turns a string into markup, and no other file
+// creates elements by other means.
 
 /** The element with this id; the page's markup is fixed, so a missing one is a programming error. */
 export const byId = (id) => document.getElementById(id);
@@ -41,7 +41,7 @@ export const fromTemplate = (id) => byId(id).content.firstElementChild.cloneNode
 export const button = (text, onclick, className = 'button') =>
   element('button', { type: 'button', className, onclick }, text);
 
-/** A quiet button with an image and a name for those who do not see it. */
+/** A button with an icon, and a name for visitors who do not see it. */
 export function iconButton(name, label, onclick) {
   const node = element('button', { type: 'button', className: 'tool', title: label, onclick }, icon(name));
   node.setAttribute('aria-label', label);
@@ -66,7 +66,7 @@ export function copyButton(getText, label = 'Copy') {
 /** Whether a key belongs to an input method, which composes a character (229 is what Safari sends then). */
 export const isComposed = ({ isComposing, keyCode }) => isComposing || keyCode === 229;
 
-/** Says something to a screen reader and to nobody else. The pause makes a repeated sentence count as new. */
+/** Tells a sentence to screen readers only. The pause makes a repeated sentence count as new. */
 export function announce(text) {
   const node = byId('announcer');
   node.textContent = '';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files dropped anywhere on the page. Only files: dropped markup or links must neither be read nor followed.
+// Accepts files that are dropped anywhere on the page. Dropped markup and links are neither read nor followed.
 import { byId } from './dom.js';
 
 const hasFiles = (event) => event.dataTransfer?.types.includes('Files') ?? false;

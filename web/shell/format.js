@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Numbers as people read them. Decimal units throughout, as on the pages where models are downloaded.
+// Formats numbers for people, in decimal units, as on the pages where models are downloaded.
 
 /**
- * 4096 -> "4,096". Not by Intl, whose first use costs a browser some 40 ms: as much as all else that this page starts
- * with.
+ * 4096 -> "4,096". It avoids Intl, whose first use takes a browser some 40 ms, as long as everything else at the start.
  */
 export const count = (n) => String(Math.round(n)).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 
@@ -34,12 +33,12 @@ export function duration(ms) {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-/** Tokens per second, one digit where it matters; nothing for 0, which stands for not measured. */
+/** Tokens per second, with a digit after the point below 10; '' for 0, which means not measured. */
 export const speed = (n) => (n ? `${n < 10 ? n.toFixed(1) : count(n)} tokens/s` : '');
 
 /**
- * Text of foreign origin (file names, error details, model names) for one line of ours: control and direction
- * characters removed, length bounded.
+ * Puts foreign text (file names, error details, model names) into one line: without control and direction characters,
+ * and with a bounded length.
  */
 export function oneLine(text, limit = 200) {
   const clean = String(text ?? '').replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
@@ -48,13 +47,13 @@ export function oneLine(text, limit = 200) {
 
 const formats = {};
 
-/** Made when a date is shown: a browser takes some ten milliseconds for its first one. */
+/** Makes a format when it is first needed, since the first one takes a browser some ten milliseconds. */
 const format = (name) =>
   (formats[name] ??= new Intl.DateTimeFormat(
     undefined,
     name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' },
   ));
 
-/** The hour of today, the day of any other. */
+/** The time if it is today, else the date. */
 export const when = (time) =>
   format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);

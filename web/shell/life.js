@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the browser ended this page the last time, as it does to tabs that need much memory: a mark in the tab's own
-// storage goes when the page is left, and is still there when the page had no time to leave. A duplicated tab begins
-// with a copy of the mark, but the tab it was copied from still holds the lock of that name.
+// Detects whether the browser ended this page the last time, as it does with tabs that need much memory. A mark in
+// sessionStorage is removed when the page is left; it remains if the page had no time for that. A duplicated tab begins
+// with a copy of the mark, but then the original tab still holds the lock of that name.
 
 import { forget, read, write } from './storage.js';
 
@@ -9,7 +9,7 @@ const KEY = 'quern:life';
 
 const nothing = () => {};
 
-/** The mark of a page that was ended, or null. */
+/** The mark of the last visit if the page was ended, or null. */
 function readMark() {
   const { name, times, heavy } = read(KEY, 'sessionStorage') ?? {};
   return typeof name === 'string'
@@ -17,7 +17,7 @@ function readMark() {
     : null;
 }
 
-/** Asks for the lock and keeps it while the page lives. @returns {Promise<boolean>} whether it was free */
+/** Requests a lock and holds it while the page lives. @returns {Promise<boolean>} whether it was free */
 const take = (name) => new Promise((done) => {
   const held = (lock) => {
     done(lock !== null);
@@ -31,7 +31,7 @@ export class Life {
   #mark = { name: String(Math.random()), times: 0, heavy: false };
 
   /**
-   * From now on a sudden end will be known.
+   * Begins a visit: from now on a sudden end will be detected.
    * @returns {Promise<{times: number, heavy: boolean}>} how often in a row the browser has ended the page; whether its
    *   model was a large one
    */
@@ -46,13 +46,13 @@ export class Life {
     return { times: this.#mark.times, heavy: ended && last.heavy };
   }
 
-  /** A model is loaded. @param {boolean} heavy whether it needs more memory than the page itself */
+  /** Notes that a model is loaded. @param {boolean} heavy whether it needs more memory than the page itself */
   carry(heavy) {
     this.#mark.heavy = heavy;
     this.#write();
   }
 
   #write() {
-    write(KEY, this.#mark, 'sessionStorage');   // without storage nothing is known
+    write(KEY, this.#mark, 'sessionStorage');   // without storage, no end is detected
   }
 }

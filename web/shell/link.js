@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the address of the page asks for: `?model=URL&prompt=TEXT`.
+// Reads the address of the page: `?model=URL&prompt=TEXT`.
 
 /** @returns {{model: ?string, prompt: ?string}} */
 export function readLink() {
@@ -7,7 +7,7 @@ export function readLink() {
   return { model: query.get('model'), prompt: query.get('prompt') };
 }
 
-/** What a link asks for is done once, not at every reload. */
+/** Removes the request from the address, so that a reload does not repeat it. */
 export function forgetLink() {
   const url = new URL(location.href);
   for (const name of ['model', 'prompt']) url.searchParams.delete(name);

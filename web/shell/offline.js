@@ -5,15 +5,15 @@
 
 import { forget, read, write } from './storage.js';
 
-/** Set for the one reload, so that a browser where it does not help is not reloaded for ever. */
+/** Set before the reload, so that a browser where it does not help is not reloaded again and again. */
 const TRIED = 'quern:isolation-tried';
 
 /** How long the first visit waits for the worker, which fetches the whole shell; then the page starts on one thread. */
 const PATIENCE_MS = 20_000;
 
 /**
- * The page's one string that becomes code, in the form that Trusted Types ask for. (The library has a policy of its
- * own.)
+ * Makes the address of the service worker in the form that Trusted Types require. It is the only string of the page
+ * that becomes code. (The library has a policy of its own.)
  */
 function scriptFor(variant) {
   const rules = { createScriptURL: () => `./sw.js?variant=${variant}` };
@@ -22,15 +22,15 @@ function scriptFor(variant) {
 
 const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-/** Whether the reload may be tried now, which is then remembered; without storage it is not tried. */
+/** Whether the page may reload now. Remembers it; without storage there is no reload. */
 const mayReload = () => !read(TRIED, 'sessionStorage') && write(TRIED, true, 'sessionStorage');
 
-/** Calls back when a newer build lies ready beside the one in use. */
+/** Calls `onUpdate` when a newer build is ready. */
 function watchUpdates(registration, onUpdate) {
   const offer = (worker) => {
     if (!worker || !navigator.serviceWorker.controller) return;
     const ready = () => worker.state === 'installed' && onUpdate(() => {
-      if (worker.state !== 'installed') return location.reload();     // another tab has asked for it already
+      if (worker.state !== 'installed') return location.reload();     // another tab has activated it already
       navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), { once: true });
       return worker.postMessage('activate');
     });
@@ -45,9 +45,9 @@ function watchUpdates(registration, onUpdate) {
  * @param {string | null} variant of the engine that runs here
  * @param {object} events
  * @param {() => void} events.onWait the page is being prepared and will load itself again
- * @param {() => boolean} events.isBusy whether that would take something away: then this visit has one thread
+ * @param {() => boolean} events.isBusy whether a reload would lose something; then this visit uses one thread
  * @param {(reload: () => void) => void} events.onUpdate
- * @returns {Promise<boolean>} true when the page is about to be loaded again: start nothing
+ * @returns {Promise<boolean>} true: the page is about to be loaded again, and nothing should be started
  */
 export async function startOffline(variant, { onWait, isBusy, onUpdate }) {
   if (crossOriginIsolated) forget(TRIED, 'sessionStorage');

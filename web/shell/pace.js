@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How fast a download is and how long it will take: the mean of the last seconds, so that the numbers can be read, and
-// nothing while there is too little to tell.
+// The speed and the remaining time of a download: the mean over the last seconds, so that the numbers can be read, and
+// nothing while there is too little data.
 
 const WINDOW_MS = 8000;
 const LEAST_MS = 1000;
@@ -8,26 +8,26 @@ const STALLED_MS = 4000;
 
 export class Pace {
   #now;
-  #seen = [];       // [time, bytes] of the last seconds; the first one is older when nothing came since
+  #seen = [];       // [time, bytes] of the last seconds; the first may be older if nothing has arrived since
 
   constructor(now = () => performance.now()) {
     this.#now = now;
   }
 
-  /** So many bytes have come. */
+  /** Adds a measurement. */
   add(loaded) {
     const now = this.#now();
     this.#seen.push([now, loaded]);
     while (this.#seen.length > 2 && this.#seen[1][0] < now - WINDOW_MS) this.#seen.shift();
   }
 
-  /** What has come until now says nothing about what follows: it lay on the disk. */
+  /** Forgets the measurements, because the bytes so far came from the disk. */
   reset() {
     this.#seen.length = 0;
   }
 
   /**
-   * @returns {{speed: number, left: number, stalled: boolean} | null} bytes a second, ms until `total` (0: not known)
+   * @returns {{speed: number, left: number, stalled: boolean} | null} bytes per second; ms until `total` (0: unknown)
    */
   read(total) {
     if (this.#seen.length === 0) return null;

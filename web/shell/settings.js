@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The settings and their drawer. An empty field means "as the library decides" and is not passed on at all, so the
-// model card's values hold until somebody changes one. Ranges stand in the markup (min, max, and step where only whole
-// numbers count); what breaks them stays in its field, with a line that says what is wrong and what holds instead.
+// The settings and their drawer. An empty field means "the library decides" and is not passed on, so the model card's
+// values apply until the visitor changes one. Ranges are in the markup (min, max, and step if only whole numbers are
+// valid). An invalid value stays in its field, with a line that tells the problem and the value that applies.
 import { byId, element } from './dom.js';
 import { count } from './format.js';
 import { read, write } from './storage.js';
@@ -14,7 +14,7 @@ const LOADING = ['threads', 'contextSize'];
 const pick = (values, names) =>
   Object.fromEntries(names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]));
 
-/** What is wrong with a field's content, or ''. Steps of fractions are a convenience, not a rule. */
+/** The problem with a field's content, or ''. Steps of fractions are a convenience, not a rule. */
 function problemOf({ validity, step, min, max }) {
   const isWhole = Number.isInteger(Number(step));
   const isFine =
@@ -22,7 +22,7 @@ function problemOf({ validity, step, min, max }) {
   return isFine ? '' : `${isWhole ? 'A whole number' : 'A number'} from ${Number(min)} to ${Number(max)} is needed.`;
 }
 
-/** What a field says; undefined: as the library decides. */
+/** The value of a field; undefined: the library decides. */
 function valueOf({ type, value, valueAsNumber }) {
   if (value === '') return undefined;
   return type === 'number' ? valueAsNumber : value.trim();
@@ -35,7 +35,7 @@ export class Settings {
   #values = {};
   #unsaved;
 
-  /** @param {{onUnsaved: () => void}} events told once when settings cannot be stored */
+  /** @param {{onUnsaved: () => void}} events called once if settings cannot be stored */
   constructor({ onUnsaved }) {
     this.#unsaved = onUnsaved;
     this.#restore(read(KEY));
@@ -73,7 +73,7 @@ export class Settings {
 
   /**
    * Opens the drawer at the system prompt.
-   * @returns {Promise<boolean>} whether it is another one when the drawer is closed
+   * @returns {Promise<boolean>} whether the prompt has changed when the drawer is closed
    */
   async editSystem() {
     const before = this.system;
@@ -84,7 +84,7 @@ export class Settings {
     return this.system !== before;
   }
 
-  /** Says what a load made of the wish for a context. @param {number} size in tokens */
+  /** Shows the context that a load got, if it differs from the setting. @param {number} size in tokens */
   tookContext(size) {
     const { contextSize } = this.#values;
     byId('context-took').textContent =
@@ -116,7 +116,7 @@ export class Settings {
     this.#save({ [field.name]: valueOf(field) });
   }
 
-  /** The line below a field that says why it does not count; '' takes it away. */
+  /** Shows the problem of a field in a line below it; '' removes the line. */
   #note(field, problem) {
     const id = `${field.id}-problem`;
     byId(id)?.remove();
@@ -139,7 +139,7 @@ export class Settings {
     this.#switch.setAttribute('aria-checked', String(on));
   }
 
-  /** What has changed, beside what other tabs have changed meanwhile. */
+  /** Saves changes, and keeps changes that other tabs have made meanwhile. */
   #save(changed) {
     Object.assign(this.#values, changed);
     if (write(KEY, { ...read(KEY), ...changed })) return;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the page keeps in localStorage, and a tab in sessionStorage. It is shared with everything else on this origin,
-// so what is read back is checked by who asked for it, and no failure here (blocked, full, damaged) is more than a
-// notice.
+// Values in localStorage, and of one tab in sessionStorage. Other pages of this origin share the storage, so callers
+// check what they read. A failure (blocked, full, damaged) is never more than a notice.
 
-/** @returns {any} what was stored, null when there is nothing that can be read */
+/** @returns {any} the stored value; null if there is none or it cannot be read */
 export function read(key, storage = 'localStorage') {
   try {
     return JSON.parse(globalThis[storage].getItem(key) ?? 'null');
@@ -12,12 +11,12 @@ export function read(key, storage = 'localStorage') {
   }
 }
 
-/** What is not there, or may not be touched, needs no forgetting. */
+/** Removes a value, if possible. */
 export function forget(key, storage = 'localStorage') {
   try {
     globalThis[storage].removeItem(key);
   } catch {
-    // as said
+    // blocked: nothing is stored
   }
 }
 

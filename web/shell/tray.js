@@ -9,13 +9,13 @@ import { Pace } from './pace.js';
 /** A load shorter than this shows no progress: a card that only flashes would make the page jump. */
 const PATIENCE_MS = 300;
 
-/** Time between two looks at the pace, in ms, so that a download that stands still says so. */
+/** Milliseconds between two updates of the pace, so that a stalled download is shown as such. */
 const TICK_MS = 1000;
 
-/** A server that has sent nothing for so long is waited for; it may also have asked for patience (429, 503). */
+/** A server that has sent nothing for this long counts as slow; it may also have asked to wait (429, 503). */
 const SILENT_MS = 4000;
 
-/** @param {number} age of what is told, in ms */
+/** @param {number} age of the message, in ms */
 function waitingText({ ms, code }, age) {
   if (ms === null) return 'waiting for the network';
   return `${code === 'net/http' ? 'the server is busy' : 'waiting for the server'}, trying again in ${Math.ceil(Math.max(1, ms - age) / 1000)} s`;
@@ -57,14 +57,14 @@ export class Tray {
   #node = byId('tray');
   #cards = new Map();
 
-  /** A quiet remark. @param {string} subject what it is about; one card per subject @param {() => void} [onDismiss] */
+  /** Shows a notice. @param {string} subject of the card @param {() => void} [onDismiss] */
   notice(subject, message, actions = [], onDismiss = undefined) {
     const node = card('notice', 'info', message, '', [...actions, this.#closer(subject, onDismiss)]);
     node.setAttribute('role', 'status');
     this.#put(subject, node);
   }
 
-  /** A remark that goes by itself. */
+  /** Shows a notice that disappears by itself. */
   passing(subject, message, actions, ms) {
     this.notice(subject, message, actions);
     const node = this.#cards.get(subject);
@@ -81,7 +81,7 @@ export class Tray {
   }
 
   /**
-   * Progress of a load.
+   * Shows the progress of a load.
    * @param {{onCancel: () => void, onPause?: () => void}} actions
    * @returns {(progress: {phase: string, loaded: number, total?: number, cached?: boolean}) => void}
    */
@@ -119,7 +119,7 @@ export class Tray {
     };
   }
 
-  /** A load that waits to go on. @param {{loaded: number, size: number} | null} kept what is on this device of it */
+  /** Shows a paused load. @param {{loaded: number, size: number} | null} kept the stored part */
   paused(subject, name, kept, { onResume, onCancel }) {
     const { node, bar, amount } = this.#progressCard(subject, `Paused: ${oneLine(name, 80)}`, name);
     const resume = button('Resume', onResume, 'button primary');
@@ -128,7 +128,7 @@ export class Tray {
     bar.value = kept?.size ? kept.loaded / kept.size : 0;
     amount.textContent = kept
       ? `Paused. ${bytes(kept.loaded)}${kept.size ? ` of ${bytes(kept.size)}` : ''} are on this device.`
-      : 'Paused. Nothing of it could be kept, so it will begin again.';
+      : 'Paused. Nothing could be stored, so it will begin again.';
     announce(amount.textContent);
     resume.focus();
   }
