@@ -33,7 +33,7 @@ help:
 native: $(BUILD)/quern
 
 # All sources but the interfaces of the wasm modules and the command line.
-SOURCES = $(filter-out src/wasm.c src/engine/blind.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SOURCES = $(filter-out src/wasm.c src/engine/no_vision.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 # Only command lines have these files, which convert models. No page loads them.
 TOOL = $(addprefix cli/,gguf_writer convert convert_keys cli_claim cli_described cli_files cli_output cli_quantize)
@@ -71,12 +71,12 @@ MODULES = $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs buil
 wasm: $(MODULES)
 include tools/wasm.mk
 
-# Grammars are a module of their own. VISION lists the files that only an engine with vision needs; src/engine/blind.c
+# Grammars are a module of their own. VISION lists the files that only an engine with vision needs; src/engine/no_vision.c
 # replaces them. One glue serves all builds, because exported names are not shortened by frequency (-lexports.js).
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
-VISION = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision \
+VISION = $(filter image/% engine/projector engine/encode models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision \
 	base/sha256,$(WASM_NAMES))
-TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/blind
+TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/no_vision
 
 # $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit
 # memories in an old form, which browsers no longer know; sed replaces it.

@@ -120,11 +120,11 @@ export interface LoadOptions {
    */
   kvPositions?: number | undefined;
   /**
-   * Most bytes of the store that conversations saved by {@link ChatOptions.keep} may take together. Default 2 GiB. To
+   * Most bytes of the store that conversations saved by {@link ChatOptions.save} may take together. Default 2 GiB. To
    * make room for a new conversation, the least recently used ones are deleted; of a conversation that is larger than
    * the limit only the beginning is saved. 0 saves none.
    */
-  keepMaxBytes?: number | undefined;
+  saveMaxBytes?: number | undefined;
   /**
    * Bytes of memory that may be used. Default: what the browser grants and the device has, as far as this is known.
    * Constrained replies (a schema, tool calls) need a memory of their own, at most 160 MiB and about 20 MB at first,
@@ -330,7 +330,7 @@ export interface Models {
    */
   remove(source: Source, options?: Given<CacheOptions>): Promise<void>;
   /** Lists the saved conversations of a store, as {@link Model.kept} does, without a model. */
-  kept(options?: Given<CacheOptions>): Promise<Kept[]>;
+  saved(options?: Given<CacheOptions>): Promise<SavedConversation[]>;
   /**
    * Deletes saved conversations, as {@link Model.forget} does, without a model. A reply in progress under this name may
    * save the conversation again afterwards.
@@ -349,7 +349,7 @@ export interface Models {
 }
 
 /** A saved conversation, whichever model saved it. Its name is a text chosen by the caller: show it as text. */
-export interface Kept {
+export interface SavedConversation {
   name: string;
   /** How many tokens of the conversation are saved, in whole pages of 32, and how many bytes they take. */
   tokens: number;
@@ -674,7 +674,7 @@ export interface ChatOptions extends CompleteOptions {
    * to anybody who has the store and the model: call {@link Model.forget} when you delete the conversation. If nothing
    * can be saved, or there is no room, the console says so.
    */
-  keep?: string | undefined;
+  save?: string | undefined;
   /**
    * Functions that the model may call, at most 128. Schemas that cannot be honoured are refused by name (`use/schema`).
    * The calls are in {@link Result.toolCalls}; carry them out, add the message with the calls and one message with each
@@ -1212,7 +1212,7 @@ export interface Model {
    * Lists the conversations that are saved in the model's store, the most recently used first, after pending saves are
    * finished.
    */
-  kept(options?: Given<CallOptions>): Promise<Kept[]>;
+  saved(options?: Given<CallOptions>): Promise<SavedConversation[]>;
   /**
    * Deletes the conversation saved under a name, also while a reply for it is in progress; without a name, all saved
    * conversations of the store. `storage/busy` while another tab or process is saving it.

@@ -38,7 +38,7 @@ export interface RemoteInfo {
 export interface RemoteModel {
   readonly info: RemoteInfo;
   /**
-   * Fails with `use/param` (also for what only a loaded model can keep: `keep`, `overflow`, `logprobs`, `promptLogprobs`, `suffix`, `choices`, `regex`, `grammar`),
+   * Fails with `use/param` (also for what only a loaded model can save: `save`, `overflow`, `logprobs`, `promptLogprobs`, `suffix`, `choices`, `regex`, `grammar`),
    * `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where `thinking` is given; else the server decides. Images go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in `data:` addresses. What a
    * page shows, pixels and videos are not taken. `schema` (an object) and `json` go as `response_format`, with tools too: that the text obeys is the server's
    * promise, and `value` is there where it is JSON.
@@ -59,7 +59,7 @@ export interface RemoteModel {
   logits(...given: unknown[]): Promise<never>;
   look(...given: unknown[]): Promise<never>;
   profile(...given: unknown[]): Promise<never>;
-  kept(...given: unknown[]): Promise<never>;
+  saved(...given: unknown[]): Promise<never>;
   forget(...given: unknown[]): Promise<never>;
   /** What goes on fails with `engine/disposed`. */
   dispose(): Promise<void>;

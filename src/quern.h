@@ -175,7 +175,7 @@ void quern_reply_end(struct quern_sequence *s);
  * `cached` of them came from the cache. TOKEN: a token was sampled, and pushed unless END follows. END: the reply has
  * ended for the reason in `end`; no event follows. LET_GO: its pages were taken for other sequences; it continues by
  * itself with the same result. LOOK: `done` of `total` visual tokens that it needs are encoded. */
-enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QUERN_LOOK };
+enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QUERN_ENCODE };
 /* An end token came; max_tokens was reached; an error, see `status`; the context is full. */
 enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR, QUERN_CONTEXT };
 struct quern_event {

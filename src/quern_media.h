@@ -50,6 +50,6 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
 /* Encodes a medium. *out [tokens, width]: for each visual token its features, then what is added after the first
  * layers. Borrowed until the next call of this function or of quern_media_release(). OK; 1: stopped early, as in
  * quern_step(); ERR_PARAM (not held), ERR_MEM_LOAD. */
-int quern_media_look(struct quern_engine *e, uint64_t id, int budget_ms, const float **out, int *tokens, int *width);
+int quern_media_encode(struct quern_engine *e, uint64_t id, int budget_ms, const float **out, int *tokens, int *width);
 
 #endif

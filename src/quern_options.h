@@ -41,7 +41,7 @@ struct quern_options {
     uint64_t file_size;    /* size of the (first) file, when known: a header that promises more is refused at once */
     int files;             /* number of files in all; default 1 */
     uint64_t rest_size;    /* size of all files but the first, when known: the plan counts their weights */
-    bool blind;            /* leave out the vision part of a folder that has one */
+    bool no_vision;            /* leave out the vision part of a folder that has one */
     /* size of the projector's file, which comes after all others and is included in rest_size; 1: not known; 0: no
      * projector comes */
     uint64_t vision_size;

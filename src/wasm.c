@@ -8,7 +8,7 @@
  * same interface and no address is negative. A function with two results writes the second one to `out`.
  */
 #include "base/hash.h"
-#include "engine/kept.h"
+#include "engine/saved.h"
 #include "engine/scheduler.h"
 #include "engine/state.h"
 #include "image/image.h"
@@ -278,19 +278,19 @@ EXPORT address wasm_rest(address s, address out) { return view(quern_stream(SEQU
 
 /* --- saved conversations --- */
 
-EXPORT double wasm_kept_record(address e) { return (double)kept_record(ENGINE(e)); }
-EXPORT int wasm_kept_print(address e, int budget_ms) { return kept_print(ENGINE(e), budget_ms); }
-/* out [KEPT_HEADER] */
-EXPORT int wasm_kept_open(address s, address name, int size, address out)
+EXPORT double wasm_saved_record(address e) { return (double)saved_record(ENGINE(e)); }
+EXPORT int wasm_saved_print(address e, int budget_ms) { return saved_print(ENGINE(e), budget_ms); }
+/* out [SAVED_HEADER] */
+EXPORT int wasm_saved_open(address s, address name, int size, address out)
 {
-    return kept_open(SEQUENCE(s), (struct bytes){TO(const uint8_t, name), (size_t)size}, TO(uint8_t, out));
+    return saved_open(SEQUENCE(s), (struct bytes){TO(const uint8_t, name), (size_t)size}, TO(uint8_t, out));
 }
-EXPORT int wasm_kept_give_begin(address s, address record, double n)
+EXPORT int wasm_saved_give_begin(address s, address record, double n)
 {
-    return kept_give_begin(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n);
+    return saved_give_begin(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n);
 }
-EXPORT int wasm_kept_give_end(address s) { return kept_give_end(SEQUENCE(s)); }
-EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }
+EXPORT int wasm_saved_give_end(address s) { return saved_give_end(SEQUENCE(s)); }
+EXPORT int wasm_saved_take(address s, address out) { return saved_take(SEQUENCE(s), TO(uint8_t, out)); }
 
 /* --- images: quern_media.h --- */
 
@@ -321,11 +321,11 @@ EXPORT int wasm_sequence_set_media(address s, address ids, int n, address media,
 }
 
 /* out [3]: the address of floats [tokens, width], tokens, width. */
-EXPORT int wasm_media_look(address e, address id, int budget_ms, address out)
+EXPORT int wasm_media_encode(address e, address id, int budget_ms, address out)
 {
     const float *made = NULL;
     int tokens = 0, width = 0;
-    int status = quern_media_look(ENGINE(e), *TO(uint64_t, id), budget_ms, &made, &tokens, &width);
+    int status = quern_media_encode(ENGINE(e), *TO(uint64_t, id), budget_ms, &made, &tokens, &width);
     const double numbers[3] = {FROM(made), tokens, width};
     for (int i = 0; i < 3 && status == OK; i++) TO(double, out)[i] = numbers[i];
     return status;

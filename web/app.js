@@ -6,7 +6,7 @@ import { QuernError, support } from 'quern';
 import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
 import { Composer } from './conversation/composer.js';
-import { areKept } from './conversation/drafts.js';
+import { areSaved } from './conversation/drafts.js';
 import { helpFor, isLost } from './conversation/help.js';
 import { List } from './conversation/list.js';
 import { Readout } from './conversation/readout.js';
@@ -89,7 +89,7 @@ class App {
   /** Shows the last conversation, or a new one if a link brings a prompt. */
   async #openConversations({ prompt }) {
     const archive = await Archive.open((name) => this.#session.forget(name));
-    if (!archive.isKept) this.#unsaved();
+    if (!archive.isSaved) this.#unsaved();
     this.#composer.keepIn(archive);
     this.#talks = new Talks(archive, {
       onChange: () => this.#chatChanged(), onStates: () => this.#statesChanged(), onUnsaved: () => this.#unsaved(),
@@ -142,7 +142,7 @@ class App {
     const able = support();
     const reloading = await startOffline(able.variant, {
       onWait: () => this.#readout.status('Preparing the page for its first use…'),
-      isBusy: () => !areKept() || Boolean(this.#talks?.isLive),
+      isBusy: () => !areSaved() || Boolean(this.#talks?.isLive),
       onUpdate: (reload) =>
         this.#tray.notice('update', 'A newer version of this page is ready.', [button('Use it', reload)]),
     });

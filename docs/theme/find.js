@@ -19,7 +19,7 @@ export const MEANS = Object.entries({
   'LoadOptions.quantize': 'quantization, quantisation, 4bit, 8bit, load in 4bit', 'Server routes: Next, Express, any framework': 'express, hono, fastify, api route, route handler',
   'quern/openai': 'openai sdk, openai client, langchain', 'quern/prompt-api': 'languagemodel, chrome ai, built in ai, window.ai',
   'CompleteOptions.stop': 'stop sequences, stop words, stop strings', Thinking: 'reasoning, reasoning effort, chain of thought',
-  'Message.role': 'system prompt, system message', 'ChatOptions.keep': 'chat history, kv cache, prompt cache', 'Model.dispose': 'unload, free memory, cleanup, memory leak',
+  'Message.role': 'system prompt, system message', 'ChatOptions.save': 'chat history, kv cache, prompt cache', 'Model.dispose': 'unload, free memory, cleanup, memory leak',
 }).flatMap(([name, texts]) => texts.split(', ').map((text) => [text, name]));
 
 const meant = new Map(MEANS);

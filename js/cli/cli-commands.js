@@ -7,7 +7,7 @@ import { copy } from './cli-copy.js';
 import { infoText } from './cli-info.js';
 import { checkWhole, limitsOf } from './cli-limits.js';
 import { withModel } from './cli-model.js';
-import { download, forget, kept, list, remove } from './cli-models.js';
+import { download, forget, saved, list, remove } from './cli-models.js';
 import { contentOf, mediaParts } from './cli-images.js';
 import { profileTables } from './cli-profile.js';
 import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
@@ -157,9 +157,9 @@ async function converse(model, begun, options) {
 async function chat({ model: source, text, values, load: options, reply: sampling }) {
   const { messages, thinking } = talkOf(values);
   const prompt = text === '-' ? await readPrompt() : text;
-  if (values.keep !== undefined && options.store === false)
-    throw badParam('--keep', 'and --no-store exclude each other');
-  const all = { ...checkOptions('chat', { ...sampling, thinking, keep: values.keep }), ...(await limitsOf(values)) };
+  if (values.save !== undefined && options.store === false)
+    throw badParam('--save', 'and --no-store exclude each other');
+  const all = { ...checkOptions('chat', { ...sampling, thinking, save: values.save }), ...(await limitsOf(values)) };
   const begun = { messages, parts: await mediaParts(values) };
   await withModel(source, options, (model) =>
     prompt === undefined ? converse(model, begun, all) : answer(model, prompt, begun, all),
@@ -245,7 +245,7 @@ export const commands = {
   embed,
   forget,
   info,
-  kept,
+  saved,
   list,
   logits,
   quantize,

@@ -13,7 +13,7 @@ MODEL is one of these:
 - hf:OWNER/REPO:Q8_0, the GGUF file of this weight type there.
 `;
 
-const KEPT = `\
+const STORED = `\
 A downloaded model is stored in your cache folder, so that it is downloaded only
 once. See 'quern list', 'quern remove', --store and --no-store.
 
@@ -39,7 +39,7 @@ const option = (name) => [`--${name}${OPTIONS[name].value && ` ${OPTIONS[name].v
 
 function general() {
   const commands = table(Object.keys(COMMANDS).map((name) => [usage(name), COMMANDS[name].text]));
-  return `usage: quern COMMAND [options]\n\n${commands}\nquern help COMMAND tells a command's options.\n\n${MODEL}\n${KEPT}`;
+  return `usage: quern COMMAND [options]\n\n${commands}\nquern help COMMAND tells a command's options.\n\n${MODEL}\n${STORED}`;
 }
 
 function ofCommand(name) {

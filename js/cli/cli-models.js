@@ -69,8 +69,8 @@ export async function remove({ model, load: { store } }) {
 /** A conversation's name in one line. */
 const nameText = (name) => harmless(name).replace(/[\n\t]/g, ' ');
 
-export async function kept({ values, load: { store } }) {
-  const all = await models.kept({ store });
+export async function saved({ values, load: { store } }) {
+  const all = await models.saved({ store });
   const rows = all.map(({ name, tokens, bytes, date }) => [
     bytesText(bytes),
     grouped(tokens),
@@ -82,8 +82,8 @@ export async function kept({ values, load: { store } }) {
 }
 
 export async function forget({ model: name, load: { store } }) {
-  const all = (await models.kept({ store })).filter((one) => name === 'all' || one.name === name);
-  if (name !== 'all' && all.length === 0) throw badParam('NAME', 'is not a saved conversation (quern kept)');
+  const all = (await models.saved({ store })).filter((one) => name === 'all' || one.name === name);
+  if (name !== 'all' && all.length === 0) throw badParam('NAME', 'is not a saved conversation (quern saved)');
   await models.forget(name === 'all' ? null : name, { store });
   for (const one of all) await out(`forgot ${bytesText(one.bytes)}  ${nameText(one.name)}\n`);
 }

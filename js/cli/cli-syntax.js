@@ -26,7 +26,7 @@ export const FLAGS = {
   system: { value: 'TEXT', text: 'the system message' },
   think: { value: '', text: 'lets the model think before it answers, if it can' },
   'no-think': { value: '', text: 'no thinking (the default)' },
-  keep: {
+  save: {
     value: 'NAME',
     text: 'saves the conversation under this name; a later one that begins the same way goes on at once',
   },
@@ -44,7 +44,10 @@ export const FLAGS = {
   },
   dimensions: { value: 'N', text: 'only the first N numbers of each vector (all)' },
   out: { value: 'FILE', text: 'file for the scores: 32-bit floats, little-endian, a row for each token', native: true },
-  messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, with paths as images' },
+  messages: {
+    value: 'FILE.json',
+    text: 'a conversation: {"messages": […], "numberImages": true}, with paths as images',
+  },
   prompt: { ...TOKENS, least: 1, value: 'N', text: 'number of tokens to read (128)', native: true },
   generate: { ...TOKENS, least: 0, value: 'N', text: 'number of tokens to write (32)', native: true },
   type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k or q6_k', native: true },
@@ -124,7 +127,7 @@ export const COMMANDS = {
       'system',
       'think',
       'no-think',
-      'keep',
+      'save',
       ...VISION,
       'image',
       'video',
@@ -191,7 +194,7 @@ export const COMMANDS = {
     options: ['store'],
     text: 'removes a stored model, or all of them',
   },
-  kept: { words: [], options: ['json', 'store'], text: 'lists the saved conversations (chat --keep)' },
+  saved: { words: [], options: ['json', 'store'], text: 'lists the saved conversations (chat --save)' },
   forget: { words: ['NAME|all'], options: ['store'], text: 'deletes a saved conversation, or all of them' },
   quantize: {
     words: ['MODEL', 'OUT.gguf'],

@@ -86,14 +86,14 @@ function shelfOf(site, scope) {
 }
 
 /** Handles a request about a stored response. */
-const kept = (handler) => async (site, { id, query }, { key }) => {
+const stored = (handler) => async (site, { id, query }, { key }) => {
   const json = await handler(shelfOf(site, key), id, query);
   if (json) return { json };
   throw refusal(404, `The response '${id.slice(0, 64)}' is not stored here, or no longer.`, { param: 'response_id' });
 };
 
-const keptRoutes = Object.entries(RESPONSES).map(([path, methods]) => (
-  [path, Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, kept(handler)]))]));
+const storedRoutes = Object.entries(RESPONSES).map(([path, methods]) => (
+  [path, Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, stored(handler)]))]));
 
 const modelOf = ({ served, name, started }) => modelObject(served.info, name, started);
 
@@ -141,7 +141,7 @@ const ROUTES = {
   '/props': { GET: props },
   '/slots': { GET: slots },
   ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
-  ...Object.fromEntries(keptRoutes),
+  ...Object.fromEntries(storedRoutes),
   ...ollamaRoutes(checkOllama),
   ...tokenRoutes(checkName, shelfOf, modelFor),
   '/': { GET: root },

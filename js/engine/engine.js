@@ -305,16 +305,16 @@ export class Engine {
   }
 
   /**
-   * The engine finds out, once, what model its kept conversations are of, for about so many milliseconds.
+   * The engine finds out, once, what model its saved conversations are of, for about so many milliseconds.
    * @returns {boolean} whether it knows
    */
-  identify(budgetMs) { return this.#check(this.#wasm._wasm_kept_print(this.#engine, budgetMs)) === 0; }
+  identify(budgetMs) { return this.#check(this.#wasm._wasm_saved_print(this.#engine, budgetMs)) === 0; }
 
   /**
-   * Bytes of a record of a kept conversation (MODEL.md), and room for some in the engine's memory, for as long as it
+   * Bytes of a record of a saved conversation (MODEL.md), and room for some in the engine's memory, for as long as it
    * lives.
    */
-  get recordBytes() { return this.#wasm._wasm_kept_record(this.#engine); }
+  get recordBytes() { return this.#wasm._wasm_saved_record(this.#engine); }
   room(size) { return this.#heap.bytes(this.#heap.alloc(size), size); }
 
   /** What a token stands for. */

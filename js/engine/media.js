@@ -93,7 +93,7 @@ export class Media {
   look(id, budgetMs) {
     const result = this.#out + ID_BYTES;
     this.#heap.bytes(this.#out, ID_BYTES).set(id);
-    if (this.#check(this.#wasm._wasm_media_look(this.#engine, this.#out, budgetMs, result)) !== 0) return null;
+    if (this.#check(this.#wasm._wasm_media_encode(this.#engine, this.#out, budgetMs, result)) !== 0) return null;
     const [address, tokens, width] = this.#heap.float64(result, 3);
     return { values: this.#heap.float32(address, tokens * width).slice(), tokens, width };
   }

@@ -12,7 +12,7 @@ const OUTPUTS = { all: 1, hidden: 2, held: 3, states: 4 };
 /** Flags of what a reply may say. */
 const [LENIENT, WAITS] = [1, 2];
 
-/** Bytes of the header of a kept conversation (src/engine/kept.h). */
+/** Bytes of the header of a saved conversation (src/engine/saved.h). */
 const HEADER = 4096;
 
 /** What the engine says of a record, by its status. */
@@ -155,11 +155,11 @@ export class Sequence {
    * Held, it stands at the beginning of its file of this name.
    * @returns {Uint8Array} the header that the file must have
    */
-  keep(name) {
+  save(name) {
     const text = encoder.encode(name);
     return this.#heap.lend(HEADER + text.length, (address) => {
       this.#heap.bytes(address + HEADER, text.length).set(text);
-      this.#check(this.#wasm._wasm_kept_open(this.#address, address + HEADER, text.length, address));
+      this.#check(this.#wasm._wasm_saved_open(this.#address, address + HEADER, text.length, address));
       return this.#heap.copy(address, HEADER);
     });
   }
@@ -172,9 +172,9 @@ export class Sequence {
    *   no page is unused
    */
   give({ byteOffset, length }, meanwhile = () => {}) {
-    const begun = this.#wasm._wasm_kept_give_begin(this.#address, byteOffset, length);
+    const begun = this.#wasm._wasm_saved_give_begin(this.#address, byteOffset, length);
     meanwhile();
-    const status = begun || this.#wasm._wasm_kept_give_end(this.#address);
+    const status = begun || this.#wasm._wasm_saved_give_end(this.#address);
     return RECORDS[status] ?? this.#check(status);
   }
 
@@ -185,7 +185,7 @@ export class Sequence {
    *   be asked again
    */
   take({ byteOffset }) {
-    const status = this.#wasm._wasm_kept_take(this.#address, byteOffset);
+    const status = this.#wasm._wasm_saved_take(this.#address, byteOffset);
     return status > 0 ? null : status === 0;
   }
 

@@ -33,7 +33,8 @@ function optionsOf({ options }) {
   if (options == null) return {};
   if (!isRecord(options)) throw badParam('options', 'must be an object');
   for (const [name, nothing] of Object.entries(UNSUPPORTED_OPTIONS)) {
-    if (options[name] != null && options[name] !== nothing) throw unsupported(name, 'in options is not supported by this version');
+    if (options[name] != null && options[name] !== nothing)
+      throw unsupported(name, 'in options is not supported by this version');
   }
   const chat = renamed(options, OPTIONS);
   const isEndless = chat.max_tokens < 0;      // -1 and -2: until the context is full

@@ -4,7 +4,7 @@
 
 import { chatCompletion, textCompletion } from './openai.js';
 import { embedding, reranking } from './openai-vectors.js';
-import { KEPT, response } from './responses.js';
+import { STORED, response } from './responses.js';
 import { WIRES } from './sse.js';
 
 /**
@@ -46,9 +46,9 @@ export function modelObject({ contextSize, contextLength, vocabSize, dim, parame
 
 export const listObject = (data) => ({ object: 'list', data });
 
-/** Requests about stored responses, by path and method. @type {typeof KEPT} */
+/** Requests about stored responses, by path and method. @type {typeof STORED} */
 export const RESPONSES = Object.fromEntries(
-  Object.entries(KEPT).map(([rest, methods]) => [`/responses/{id}${rest}`, methods]),
+  Object.entries(STORED).map(([rest, methods]) => [`/responses/{id}${rest}`, methods]),
 );
 
 /** Paths with a name in them. */

@@ -98,7 +98,7 @@ const MISSING = {
 };
 
 /** The client's methods for stored responses. */
-function keptMethods({ shelf }) {
+function storedMethods({ shelf }) {
   const ask = (method, rest) => async (id, query) => {
     let found;
     try {
@@ -129,7 +129,7 @@ export function openai(model, options) {
   return {
     chat: { completions: { create: create('/chat/completions') } },
     completions: { create: create('/completions') },
-    responses: { create: create('/responses'), ...keptMethods(face) },
+    responses: { create: create('/responses'), ...storedMethods(face) },
     embeddings: { create: create('/embeddings') },
     rerank: create('/rerank'),
     models: { list: async () => listObject([face.described]), retrieve: async () => face.described },

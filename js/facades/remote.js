@@ -69,7 +69,7 @@ class RemoteModel {
   async logits() { throw onlyHere('logits()'); }
   async look() { throw onlyHere('look()'); }
   async profile() { throw onlyHere('profile()'); }
-  async kept() { throw onlyHere('kept()'); }
+  async saved() { throw onlyHere('saved()'); }
   async forget() { throw onlyHere('forget()'); }
 
   /** Work in progress fails with `engine/disposed`. */
@@ -141,7 +141,7 @@ const onlyHere = (name) => badParam(name, 'works with loaded models only, not wi
 
 /** Options that servers do not support, or only under other names. */
 const ONLY_HERE = [
-  'keep',
+  'save',
   'numberImages',
   'overflow',
   'choices',

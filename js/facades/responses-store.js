@@ -25,67 +25,67 @@ const missing = (param, message, reason) => new QuernError('use/param', message,
 /** Responses of one key. */
 export class Shelf {
   /** @type {Map<string, Kept>} by id, the most recently used last */
-  #kept = new Map();
+  #stored = new Map();
   #places = new Map();      // id of an item -> id of its response
   #letters = 0;
 
   #touch(id) {
-    const kept = this.#kept.get(id);
-    if (!kept) return null;
-    this.#kept.delete(id);
-    this.#kept.set(id, kept);
-    return kept;
+    const stored = this.#stored.get(id);
+    if (!stored) return null;
+    this.#stored.delete(id);
+    this.#stored.set(id, stored);
+    return stored;
   }
 
   /** Refuses another background response if there are too many. */
   checkLive() {
-    const count = [...this.#kept.values()].filter(({ live }) => live).length;
+    const count = [...this.#stored.values()].filter(({ live }) => live).length;
     if (count >= MOST.live)
       throw new QuernError('use/busy', `${MOST.live} responses are in progress in the background, which is the limit.`);
   }
 
   /** Adds a background response in progress. */
-  begin(id, live) { this.#kept.set(id, { text: '', live, items: [] }); }
+  begin(id, live) { this.#stored.set(id, { text: '', live, items: [] }); }
 
   /** @param {{response: any, input: any[], previous: string | null}} what */
-  keep({ response, input, previous }) {
+  store({ response, input, previous }) {
     this.remove(response.id);
     const text = JSON.stringify({ response, input, previous });
     const items = [...input, ...response.output].map(({ id }) => id).filter((id) => typeof id === 'string');
-    this.#kept.set(response.id, { text, live: null, items });
+    this.#stored.set(response.id, { text, live: null, items });
     for (const item of items) this.#places.set(item, response.id);
     this.#letters += text.length;
-    for (const [id, { live }] of this.#kept) {
-      if (this.#kept.size <= MOST.responses && this.#letters <= MOST.letters) break;
+    for (const [id, { live }] of this.#stored) {
+      if (this.#stored.size <= MOST.responses && this.#letters <= MOST.letters) break;
       if (!live) this.remove(id);
     }
   }
 
   /** @returns {boolean} whether it existed */
   remove(id) {
-    const kept = this.#kept.get(id);
-    if (!kept) return false;
-    this.#kept.delete(id);
-    this.#letters -= kept.text.length;
-    for (const item of kept.items) if (this.#places.get(item) === id) this.#places.delete(item);
+    const stored = this.#stored.get(id);
+    if (!stored) return false;
+    this.#stored.delete(id);
+    this.#letters -= stored.text.length;
+    for (const item of stored.items) if (this.#places.get(item) === id) this.#places.delete(item);
     return true;
   }
 
   /** The current state of a response; null if there is none. */
   response(id) {
-    const kept = this.#touch(id);
-    return kept && (kept.live ? kept.live.snapshot() : JSON.parse(kept.text).response);
+    const stored = this.#touch(id);
+    return stored && (stored.live ? stored.live.snapshot() : JSON.parse(stored.text).response);
   }
 
-  live(id) { return this.#kept.get(id)?.live ?? null; }
+  live(id) { return this.#stored.get(id)?.live ?? null; }
 
   /**
    * @returns {{response: any, input: any[], previous: string | null, letters: number} | null} null: it does not exist,
    *   or is not complete
    */
   read(id) {
-    const kept = this.#touch(id);
-    return kept?.text ? { ...JSON.parse(kept.text), letters: kept.text.length } : null;
+    const stored = this.#touch(id);
+    return stored?.text ? { ...JSON.parse(stored.text), letters: stored.text.length } : null;
   }
 
   /** The id of the response that contains an item. */
@@ -132,11 +132,11 @@ export class Reader {
   conversation(id, withOutput = true) {
     const parts = [];
     for (let at = id; at;) {
-      const kept = this.#response(at);
-      if (!kept) return null;
-      this.#take(kept.letters, 'previous_response_id');
-      parts.push([...kept.input, ...(at !== id || withOutput ? kept.response.output : [])]);
-      at = kept.previous;
+      const stored = this.#response(at);
+      if (!stored) return null;
+      this.#take(stored.letters, 'previous_response_id');
+      parts.push([...stored.input, ...(at !== id || withOutput ? stored.response.output : [])]);
+      at = stored.previous;
     }
     return parts.reverse().flat();
   }

@@ -161,12 +161,12 @@ class Background {
 }
 
 /** Whether a response is stored, and whether it runs in the background. */
-function keepingOf(body, stream) {
-  const isKept = body.store == null || flag(body, 'store');
+function storingOf(body, stream) {
+  const isStored = body.store == null || flag(body, 'store');
   const isBackground = flag(body, 'background');
   if (isBackground && stream) throw unsupported('background', 'cannot be combined with stream in this version');
-  if (isBackground && !isKept) throw badParam('background', 'needs store, to retrieve the response later');
-  return { isKept, isBackground };
+  if (isBackground && !isStored) throw badParam('background', 'needs store, to retrieve the response later');
+  return { isStored, isBackground };
 }
 
 /**
@@ -178,7 +178,7 @@ function keepingOf(body, stream) {
  */
 export function response(model, body, { name }, shelf) {
   const { messages, options, input, previous, stream, shape } = responsesRequest(body, new Reader(shelf));
-  const { isKept, isBackground } = keepingOf(body, stream);
+  const { isStored, isBackground } = storingOf(body, stream);
   const head = {
     id: `resp_${randomId()}`,
     object: 'response',
@@ -188,7 +188,9 @@ export function response(model, body, { name }, shelf) {
   };
   const sealed = body.include?.includes('reasoning.encrypted_content') ?? false;
   const output = new Output({ summary: body.reasoning?.summary != null, sealed, customs: shape?.customs ?? new Set() });
-  const made = new Response(head, output, (whole) => { if (isKept) shelf.keep({ response: whole, input, previous }); });
+  const made = new Response(head, output, (whole) => {
+    if (isStored) shelf.store({ response: whole, input, previous });
+  });
   if (isBackground) shelf.checkLive();
   const turn = new Turn((begun) => model.chat(messages, { ...options, ...begun }), made, stream);
   if (!isBackground) return turn;
@@ -225,7 +227,7 @@ function pageOf(items, query) {
  * @type {Record<string, Record<string, (shelf: import('./responses-store.js').Shelf, id: string, query:
  *   URLSearchParams) => any>>}
  */
-export const KEPT = {
+export const STORED = {
   '': {
     GET: (shelf, id, query) => {
       if (query.get('stream') === 'true')

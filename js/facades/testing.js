@@ -52,7 +52,7 @@ class FakeModel {
   #script;
   #words = ['<end>'];           // by their ids
   #ids = new Map();
-  #kept = new Map();
+  #saved = new Map();
   #over = new AbortController();
 
   /** The calls so far, in order: `{ kind, input, options }`. */
@@ -145,15 +145,15 @@ class FakeModel {
     return null;
   }
 
-  async kept(options) {
+  async saved(options) {
     this.#check(checkOptions('call', options));
-    return [...this.#kept.values()];
+    return [...this.#saved.values()];
   }
 
   async forget(name, options) {
     this.#check(checkOptions('call', options));
-    if (checkName(name) === undefined) this.#kept.clear();
-    else this.#kept.delete(name);
+    if (checkName(name) === undefined) this.#saved.clear();
+    else this.#saved.delete(name);
   }
 
   async dispose() {
@@ -211,7 +211,7 @@ class FakeModel {
     const answer = answerOf(await this.#next(call));
     if (!answer.error && !answer.finishReason) checkAnswer(answer, options);
     options.onPrefill?.({ phase: 'text', done: prompt, total: prompt, cached: 0 });
-    if (options.keep) this.#kept.set(options.keep, { name: options.keep, tokens: prompt, bytes: 0, date: 0 });
+    if (options.save) this.#saved.set(options.save, { name: options.save, tokens: prompt, bytes: 0, date: 0 });
     return new Writing(answer, { options, words, push, stopped, idOf: (word) => this.#idOf(word), wordsOf }).result();
   }
 
@@ -225,7 +225,7 @@ class FakeModel {
 }
 
 callable(FakeModel.prototype, [
-  'kept',
+  'saved',
   'forget',
   'tokenize',
   'detokenize',

@@ -8,7 +8,7 @@ import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages, countMedia, textPart } from './messages.js';
 import { checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS,
+  CHAT, COMPLETE, DETOKENIZE, FORGET, SAVED, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS,
 } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { startWith } from './start.js';
@@ -33,7 +33,7 @@ class Model {
   #platform;
   #info;
   #hasStore;
-  #keeps = false;     // whether any save may be pending
+  #saves = false;     // whether any save may be pending
   #images;          // reads images (images.js); null for a model without vision
   #most;              // most frames of a video
 
@@ -52,16 +52,16 @@ class Model {
 
   chat(messages, options) {
     return this.#reply(CHAT, 'chat', options, (checked, signal) => {
-      if (checked.keep && !this.#hasStore)
-        throw badParam('options.keep', 'needs a store, but the model was loaded with store: false');
-      this.#keeps ||= Boolean(checked.keep);
+      if (checked.save && !this.#hasStore)
+        throw badParam('options.save', 'needs a store, but the model was loaded with store: false');
+      this.#saves ||= Boolean(checked.save);
       return this.#taken(this.#checked(messages, checked.continue), signal);
     });
   }
 
-  async kept(options) {
+  async saved(options) {
     const { signal } = checkOptions('call', options);
-    return this.#call(KEPT, {}, { signal });
+    return this.#call(SAVED, {}, { signal });
   }
 
   async forget(name, options) {
@@ -126,7 +126,7 @@ class Model {
   }
 
   async dispose() {
-    if (this.#keeps) await this.#settle();
+    if (this.#saves) await this.#settle();
     await this.#rpc.close(new QuernError('engine/disposed', 'The model has been disposed of.'));
   }
 
@@ -138,7 +138,7 @@ class Model {
   async #settle() {
     let cancel;
     const late = new Promise((done) => { cancel = deadline(SETTLE_MS, done); });
-    await Promise.race([this.kept().catch(() => {}), late]);
+    await Promise.race([this.saved().catch(() => {}), late]);
     cancel();
   }
 
@@ -229,7 +229,7 @@ class Model {
 }
 
 callable(Model.prototype, [
-  'kept',
+  'saved',
   'forget',
   'tokenize',
   'detokenize',

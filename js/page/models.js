@@ -6,7 +6,7 @@ import { callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { guarded, storageError } from '../store/guard.js';
 import { idOfSource } from '../store/identity.js';
-import { forgetKept, listKept } from '../store/kept.js';
+import { forgetSaved, listSaved } from '../store/saved.js';
 import { checkName, checkOptions } from './options.js';
 import { DOWNLOAD } from '../shared/protocol.js';
 import { resolveBoth, startWith } from './start.js';
@@ -86,12 +86,12 @@ export class Models {
   }
 
   /** Saved conversations, without a model. */
-  async kept(options) {
-    return listKept(guarded(this.#store(options)));
+  async saved(options) {
+    return listSaved(guarded(this.#store(options)));
   }
 
   async forget(name, options) {
-    await forgetKept(guarded(this.#store(options)), checkName(name));
+    await forgetSaved(guarded(this.#store(options)), checkName(name));
   }
 
   async usage(options) {
@@ -103,4 +103,4 @@ export class Models {
   }
 }
 
-callable(Models.prototype, ['list', 'has', 'download', 'remove', 'kept', 'forget', 'usage', 'persist']);
+callable(Models.prototype, ['list', 'has', 'download', 'remove', 'saved', 'forget', 'usage', 'persist']);

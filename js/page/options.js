@@ -103,7 +103,7 @@ const tools = Object.assign(() => null, {
 });
 
 /** Name of a saved conversation. Its file has room for MAX_NAME bytes. */
-function keep(value) {
+function save(value) {
   if (typeof value !== 'string' || value === '') return 'must be a name, a text that is not empty';
   const bytes = new TextEncoder().encode(value);
   if (bytes.length > MAX_NAME) return `has ${bytes.length} bytes (UTF-8), at most ${MAX_NAME} are possible`;
@@ -201,7 +201,7 @@ const TABLES = {
     thinking: boolean,
     continue: boolean,
     numberImages: boolean,
-    keep,
+    save,
     tools,
     toolChoice: json,
     parallelToolCalls: boolean,
@@ -242,7 +242,7 @@ export function sampling({ logitBias = {}, stop = [], ...options }, nTokens) {
 
 /** Checks the name of a saved conversation; undefined stands for all of them. */
 export function checkName(name) {
-  const problem = name == null ? null : keep(name);
+  const problem = name == null ? null : save(name);
   if (problem) throw badParam('name', problem);
   return name ?? undefined;
 }

@@ -53,11 +53,11 @@ function wireOptions(platform, { store = true, sha256 = [], ...options }) {
   return { wire, served };
 }
 
-/** Resolves a source and its projector, if one is named; `blind` leaves the vision part out. */
+/** Resolves a source and its projector, if one is named; `noVision` leaves the vision part out. */
 export function resolveBoth(platform, source, vision) {
   const model = platform.resolveSource(source);
   if (vision === undefined || typeof vision === 'boolean')
-    return { ...model, source: { ...model.source, ...(vision === false && { blind: true }) } };
+    return { ...model, source: { ...model.source, ...(vision === false && { noVision: true }) } };
   const projector = asOption(() => platform.resolveSource(vision));
   return {
     source: withProjector(model.source, projector.source),

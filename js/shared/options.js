@@ -116,7 +116,7 @@ export const LOAD = {
     kind: 'whole', least: 1, most: TOKENS, engine: true, flag: 'kv-positions', value: 'N',
     text: 'KV cache for all replies together, in tokens (one context)',
   },
-  keepMaxBytes: { kind: 'bytes', least: 0, most: MOST },
+  saveMaxBytes: { kind: 'bytes', least: 0, most: MOST },
   address: { kind: 'names', names: [32, 64] },
   visionOptions: { kind: 'limits' },
 };
@@ -239,7 +239,7 @@ export const REPLY = {
 };
 
 /** What else an engine is started with, which whoever starts it knows. */
-const STARTED = ['inspect', 'fileSize', 'files', 'restSize', 'blind', 'visionSize', 'backend', 'waiting'];
+const STARTED = ['inspect', 'fileSize', 'files', 'restSize', 'noVision', 'visionSize', 'backend', 'waiting'];
 
 /** All of it, in the order of the table that src/wasm.c reads; in C names have underscores (struct quern_options). */
 export const ENGINE = [

@@ -12,7 +12,7 @@
 //   look       id media options                      pong
 //   vectors    id texts query options
 //   forget     id name
-//   profile, kept, ping   id;   stop  target;   end (Node's alone)
+//   profile, saved, ping   id;   stop  target;   end (Node's alone)
 //
 // Options tell the owner of a request: `cacheScope`, and `guest`, one of the guests of that scope (worker/turns.js).
 
@@ -41,7 +41,7 @@ export const LOGITS = 'logits';
 export const LOOK = 'look';
 export const VECTORS = 'vectors';
 export const PROFILE = 'profile';
-export const KEPT = 'kept';
+export const SAVED = 'saved';
 export const FORGET = 'forget';
 export const STOP = 'stop';
 export const PING = 'ping';

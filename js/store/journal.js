@@ -155,7 +155,7 @@ export const beginsWith = (files, others) =>
  * How many of the stored files can be used: all, or those of the language model if its projector differs or is not
  * wanted.
  */
-export function keptOf(stored, { files, projectors = 0 }) {
+export function storedOf(stored, { files, projectors = 0 }) {
   const n = files.length - projectors;
   if (!beginsWith(stored.files, files.slice(0, n)) || stored.files.length - (stored.projectors ?? 0) !== n) return 0;
   return projectors && beginsWith(stored.files, files) && stored.files.at(-1).url === files.at(-1).url

@@ -8,7 +8,7 @@ import { CHUNK, CHUNKS } from '../shared/chunk.js';
 import { QuernError, isOf } from '../shared/errors.js';
 import { pathIn } from '../shared/folder.js';
 import { idOfSource, onlyName, plainUrl } from './identity.js';
-import { beginsWith, keptOf, sameFiles } from './journal.js';
+import { beginsWith, storedOf, sameFiles } from './journal.js';
 import { Keeper } from './keeper.js';
 import { listFolder } from './listing.js';
 import { filesOf, joined, localParts, notTheHash, startSha256, streamBytes } from './local.js';
@@ -105,7 +105,7 @@ class Loading {
     if (this.#seen && !beginsWith(this.#seen, versions)) throw await this.#changed();
     const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
     const about = { id: this.#id, name: this.#more.name ?? name, files, projectors: this.#projectors || undefined };
-    await this.#keeper.claim(about, (stored) => (this.#isWanted() ? keptOf(stored, about) : 0));
+    await this.#keeper.claim(about, (stored) => (this.#isWanted() ? storedOf(stored, about) : 0));
   }
 
   async #changed() {

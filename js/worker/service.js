@@ -9,11 +9,11 @@ import { bytesOf, textOf } from '../engine/text-run.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, LOOK, NOTICE, PING,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, SAVED, LOAD, LOGITS, LOOK, NOTICE, PING,
   PONG, PROFILE, PROMPT, READY, STOP, TOKENIZE, VECTORS,
 } from '../shared/protocol.js';
 import { Job } from './job.js';
-import { Keeping } from './keeping.js';
+import { Saving } from './saving.js';
 import { Runner } from './runner.js';
 import { Asker } from './asker.js';
 import { startEngine, storeModel } from './start.js';
@@ -23,7 +23,7 @@ import { startEngine, storeModel } from './start.js';
  * @typedef {object} ServiceHost
  * @property {(receive: (message: any) => void) => void} listen registers a receiver of the page's messages
  * @property {() => Promise<void>} rest
- * @property {() => Promise<import('./sight.js').Vision>} vision loads the code for models with vision
+ * @property {() => Promise<import('./media-loader.js').Vision>} vision loads the code for models with vision
  * @property {() => Promise<typeof import('./extras.js')>} extras loads the code for replies with special demands
  * @property {() => Promise<typeof import('./pooling.js')>} pooling loads the code for scores and vectors of texts
  * @property {() => Promise<typeof import('./template.js')>} template loads the code that makes prompts of conversations
@@ -48,8 +48,8 @@ export class Service {
   #engine = null;
   #chat = null;
   #runner = null;
-  #sight = null;
-  #keeping = null;
+  #media = null;
+  #saving = null;
   #jobs = new Map();      // id -> job that is not answered yet
   #grammars;              // the means that extras.js gets
   #grammarBytes = (_) => 0;
@@ -123,7 +123,7 @@ export class Service {
     },
     [CHAT]: ({ messages, media, options }, job, emit) => this.#withExtra(options, job, (extra) => {
       const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
-      return this.#converse({ messages, media, options, mustFit: true, keep: options.keep }, job, reply);
+      return this.#converse({ messages, media, options, mustFit: true, save: options.save }, job, reply);
     }),
     [COMPLETE]: ({ prompt: given, options }, job, emit) => this.#withExtra(options, job, async (extra) => {
       const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
@@ -142,11 +142,11 @@ export class Service {
       if (messages) return this.#converse({ messages, media, options }, job, scores);
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
-    [LOOK]: ({ media }, job) => this.#sight.look(media, this.#asker({}, job)),
+    [LOOK]: ({ media }, job) => this.#media.look(media, this.#asker({}, job)),
     [VECTORS]: async (message, job, emit) => (await this.#host.pooling())
       .pool(this.#engine, this.#runner, message, { job, emit, asker: this.#asker(message.options, job) }),
-    [KEPT]: () => this.#keeping.kept(),
-    [FORGET]: ({ name }) => this.#keeping.forget(name),
+    [SAVED]: () => this.#saving.saved(),
+    [FORGET]: ({ name }) => this.#saving.forget(name),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: async ({ text, options }, job) =>
       around(await this.#asker(options, job).tokens(text), this.#engine.facts.added),
@@ -179,28 +179,28 @@ export class Service {
   async #promptOf(messages, media, options, job) {
     const tools = await this.#toolsOf(messages, options);
     const asker = this.#asker(options, job);
-    const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, asker) : undefined;
+    const places = media.length ? await this.#media.measure(tools?.arranged(media) ?? media, asker) : undefined;
     return this.#chat.prompt(messages, { ...options, places, tools }, asker);
   }
 
   /**
    * Runs work on a conversation. Its images are held until the work has ended and the conversation is saved.
    * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean,
-   *   keep?: string}} asked
+   *   save?: string}} asked
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
    */
-  async #converse({ messages, media, options, mustFit, keep }, job, workOf) {
+  async #converse({ messages, media, options, mustFit, save }, job, workOf) {
     if (job.stopped) return workOf(NOTHING).stop();
     let prompt = NOTHING;
-    const release = () => this.#sight?.release(prompt.media ?? []);
+    const release = () => this.#media?.release(prompt.media ?? []);
     const promptOf = (some, theirs, fits) => this.#promptOf(some, theirs, { ...options, mustFit: fits }, job);
     try {
       const mayDrop = options.overflow === 'drop';
       prompt = await promptOf(messages, media, mustFit && !mayDrop);
       if (mayDrop) prompt = await this.#shortened(prompt, { messages, media, options }, promptOf);
       const work = workOf(prompt);
-      if (prompt.places) prompt.media = await this.#sight.take(prompt.places.order, this.#asker(options, job));
-      if (keep !== undefined) return await this.#keeping.run(keep, work, job, release);
+      if (prompt.places) prompt.media = await this.#media.take(prompt.places.order, this.#asker(options, job));
+      if (save !== undefined) return await this.#saving.run(save, work, job, release);
       const result = await this.#runner.add(work, job);
       release();
       return result;
@@ -224,7 +224,7 @@ export class Service {
 
   // --- loading ---
 
-  async #load({ source, options: { store: wanted, keepMaxBytes, ...options } }, emit) {
+  async #load({ source, options: { store: wanted, saveMaxBytes, ...options } }, emit) {
     const { obstacle, rest } = this.#host;
     const store = this.#host.storeOf(wanted);
     const url = options.wasmUrl && String(new URL('grammar.wasm', options.wasmUrl));
@@ -238,16 +238,16 @@ export class Service {
       compile: () => this.#host.compile('grammar', url),
       turns: this.#runner.turns,
     };
-    this.#keeping = new Keeping(this.#engine, this.#runner, {
+    this.#saving = new Saving(this.#engine, this.#runner, {
       store,
-      keepMaxBytes,
+      saveMaxBytes,
       tell: (text) => this.#host.post({ type: NOTICE, text }),
       fail: (error) => this.#fail({ id: 0 }, error),
     });
-    this.#keeping.expect();
+    this.#saving.expect();
     if (this.#engine.facts.vision) {
       const vision = await this.#host.vision();
-      this.#sight = new vision.Sight(this.#engine, vision, this.#host, options.visionOptions);
+      this.#media = new vision.MediaLoader(this.#engine, vision, this.#host, options.visionOptions);
     }
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();

@@ -45,10 +45,10 @@ function maySee(source) {
   return projectorsOf(source) > 0 || Boolean(folder) || (files.length > 1 && !files.every(isGguf));
 }
 
-/** Options about vision. `blind` disables it. */
-function visionOf({ blind = false }, { visionOptions }) {
+/** Options about vision. `noVision` disables it. */
+function visionOf({ noVision = false }, { visionOptions }) {
   const { maxPixels, maxVideoPixels, mediaCacheBytes: mediaCache } = visionOptions ?? {};
-  return { blind, maxPixels, maxVideoPixels, mediaCache };
+  return { noVision, maxPixels, maxVideoPixels, mediaCache };
 }
 
 /**
@@ -127,7 +127,7 @@ class Starter {
       this.#emit,
       (glue, module) => this.#instantiate(glue, module, address),
     );
-    if (instance.isBlind && this.#projectors)
+    if (instance.hasNoVision && this.#projectors)
       throw new QuernError('env/version', 'The engine at wasmUrl has no vision.', { phase: 'start' });
     return { ...instance, scalar, address };
   }
@@ -142,7 +142,7 @@ class Starter {
     const [fileSize, ...rest] = this.#sizes;
     const files = this.#sizes.length - this.#projectors;
     return new Engine(instance, {
-      ...this.#options, blind: this.#options.blind || instance.isBlind,
+      ...this.#options, noVision: this.#options.noVision || instance.hasNoVision,
       quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
       // 0 would mean that there is no projector
       restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),

@@ -9,7 +9,7 @@ import { MOST_BYTES, tooLarge } from '../shared/image.js';
 import { decoderBeside } from './side-decode-node.js';
 
 export { sizeOf } from '../media/pixels-node.js';
-export { Sight } from './sight.js';
+export { MediaLoader } from './media-loader.js';
 
 /** Decodes files in side workers. */
 export function pixelsOf(source, { host, owner, ...how }) {

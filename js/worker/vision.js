@@ -3,4 +3,4 @@
 // the first such model fetches.
 
 export { pixelsOf, sizeOf } from '../media/pixels-web.js';
-export { Sight } from './sight.js';
+export { MediaLoader } from './media-loader.js';

@@ -421,7 +421,8 @@ static int32_t *read_ids(const char *text, int *n)
         if (comma) text += 1 + strspn(text + 1, spaces);
     }
     if (!ids) complain("mem/load", "Not enough memory for the tokens.");
-    else if (!good || comma) complain("use/param", "--tokens must be token ids, decimal numbers with a space or a comma between them.");
+    else if (!good || comma)
+        complain("use/param", "--tokens must be token ids, decimal numbers with a space or a comma between them.");
     else return ids;
     free(ids);
     return NULL;

@@ -89,11 +89,12 @@ int cli_vision(struct quern_engine *e, const char *image, double max_pixels, con
     uint64_t id;
     const float *made;
     int tokens = 0, width = 0,
-        status = read_image(image, &p) ? OK : complain("image/decode", "The image is not a binary PPM file with 8 bits.");
+        status =
+            read_image(image, &p) ? OK : complain("image/decode", "The image is not a binary PPM file with 8 bits.");
     if (!status) status = add_image(e, &p, max_pixels, &g, &id);
     free(p.rgb);
     double start = now_ms();
-    if (!status) status = quern_media_look(e, id, 0, &made, &tokens, &width);
+    if (!status) status = quern_media_encode(e, id, 0, &made, &tokens, &width);
     double ms = now_ms() - start;
     if (!status) status = write_floats(out, made, (size_t)tokens * (size_t)width);
     if (!status)

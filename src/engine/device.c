@@ -6,7 +6,7 @@
  * meanwhile. The caller waits for the device, calls quern_arrive() and repeats the call. A lost device takes all its
  * data with it, so every reply and the engine end.
  */
-#include "engine/look.h"
+#include "engine/encode.h"
 #include "engine/reply.h"
 #include "engine/step.h"
 
@@ -28,6 +28,6 @@ void quern_arrive(struct quern_engine *e, double ms)
     replies_heard(e);
     if (ms < 0) lose(e);
     else if (what == AWAITED_OUTPUTS) step_arrived(e, ms);
-    else if (what == AWAITED_TOKENS) look_arrived(e);
+    else if (what == AWAITED_TOKENS) encode_arrived(e);
     engine_beat(e);
 }

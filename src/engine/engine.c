@@ -12,7 +12,7 @@
 #include "engine/info.h"
 #include "engine/plan.h"
 #include "engine/reply.h"
-#include "engine/sight.h"
+#include "engine/projector.h"
 #include "engine/step.h"
 #include "engine/words.h"
 
@@ -60,7 +60,7 @@ void quern_free(struct quern_engine *e)
     intake_close(&e->intake);
     replies_free(e);
     step_free(e);
-    sight_free(e);
+    projector_free(e);
     sched_free(e->sched);
     kv_free(e->kv);
     words_free(e);
@@ -120,7 +120,7 @@ static int reserve(struct quern_engine *e, struct error *err)
 {
     const struct handle behind_model = {(size_t)plan_model_values(e)};
     if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out) ||
-        sight_reserve(e, behind_model))
+        projector_reserve(e, behind_model))
         return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
     int status = reserve_cache(e, err);
     if (status) return status;
@@ -138,7 +138,7 @@ static int read_first(struct quern_engine *e, struct error *err)
 {
     int status = words_open(e, err);
     if (!status) status = check_kv(e, err);
-    if (!status) status = sight_open(e, err);
+    if (!status) status = projector_open(e, err);
     if (!status) step_size(e);
     return status;
 }
@@ -148,11 +148,11 @@ static int read_header(struct quern_engine *e, bool first, struct error *err)
 {
     int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
     if (!status && first) status = read_first(e, err);
-    if (!status) status = sight_bind(e, err);
+    if (!status) status = projector_bind(e, err);
     if (status) return status;
     plan_types(e, first);
     info_count(e, e->intake.file, false, &e->tally);
-    if (quern_sees(e)) info_count(e, e->intake.file, true, &e->sight->tally);
+    if (quern_sees(e)) info_count(e, e->intake.file, true, &e->projector->tally);
     return OK;
 }
 
@@ -164,24 +164,24 @@ static int take_file(struct quern_engine *e, bool first, struct error *err)
     uint64_t before = e->mem.used;
     if (!status) status = model_take(e->model, e->intake.file, err);
     e->taken += e->mem.used - before;
-    if (!status && first && !sight_awaited(e)) status = reserve(e, err);
+    if (!status && first && !projector_awaited(e)) status = reserve(e, err);
     return status ? status : ck_data_begin(e->intake.file, err);
 }
 
 /* The same for a projector, whose weights are bound already. */
 static int take_projector(struct quern_engine *e, struct error *err)
 {
-    vision_quantize(e->sight->vision, &e->sight->ck, plan_loaded(e));
-    info_count(e, &e->sight->ck, true, &e->sight->tally);
+    vision_quantize(e->projector->vision, &e->projector->ck, plan_loaded(e));
+    info_count(e, &e->projector->ck, true, &e->projector->tally);
     if (e->options.inspect) return OK;
     int status = plan_make(e, err);
-    if (!status) status = vision_take(e->sight->vision, &e->sight->ck, err);
+    if (!status) status = vision_take(e->projector->vision, &e->projector->ck, err);
     if (!status) status = reserve(e, err);
-    return status ? status : ck_data_begin(&e->sight->ck, err);
+    return status ? status : ck_data_begin(&e->projector->ck, err);
 }
 
 /* Whether the current file is a projector. */
-static bool is_projector(const struct quern_engine *e) { return e->sight && e->sight->begun; }
+static bool is_projector(const struct quern_engine *e) { return e->projector && e->projector->begun; }
 
 /* For inspection: collects the tensors of all files in one checkpoint. */
 static int gather(struct quern_engine *e, struct error *err)
@@ -204,7 +204,7 @@ static int inspect(struct quern_engine *e, struct error *err)
 {
     e->intake.file = &e->intake.ck;
     trim(e->intake.file);
-    if (is_projector(e)) trim(&e->sight->ck);
+    if (is_projector(e)) trim(&e->projector->ck);
     int status = read_header(e, true, err);
     if (!status) plan_make(e, NULL); /* a model that does not fit is reported, not refused */
     return status;
@@ -223,7 +223,7 @@ static int open_file(struct quern_engine *e, struct error *err)
 
 static bool has_header(const struct quern_engine *e)
 {
-    return is_projector(e) ? e->sight->complete : e->intake.complete;
+    return is_projector(e) ? e->projector->complete : e->intake.complete;
 }
 
 static int failed(struct quern_engine *e, int status)
@@ -246,8 +246,8 @@ static int check_loading(struct quern_engine *e)
 static int feed_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used)
 {
     bool projector = is_projector(e);
-    int status =
-        projector ? sight_header(e, bytes, n, used, &e->error) : intake_header(&e->intake, bytes, n, used, &e->error);
+    int status = projector ? projector_header(e, bytes, n, used, &e->error)
+                           : intake_header(&e->intake, bytes, n, used, &e->error);
     if (status || !has_header(e)) return status;
     return projector ? take_projector(e, &e->error) : open_file(e, &e->error);
 }
@@ -263,7 +263,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
         status = feed_header(e, data, n, &used);
         if (status || !has_header(e)) return failed(e, status);
     }
-    if (!e->options.inspect) ck_data(is_projector(e) ? &e->sight->ck : e->intake.file, data + used, n - used);
+    if (!e->options.inspect) ck_data(is_projector(e) ? &e->projector->ck : e->intake.file, data + used, n - used);
     return OK;
 }
 
@@ -271,7 +271,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
 bool quern_warm(struct quern_engine *e)
 {
     if (e->state != STATE_LOADING) return false;
-    return e->kv ? e->be->ops->warm(e->be) : !e->intake.complete || sight_awaited(e);
+    return e->kv ? e->be->ops->warm(e->be) : !e->intake.complete || projector_awaited(e);
 }
 
 /* Each thread takes one chunk after the other. */
@@ -310,15 +310,15 @@ int quern_vision_next(struct quern_engine *e, uint64_t file_size)
     int status = check_loading(e);
     if (status) return status;
     status = intake_finish(&e->intake, &e->error);
-    if (!status) status = sight_begin(e, e->options.inspect ? 0 : file_size, &e->error);
+    if (!status) status = projector_begin(e, e->options.inspect ? 0 : file_size, &e->error);
     return failed(e, status);
 }
 
 /* The last file has ended. */
 static int all_ended(struct quern_engine *e)
 {
-    int status = is_projector(e) ? sight_ended(e, &e->error) : intake_finish(&e->intake, &e->error);
-    if (status || !sight_awaited(e)) return status;
+    int status = is_projector(e) ? projector_ended(e, &e->error) : intake_finish(&e->intake, &e->error);
+    if (status || !projector_awaited(e)) return status;
     return fail(&e->error, ERR_FORMAT, "missing", 0, "The model's projector is missing.");
 }
 
@@ -340,7 +340,7 @@ int quern_finish(struct quern_engine *e)
     if (!status) status = info_write(e, &e->error);
     if (status) return failed(e, status);
     intake_close(&e->intake);
-    if (is_projector(e)) ck_close(&e->sight->ck);
+    if (is_projector(e)) ck_close(&e->projector->ck);
     choose_threads(e);
     e->state = STATE_READY;
     return OK;
@@ -352,7 +352,7 @@ struct quern_control *quern_control(struct quern_engine *e) { return &e->control
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
 uint64_t quern_file_size(const struct quern_engine *e)
 {
-    return !has_header(e) ? 0 : is_projector(e) ? e->sight->bytes : e->intake.file_size;
+    return !has_header(e) ? 0 : is_projector(e) ? e->projector->bytes : e->intake.file_size;
 }
 
 struct profile *quern_profile(struct quern_engine *e) { return e->profile; }

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "engine/plan.h"
-#include "engine/sight.h"
+#include "engine/projector.h"
 #include "engine/special.h"
 
 #include <string.h>
@@ -269,7 +269,7 @@ static void write_vision(struct json *j, const struct quern_engine *e)
         json_null(j, "vision");
         return;
     }
-    const struct sight *s = e->sight;
+    const struct projector *s = e->projector;
     const struct vision_config *c = vision_config(s->vision);
     json_object(j, "vision");
     json_number(j, "layers", c->n_layers);
@@ -288,7 +288,7 @@ static void write_vision(struct json *j, const struct quern_engine *e)
     json_number(j, "minVideoPixels", c->video_low);
     json_number(j, "maxVideoPixels", s->most[QUERN_VIDEO]);
     json_number(j, "maxTokens", s->max_patches / (IMAGE_MERGE * IMAGE_MERGE));
-    json_number(j, "scratchBytes", (double)sight_scratch(e));
+    json_number(j, "scratchBytes", (double)projector_scratch(e));
     json_end(j);
 }
 

@@ -47,7 +47,7 @@ struct look {
 };
 
 /* State of an engine with vision; see sight.h. */
-struct sight {
+struct projector {
     bool apart;               /* the projector is a separate file */
     struct checkpoint ck;     /* the projector's file */
     bool begun, complete;     /* that file is being read; its header is complete */

@@ -7,7 +7,7 @@
 #include "base/reader.h"
 #include "engine/reply.h"
 #include "engine/sequence.h"
-#include "engine/sight.h"
+#include "engine/projector.h"
 #include "engine/step.h"
 
 #include <stdio.h>
@@ -56,9 +56,9 @@ struct reserve plan_reserve(const struct quern_engine *e, struct cache_shape sha
 {
     return (struct reserve){.kv = shape.kv,
                             .state = shape.state,
-                            .max_rows = max_int(e->step.max_rows, sight_rows(e)),
-                            .max_cols = max_int(model_max_cols(e->model), sight_cols(e)),
-                            .values = plus(plan_model_values(e), sight_values(e))};
+                            .max_rows = max_int(e->step.max_rows, projector_rows(e)),
+                            .max_cols = max_int(model_max_cols(e->model), projector_cols(e)),
+                            .values = plus(plan_model_values(e), projector_values(e))};
 }
 
 int plan_kv_positions(const struct quern_engine *e, int context_size)
@@ -95,9 +95,9 @@ static uint64_t rest_size(const struct quern_engine *e)
 /* At a projector's header the model's own weights have been taken. */
 static uint64_t weight_bytes(const struct quern_engine *e)
 {
-    if (e->taken) return plus(e->taken, sight_weights(e));
+    if (e->taken) return plus(e->taken, projector_weights(e));
     double rest = (double)rest_size(e) * growth(e);
-    uint64_t here = plus(model_take_cost(e->model, e->intake.file), sight_weights(e));
+    uint64_t here = plus(model_take_cost(e->model, e->intake.file), projector_weights(e));
     return plus(here, rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
 }
 
@@ -115,16 +115,16 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
         .weights = weight_bytes(e), .cache = plus(reserved.pages, reserved.states), .context_size = context_size};
     uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
     uint64_t freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
-    if (e->sight && e->sight->begun) freed = plus(freed, ck_held(&e->sight->ck));
+    if (e->projector && e->projector->begun) freed = plus(freed, ck_held(&e->projector->ck));
     p.scratch = plus(minus(e->mem.used, e->taken), reserved.scratch);
-    p.scratch = plus(p.scratch, sight_scratch(e));
+    p.scratch = plus(p.scratch, projector_scratch(e));
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows));
     p.scratch = plus(p.scratch, profile_cost_bytes(e->profile, &shape.kv));
     p.scratch = plus(p.scratch, step_cost(s));
     p.scratch = plus(p.scratch, replies_cost(e));
     p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages, shape.state.n_slots));
     p.scratch = plus(p.scratch, sched_cost(&limits));
-    p.scratch = plus(p.scratch, ck_data_cost(e->sight && e->sight->begun ? &e->sight->ck : in->file));
+    p.scratch = plus(p.scratch, ck_data_cost(e->projector && e->projector->begun ? &e->projector->ck : in->file));
     p.scratch = plus(p.scratch, INFO_BYTES);
     p.scratch = plus(p.scratch, minus(later, freed));
     p.total = plus(plus(p.weights, p.cache), p.scratch);
@@ -287,7 +287,7 @@ static void set_types(struct quern_engine *e, enum quern_quantize layers, enum q
     e->quantized[0] = layers;
     e->quantized[1] = ends;
     model_quantize(e->model, e->intake.file, plan_loaded(e));
-    if (quern_sees(e)) vision_quantize(e->sight->vision, sight_file(e), plan_loaded(e));
+    if (quern_sees(e)) vision_quantize(e->projector->vision, projector_file(e), plan_loaded(e));
 }
 
 void plan_types(struct quern_engine *e, bool first)

@@ -7,7 +7,7 @@
  */
 #include "engine/reply.h"
 
-#include "engine/look.h"
+#include "engine/encode.h"
 #include "engine/sequence.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static const double BACKGROUND_MS = 10000; /* without a row; after that the sequ
 /* Most events of a step: four for each sequence in the step, and a LET_GO for each sequence that was admitted before
  * the plan and for each that was admitted in it. With vision two more for each: a LOOK, and room for further plans that
  * are made while a medium is encoded. */
-static int events_most(const struct quern_engine *e) { return (e->sight ? 8 : 6) * e->options.parallel; }
+static int events_most(const struct quern_engine *e) { return (e->projector ? 8 : 6) * e->options.parallel; }
 
 /* Most bytes of text in a step: for each reply its longest token and the bytes held before, also at its end. */
 static uint64_t told_most(const struct quern_engine *e)
@@ -96,7 +96,7 @@ void quern_facts(const struct quern_engine *e, struct sched_facts *out)
 int replies_ready(const struct sched_seq *turn)
 {
     const struct quern_sequence *s = (const struct quern_sequence *)turn;
-    int ready = s->e->sight ? look_ready(turn) : turn->n;
+    int ready = s->e->projector ? encode_ready(turn) : turn->n;
     return s->waits ? min_int(ready, turn->n - 1) : ready;
 }
 
@@ -128,12 +128,12 @@ void replies_planned(struct quern_engine *e)
     }
 }
 
-void replies_looked(struct quern_engine *e)
+void replies_encoded(struct quern_engine *e)
 {
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
-        struct quern_event event = {.type = QUERN_LOOK, .cached = s->turn.cached};
+        struct quern_event event = {.type = QUERN_ENCODE, .cached = s->turn.cached};
         if (s->looks && s->replies) {
-            look_progress(s, &event.done, &event.total);
+            encode_progress(s, &event.done, &event.total);
             tell(s, event);
         }
         s->looks = false;

@@ -22,7 +22,7 @@ void replies_hurry(struct quern_engine *e);
 /* After a plan: reports sequences whose pages were taken, and those that are read for the first time. */
 void replies_planned(struct quern_engine *e);
 /* After encoding: reports the progress of the sequences that wait for media. */
-void replies_looked(struct quern_engine *e);
+void replies_encoded(struct quern_engine *e);
 /* A step has computed rows of s up to position `end`. */
 void replies_computed(struct quern_sequence *s, int end, double now);
 /* The logits of a step have arrived: samples all rows, pushes tokens, ends replies. */

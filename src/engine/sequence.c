@@ -25,7 +25,7 @@ uint64_t sequence_cost(const struct quern_engine *e, int context_size)
 
 static void drop_media(struct quern_engine *e, struct placed *media, int n)
 {
-    for (int i = 0; i < n; i++) store_let_go(&e->sight->store, media[i].medium);
+    for (int i = 0; i < n; i++) store_let_go(&e->projector->store, media[i].medium);
     mem_free(&e->mem, media);
 }
 
@@ -51,7 +51,7 @@ static int take_media(struct quern_engine *e, const int32_t *ids, int n, const u
     struct placed *placed = n_media > 0 ? mem_array(&e->mem, (uint64_t)n_media, sizeof *placed) : NULL;
     if (n_media > 0 && !placed)
         return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for %d images.", n_media);
-    while (found < n_media && (placed[found].medium = store_find(&e->sight->store, media[found])))
+    while (found < n_media && (placed[found].medium = store_find(&e->projector->store, media[found])))
         store_hold(placed[found++].medium);
     if (found == n_media && media_place(ids, n, e->pads, placed, n_media, &bad) == OK) {
         *out = placed;

@@ -50,9 +50,9 @@ static int read_list(const struct quern_engine *e, const char *key, struct added
     uint64_t n;
     int status = meta_array(&e->intake.ck, key, META_I32, false, &ids, &n, err);
     if (!status && n > MOST)
-        status =
-            fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
-                 "The model adds %llu tokens at one end of texts; at most %d are supported.", (unsigned long long)n, MOST);
+        status = fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
+                      "The model adds %llu tokens at one end of texts; at most %d are supported.",
+                      (unsigned long long)n, MOST);
     for (uint64_t i = 0; !status && i < n; i++) {
         uint32_t id = load_u32(ids.data + 4 * i);
         if (id < (uint32_t)tok_count(e->tok)) out->ids[out->n++] = (int32_t)id;

@@ -7,7 +7,7 @@
 
 #include "base/crew.h"
 #include "engine/intake.h"
-#include "engine/kept_state.h"
+#include "engine/saved_state.h"
 #include "engine/media.h"
 #include "engine/scheduler.h"
 #include "models/model.h"
@@ -82,7 +82,7 @@ struct quern_engine {
     bool split_assumed;       /* the files do not name the tokenizer's split */
     struct kv_cache *kv;
     struct sched *sched;
-    struct tally tally;       /* of the language model; vision weights are in struct sight */
+    struct tally tally;       /* of the language model; vision weights are in struct projector */
     uint64_t taken;           /* bytes of weights in memory so far */
     struct quern_plan plan;
     struct cache_choice caches[QUERN_KV_Q8 + 1];
@@ -102,7 +102,7 @@ struct quern_engine {
     char *info;
     double advice[ADVISED];   /* -1: none; set with info */
     struct step step;
-    struct sight *sight;      /* NULL: no vision */
+    struct projector *projector;      /* NULL: no vision */
     enum awaited awaits;
     const float *hidden, *logits; /* outputs of the last finished step */
     struct picking picking;
@@ -139,7 +139,7 @@ struct quern_sequence {
     int left;                 /* tokens that may still be sampled */
     bool fits;                /* max_tokens fits into the context; else `left` is the context's room */
     int let_go;               /* value of turn.let_go that was reported last */
-    struct kept kept;
+    struct saved saved;
     double since;             /* time in ms of its last row, or when it began to wait */
     int picked;               /* the token sampled in this step, or an error */
     /* Outputs of the last finished step: made_rows rows, for positions from made_first on; made_at: the index of the

@@ -8,7 +8,7 @@
  */
 #include "engine/step.h"
 
-#include "engine/look.h"
+#include "engine/encode.h"
 #include "engine/reply.h"
 #include "engine/sequence.h"
 
@@ -85,8 +85,9 @@ static void add_row(struct quern_engine *e, const struct sched_take *t, int at)
     int part = media_at(s->media, s->n_media, at, b->pos[b->n], &m);
     b->tokens[b->n] = m ? 0 : (int32_t)s->ids[at];
     b->kv[b->n] = (struct kv_row){t->pages, at};
-    if (e->sight) e->sight->features[b->n] = m ? m->result + (size_t)part * (size_t)e->sight->store.width : NULL;
-    if (m) b->features = e->sight->features;
+    if (e->projector)
+        e->projector->features[b->n] = m ? m->result + (size_t)part * (size_t)e->projector->store.width : NULL;
+    if (m) b->features = e->projector->features;
     b->n++;
 }
 
@@ -123,13 +124,13 @@ static bool step_begin(struct quern_engine *e)
     struct step *p = &e->step;
     struct batch *b = &p->batch;
     replies_hurry(e);
-    sched_share(e->sched, look_awaited(e) ? 0.5 : 1);
+    sched_share(e->sched, encode_awaited(e) ? 0.5 : 1);
     p->takes = sched_plan(e->sched, p->rows, &p->n_takes);
     replies_planned(e);
     if (p->n_takes == 0) return false;
     b->n = b->n_runs = b->n_out = 0;
     b->features = NULL;
-    b->n_added = quern_sees(e) ? vision_config(e->sight->vision)->n_added : 0;
+    b->n_added = quern_sees(e) ? vision_config(e->projector->vision)->n_added : 0;
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) add_rows(e, t);
     add_outs(p, b, false);
     b->n_logits = b->n_out;
@@ -220,7 +221,7 @@ static void step_end(struct quern_engine *e)
     p->running = false;
     p->n_takes = 0;
     if (!e->awaits) take_outputs(e);
-    if (e->sight) look_turn(e, p->ms);
+    if (e->projector) encode_turn(e, p->ms);
 }
 
 /* Begins a step, after what encoding has its turn before it; where no step is to be had, encoding goes on. NEED_MORE:
@@ -228,12 +229,12 @@ static void step_end(struct quern_engine *e)
 static int take_turns(struct quern_engine *e, double start, int budget_ms)
 {
     while (!e->step.running) {
-        bool turn = e->sight && e->sight->look.left > 0;
+        bool turn = e->projector && e->projector->look.left > 0;
         if (!turn && step_begin(e)) return OK;
-        if (look_part(e)) {
+        if (encode_part(e)) {
             if (e->awaits || wanted(e) || (budget_ms > 0 && e->options.now() - start >= budget_ms)) return NEED_MORE;
         } else if (turn) {
-            e->sight->look.left = 0;
+            e->projector->look.left = 0;
         } else {
             return OK;
         }
@@ -249,7 +250,7 @@ int quern_step(struct quern_engine *e, int budget_ms)
     double start = e->options.now();
     replies_heard(e);
     status = take_turns(e, start, budget_ms);
-    replies_looked(e);
+    replies_encoded(e);
     if (status || !p->running) return status;
     if (!run_parts(e, start, budget_ms)) return NEED_MORE;
     if (!e->be->late) adapt_rows(e);

@@ -125,7 +125,7 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
 }
 
 /* The keys of a model with vision. Its positions have sections, and its experts' shares always sum up to 1. */
-static int read_sight(const struct keys *k, struct model_config *c, struct error *err)
+static int read_projector(const struct keys *k, struct model_config *c, struct error *err)
 {
     const int64_t unsaid = -1;
     char key[KEY_SIZE];
@@ -168,7 +168,7 @@ int qwen3_config(const struct architecture *architecture, const struct checkpoin
     if (!status) status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err);
     if (!status) status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err);
     if (!status && moe) status = read_experts(k, c, err);
-    if (!status && architecture->sees) status = read_sight(k, c, err);
+    if (!status && architecture->sees) status = read_projector(k, c, err);
     if (status) return status;
     c->eps = (float)eps;
     if (c->rope_dim == 0) c->rope_dim = c->head_dim;

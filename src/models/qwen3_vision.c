@@ -109,7 +109,8 @@ static int read_limits(const struct checkpoint *ck, const char *low_name, const 
     int status = meta_float(ck, model_key(key, "clip.vision", low_name), 1, 1e15, low, low, err);
     if (!status) status = meta_float(ck, model_key(key, "clip.vision", high_name), 1, 1e15, high, high, err);
     if (status || *low <= *high) return status;
-    return fail(err, ERR_INCONSISTENT, "value", 0, "Images must have at least %.0f pixels, but at most %.0f.", *low, *high);
+    return fail(err, ERR_INCONSISTENT, "value", 0, "Images must have at least %.0f pixels, but at most %.0f.", *low,
+                *high);
 }
 
 /* Reads after which layers something is added. */
@@ -202,8 +203,8 @@ int vision_suits(const struct vision *v, int dim, int n_layers, int n_added, str
         return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model has %d.",
                     c->n_added, n_layers);
     if (n_added >= 0 && c->n_added != n_added)
-        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model expects %d.",
-                    c->n_added, n_added);
+        return fail(err, ERR_INCONSISTENT, "deepstack", 0,
+                    "This projector adds to %d layers, but the model expects %d.", c->n_added, n_added);
     return OK;
 }
 

@@ -3,7 +3,7 @@
  * An engine whose backend computes on a device and answers late: text, images and saved conversations have the same
  * bits as on the CPU. A lost device ends everything that was running, and nothing else.
  */
-#include "engine/kept.h"
+#include "engine/saved.h"
 #include "played.h"
 #include "visions.h"
 
@@ -93,7 +93,7 @@ static void listen(const struct quern_engine *e, const struct quern_sequence *s,
     for (; n-- > 0; event++) {
         if (event->number != quern_sequence_number(s)) continue;
         if (event->type == QUERN_TOKEN) t->ids[t->n++] = event->token;
-        if (event->type == QUERN_LOOK) t->looks++;
+        if (event->type == QUERN_ENCODE) t->looks++;
         if (event->type == QUERN_END) t->end = event->end, t->status = event->status;
     }
 }
@@ -162,8 +162,8 @@ static void an_image_alone(void)
                                   .frames = 1};
         int status;
         uint64_t id = source_add(e[i], source, &grid, 0);
-        while ((status = quern_media_look(e[i], id, 0, &made[i], &tokens[i], &width[i])) == NEED_MORE) {
-            CHECK_EQ(quern_media_look(e[i], id, 0, &made[i], &tokens[i], &width[i]), ERR_BUSY);
+        while ((status = quern_media_encode(e[i], id, 0, &made[i], &tokens[i], &width[i])) == NEED_MORE) {
+            CHECK_EQ(quern_media_encode(e[i], id, 0, &made[i], &tokens[i], &width[i]), ERR_BUSY);
             deliver(e[i]);
         }
         CHECK_EQ(status, OK);
@@ -175,8 +175,8 @@ static void an_image_alone(void)
 
 enum { TOKENS = 170, RECORDS = TOKENS / KV_PAGE };
 
-struct kept_copy {
-    uint8_t header[KEPT_HEADER];
+struct saved_copy {
+    uint8_t header[SAVED_HEADER];
     uint8_t *records;
     uint64_t record;
 };
@@ -184,10 +184,10 @@ struct kept_copy {
 /* Repeats a call until the device has answered. */
 #define AWAIT(e, status, call) while (((status) = (call)) == NEED_MORE) deliver(e)
 
-static struct kept_copy keep(struct quern_engine *e, const int32_t *ids)
+static struct saved_copy keep(struct quern_engine *e, const int32_t *ids)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
-    struct kept_copy k = {.record = kept_record(e)};
+    struct saved_copy k = {.record = saved_record(e)};
     struct quern_sequence *s = sequence_new(e);
     int status;
     k.records = malloc(RECORDS * (size_t)k.record);
@@ -198,42 +198,42 @@ static struct kept_copy keep(struct quern_engine *e, const int32_t *ids)
         if (quern_awaits(e)) deliver(e);
     }
     CHECK_EQ(quern_sequence_set(s, ids, TOKENS, QUERN_HELD), TOKENS - 1);
-    AWAIT(e, status, kept_open(s, name, k.header));
+    AWAIT(e, status, saved_open(s, name, k.header));
     CHECK_EQ(status, OK);
     for (int i = 0; i < RECORDS; i++) {
-        AWAIT(e, status, kept_take(s, k.records + (uint64_t)i * k.record));
+        AWAIT(e, status, saved_take(s, k.records + (uint64_t)i * k.record));
         CHECK_EQ(status, OK);
     }
-    CHECK_EQ(kept_take(s, k.records), ERR_EMPTY);
+    CHECK_EQ(saved_take(s, k.records), ERR_EMPTY);
     quern_sequence_free(s);
     return k;
 }
 
 /* A file written with a device equals the CPU's, byte by byte, and both engines read it. */
-static void kept_conversations(void)
+static void saved_conversations(void)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
     struct reference r = reference_new("moe-nano.Q8_0");
-    struct kept_copy k[2];
+    struct saved_copy k[2];
     for (int device = 0; device < 2; device++) {
         struct quern_options o = {.context_size = 256, .threads = 1 + device};
         struct quern_engine *e = engine_load(&r.file, device ? on_device(o) : o, SIZE_MAX);
         k[device] = keep(e, r.ids);
         quern_free(e);
     }
-    CHECK(k[0].record == k[1].record && !memcmp(k[0].header, k[1].header, KEPT_HEADER) &&
+    CHECK(k[0].record == k[1].record && !memcmp(k[0].header, k[1].header, SAVED_HEADER) &&
           !memcmp(k[0].records, k[1].records, RECORDS * (size_t)k->record));
     for (int device = 0; device < 2; device++) {
         struct quern_options o = {.context_size = 256};
         struct quern_engine *e = engine_load(&r.file, device ? on_device(o) : o, SIZE_MAX);
         struct quern_sequence *s = sequence_new(e);
-        uint8_t header[KEPT_HEADER];
+        uint8_t header[SAVED_HEADER];
         int status, first, n;
         CHECK_EQ(quern_sequence_set(s, r.ids, TOKENS, QUERN_HELD), 0);
-        AWAIT(e, status, kept_open(s, name, header));
-        CHECK(status == OK && !memcmp(header, k->header, KEPT_HEADER));
+        AWAIT(e, status, saved_open(s, name, header));
+        CHECK(status == OK && !memcmp(header, k->header, SAVED_HEADER));
         for (int i = 0; i < RECORDS; i++)
-            CHECK_EQ(kept_give(s, k[!device].records + (uint64_t)i * k->record, k->record), OK);
+            CHECK_EQ(saved_give(s, k[!device].records + (uint64_t)i * k->record, k->record), OK);
         CHECK_EQ(quern_sequence_set(s, r.ids, TOKENS, QUERN_LAST), RECORDS * KV_PAGE);
         CHECK_EQ(quern_step(e, 0), OK);
         if (device) deliver(e);
@@ -313,7 +313,7 @@ static const struct check tests[] = {
     {"a_prompt_and_tokens", a_prompt_and_tokens},
     {"images", images},
     {"an_image_alone", an_image_alone},
-    {"kept_conversations", kept_conversations},
+    {"saved_conversations", saved_conversations},
     {"lost_in_a_reply", lost_in_a_reply},
     {"lost_with_an_image", lost_with_an_image},
 };

@@ -3,9 +3,9 @@
  * Images and videos in conversations: against transformers (tests/fixtures/vision); and other sequences, chunks, caches
  * and abandoned work never change a bit.
  */
-#include "engine/kept.h"
-#include "engine/look.h"
-#include "engine/sight.h"
+#include "engine/saved.h"
+#include "engine/encode.h"
+#include "engine/projector.h"
 #include "visions.h"
 
 #include <math.h>
@@ -413,7 +413,7 @@ static void pairs_in_any_order(void)
     CHECK_EQ(n, 4);
     for (int i = n - 1; i >= 0; i--) {
         const float *made;
-        CHECK_EQ(quern_media_look(e, media[i], 0, &made, &tokens, &width), OK);
+        CHECK_EQ(quern_media_encode(e, media[i], 0, &made, &tokens, &width), OK);
         CHECK_EQ(tokens, 6);
         CHECK_EQ(width, 3 * 64);
     }
@@ -429,32 +429,32 @@ static void pairs_in_any_order(void)
 
 /* Pages with images are saved and restored like others: their images are not encoded again. With another encoder, or
  * none, the pages do not match. */
-static void kept_pages_have_images(void)
+static void saved_pages_have_images(void)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
     struct vision_set *v = vision_set("dense");
     const struct vision_case *c = vision_case(v, "later");
     struct quern_engine *e = dense((struct quern_options){0});
     struct quern_sequence *s = sequence_new(e);
-    uint8_t header[KEPT_HEADER], other[KEPT_HEADER];
+    uint8_t header[SAVED_HEADER], other[SAVED_HEADER];
     float last[VOCAB];
     CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
     memcpy(last, logits_last(e, s), sizeof last);
     CHECK_EQ(case_set(e, s, v, c, QUERN_HELD), c->n - 1);
-    CHECK_EQ(kept_open(s, name, header), OK);
-    uint64_t size = kept_record(e);
+    CHECK_EQ(saved_open(s, name, header), OK);
+    uint64_t size = saved_record(e);
     int n = 0;
     uint8_t *records = malloc(size * (uint64_t)(c->n / KV_PAGE));
     CHECK(records != NULL);
-    while (n < c->n / KV_PAGE && kept_take(s, records + size * (uint64_t)n) == OK) n++;
+    while (n < c->n / KV_PAGE && saved_take(s, records + size * (uint64_t)n) == OK) n++;
     CHECK_EQ(n, c->n / KV_PAGE);
     quern_free(e);
     e = dense((struct quern_options){0});
     s = sequence_new(e);
     CHECK_EQ(case_set(e, s, v, c, QUERN_HELD), 0);
-    CHECK_EQ(kept_open(s, name, other), OK);
+    CHECK_EQ(saved_open(s, name, other), OK);
     CHECK(!memcmp(header, other, sizeof header));
-    for (int i = 0; i < n; i++) CHECK_EQ(kept_give(s, records + size * (uint64_t)i, size), OK);
+    for (int i = 0; i < n; i++) CHECK_EQ(saved_give(s, records + size * (uint64_t)i, size), OK);
     CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), n * KV_PAGE);
     CHECK_EQ(count_parts(e, s), c->n_media == 2 ? 0 : -1);
     CHECK(same_bits(last, logits_last(e, s), VOCAB));
@@ -463,7 +463,7 @@ static void kept_pages_have_images(void)
     e = engine_load(&f, with_context((struct quern_options){0}), 1 << 20);
     s = sequence_new(e);
     CHECK_EQ(quern_sequence_set(s, (int32_t[]){1, 2}, 2, QUERN_HELD), 0);
-    CHECK_EQ(kept_open(s, name, other), OK);
+    CHECK_EQ(saved_open(s, name, other), OK);
     CHECK(memcmp(header, other, sizeof header));
     quern_free(e);
     file_free(&f);
@@ -498,7 +498,7 @@ static void listen(struct quern_engine *e, const struct quern_sequence *s, struc
         if (event->type == QUERN_TOKEN && t->n < 64) t->ids[t->n++] = event->token;
         CHECK(event->type != QUERN_END || event->end != QUERN_ERROR);
         t->ended |= event->type == QUERN_END;
-        if (event->type != QUERN_LOOK) continue;
+        if (event->type != QUERN_ENCODE) continue;
         CHECK(event->done >= t->done && event->done <= event->total && event->total > 0);
         t->looks++;
         t->done = event->done;
@@ -589,7 +589,7 @@ static void stops_at_every_part(void)
         if (!quern_sequence_pending(s)) break;
         if (status == OK) status = NEED_MORE; /* the text before the image was one step */
     }
-    CHECK(stops > vision_parts(e->sight->vision) + 3);
+    CHECK(stops > vision_parts(e->projector->vision) + 3);
     CHECK(same_bits(expected + (c->n - 1) * VOCAB, logits_last(e, s), VOCAB));
     free(expected);
     quern_free(e);
@@ -625,7 +625,7 @@ static void leaving_while_looked_at(void)
             quern_sequence_free(t);
             if (way == 1) quern_sequence_free(s);
             CHECK(quern_step(e, 0) == OK);
-            for (const struct medium *m = e->sight->store.first; m; m = m->next)
+            for (const struct medium *m = e->projector->store.first; m; m = m->next)
                 CHECK(!m->held && m->whole && !m->frames[0]);
             quern_free(e);
         }
@@ -675,7 +675,7 @@ static void plan_is_the_peak(void)
             uint64_t used, peak;
             quern_memory(e, &used, &peak);
             /* for an image of the largest size, which this one is not */
-            double pixels = 3.0 * 256 * e->sight->max_patches;
+            double pixels = 3.0 * 256 * e->projector->max_patches;
             double off = 100.0 * ((double)quern_plan(e)->total - pixels - (double)peak) / (double)peak;
             printf("# planned %llu, peak %llu (%+.2f %%)\n", (unsigned long long)quern_plan(e)->total,
                    (unsigned long long)peak, off);
@@ -699,8 +699,8 @@ static void text_is_what_it_was(void)
     CHECK(!quern_sees(blind) && quern_sees(e));
     logits_all(blind, s, c->ids, c->n, all);
     CHECK(same_bits(all, same, c->n * VOCAB));
-    CHECK(!blind->sight);
-    struct quern_engine *out = folder_load("dense", with_context((struct quern_options){.blind = true}));
+    CHECK(!blind->projector);
+    struct quern_engine *out = folder_load("dense", with_context((struct quern_options){.no_vision = true}));
     CHECK(!quern_sees(out) && strstr(quern_info(out), "\"vision\":null"));
     CHECK(strstr(quern_info(e), "\"vision\":{\"layers\":4,"));
     CHECK_EQ(quern_plan(out)->weights, quern_plan(blind)->weights);
@@ -752,7 +752,7 @@ static void hundreds_of_images(void)
     CHECK(peak - after_ten < (uint64_t)n * 256);
     quern_memory(e, &used, &peak);
     int known = 0;
-    for (const struct medium *m = e->sight->store.first; m; m = m->next) known++;
+    for (const struct medium *m = e->projector->store.first; m; m = m->next) known++;
     CHECK(known <= (1 << 18) / (4 * 3 * 64 * 4));
     quern_free(e);
 }
@@ -803,14 +803,14 @@ static void show_noise(struct quern_engine *e, uint32_t scope, uint64_t state)
     const float *made;
     for (size_t k = 0; k < sizeof rgb; k++) rgb[k] = (uint8_t)random_next(&state);
     CHECK_EQ(quern_media_add(e, &g, rgb, NULL, scope, &id), OK);
-    CHECK_EQ(quern_media_look(e, id, 0, &made, &tokens, &width), OK);
+    CHECK_EQ(quern_media_encode(e, id, 0, &made, &tokens, &width), OK);
     quern_media_release(e, id);
 }
 
 static int shown_in(const struct quern_engine *e, uint32_t scope)
 {
     int n = 0;
-    for (const struct medium *m = e->sight->store.first; m; m = m->next) n += m->scope == scope && m->whole;
+    for (const struct medium *m = e->projector->store.first; m; m = m->next) n += m->scope == scope && m->whole;
     return n;
 }
 
@@ -879,7 +879,7 @@ static void wrong_media(void)
     quern_media_release(e, none);
     quern_media_release(e, m[0]);
     quern_media_release(e, m[0]); /* one release too many */
-    CHECK(store_find(&e->sight->store, m[0]) != NULL); /* the sequence still holds it */
+    CHECK(store_find(&e->projector->store, m[0]) != NULL); /* the sequence still holds it */
     quern_free(e);
     free(v);
 }
@@ -1030,7 +1030,7 @@ int main(int argc, char **argv)
         {"second_turn_adds_a_image", second_turn_adds_a_image},
         {"replaced_images_share_nothing", replaced_images_share_nothing},
         {"pairs_in_any_order", pairs_in_any_order},
-        {"kept_pages_have_images", kept_pages_have_images},
+        {"saved_pages_have_images", saved_pages_have_images},
         {"others_write_on", others_write_on},
         {"stops_at_every_part", stops_at_every_part},
         {"leaving_while_looked_at", leaving_while_looked_at},

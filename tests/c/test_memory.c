@@ -3,7 +3,7 @@
  * Memory: any failing allocation gives an error about memory and nothing else; the memory that loading takes beside the
  * weights; and what a conversation gives back. LeakSanitizer checks the rest.
  */
-#include "engine/kept.h"
+#include "engine/saved.h"
 #include "session.h"
 
 enum { HEADROOM_MB = 16, DECIDED_MB = 8, GROWTH_PERCENT = 7 };
@@ -54,10 +54,10 @@ static bool try_company(struct quern_engine *e, struct quern_sequence **s)
     const struct quern_reply reply = {.sampling = {.temperature = 1, .repeat_penalty = 1.2f}, .max_tokens = 2};
     int left = 2, n;
     for (int i = 0; i < 2; i++) {
-        uint8_t header[KEPT_HEADER];
+        uint8_t header[SAVED_HEADER];
         if (!s[i]) s[i] = quern_sequence_new(e, 0, 0);
         int status = s[i] ? quern_sequence_set(s[i], (int32_t[]){5, 6, 7 + i}, 3, QUERN_HELD) : ERR_MEM_LOAD;
-        if (status >= 0) status = kept_open(s[i], (struct bytes){(const uint8_t *)"two", 3}, header);
+        if (status >= 0) status = saved_open(s[i], (struct bytes){(const uint8_t *)"two", 3}, header);
         if (!status) status = quern_reply_begin(s[i], &reply);
         CHECK(status == OK || about_memory(status));
         if (status) return false;

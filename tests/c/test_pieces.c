@@ -39,7 +39,8 @@ static size_t end_of_piece(struct bytes text, bool marks, size_t step)
 {
     struct piece p = {0};
     for (size_t known = 1;; known += step) {
-        struct piece_text view = {.bytes = {text.data, known < text.size ? known : text.size}, .classes = &all, .marks = marks};
+        struct piece_text view = {
+            .bytes = {text.data, known < text.size ? known : text.size}, .classes = &all, .marks = marks};
         int64_t budget = 1000;
         view.is_whole = view.bytes.size == text.size;
         if (piece_find(&p, &view, &budget)) return p.end;

@@ -4,7 +4,7 @@
  * however it was cut into steps, beside whatever others, from whatever snapshot it continued, after steps dropped at
  * any layer, after losing its pages, or restored from a file.
  */
-#include "engine/kept.h"
+#include "engine/saved.h"
 #include "played_model.h"
 #include "session.h"
 
@@ -300,41 +300,41 @@ static void simulation(void)
 
 static const struct bytes name = {(const uint8_t *)"a", 1};
 
-struct kept_file {
-    uint8_t header[KEPT_HEADER], *records;
+struct saved_file {
+    uint8_t header[SAVED_HEADER], *records;
     uint64_t record;
     int n;
 };
 
-static uint8_t *record_at(const struct kept_file *f, int i) { return f->records + (uint64_t)i * f->record; }
+static uint8_t *record_at(const struct saved_file *f, int i) { return f->records + (uint64_t)i * f->record; }
 
 static struct quern_sequence *hold(struct quern_engine *e, int n, uint8_t *header)
 {
     struct quern_sequence *s = sequence_new(e);
     CHECK(quern_sequence_set(s, talks[0], n, QUERN_HELD) >= 0);
-    CHECK_EQ(kept_open(s, name, header), OK);
+    CHECK_EQ(saved_open(s, name, header), OK);
     return s;
 }
 
 /* Adds to a file what is known of the conversation of n tokens, after the records that agree with it. Returns their
  * number. */
-static int keep(struct quern_engine *e, int n, struct kept_file *f)
+static int keep(struct quern_engine *e, int n, struct saved_file *f)
 {
     struct quern_sequence *s = hold(e, n, f->header);
     int agreed = 0;
-    f->record = kept_record(e);
+    f->record = saved_record(e);
     if (!f->records) f->records = calloc(RECORDS_MOST, (size_t)f->record);
-    while (agreed < f->n && kept_give(s, record_at(f, agreed), KEPT_HEAD) == OK) agreed++;
-    for (f->n = agreed; kept_take(s, record_at(f, f->n)) == OK;) CHECK(++f->n < RECORDS_MOST);
+    while (agreed < f->n && saved_give(s, record_at(f, agreed), SAVED_HEAD) == OK) agreed++;
+    for (f->n = agreed; saved_take(s, record_at(f, f->n)) == OK;) CHECK(++f->n < RECORDS_MOST);
     quern_sequence_free(s);
     return agreed;
 }
 
 /* Restores a file in a held sequence. */
-static int give_all(struct quern_sequence *s, struct kept_file *f)
+static int give_all(struct quern_sequence *s, struct saved_file *f)
 {
     int status = OK;
-    for (int i = 0; i < f->n && !status; i++) status = kept_give(s, record_at(f, i), f->record);
+    for (int i = 0; i < f->n && !status; i++) status = saved_give(s, record_at(f, i), f->record);
     return status;
 }
 
@@ -372,9 +372,9 @@ static void kept(void)
 {
     begin();
     for (int length = 96; length <= 149; length += 53) {
-        struct kept_file f = {0};
+        struct saved_file f = {0};
         int32_t stayed[REPLY], said[REPLY];
-        uint8_t header[KEPT_HEADER];
+        uint8_t header[SAVED_HEADER];
         struct quern_engine *e = having_read(length, (struct quern_options){.chunk = 13});
         CHECK_EQ(keep(e, length + 1, &f), 0);
         CHECK_EQ(f.n, length / KV_PAGE + load_u32(f.header + 52));
@@ -384,7 +384,7 @@ static void kept(void)
         quern_free(e);
         e = load((struct quern_options){.threads = 2});
         s = hold(e, length + 1, header);
-        CHECK(!memcmp(header, f.header, KEPT_HEADER));
+        CHECK(!memcmp(header, f.header, SAVED_HEADER));
         disturb(e);
         CHECK_EQ(give_all(s, &f), OK);
         CHECK_EQ(quern_sequence_length(s), length);
@@ -399,11 +399,11 @@ static void kept(void)
 }
 
 /* The records of a state are replaced by the next pages; the longer file restores as well as a new one. */
-static void kept_on(void)
+static void saved_on(void)
 {
     int32_t stayed[REPLY], said[REPLY];
-    uint8_t header[KEPT_HEADER];
-    struct kept_file f = {0};
+    uint8_t header[SAVED_HEADER];
+    struct saved_file f = {0};
     begin();
     struct quern_engine *e = having_read(70, (struct quern_options){0});
     keep(e, 71, &f);
@@ -422,7 +422,7 @@ static void kept_on(void)
         s = hold(e, TALK, header);
         CHECK_EQ(quern_sequence_length(s), known);
         for (int i = 0; i < f.n; i++) {
-            CHECK_EQ(kept_give(s, record_at(&f, i), (i + 1) * KV_PAGE <= known ? KEPT_HEAD : f.record), OK);
+            CHECK_EQ(saved_give(s, record_at(&f, i), (i + 1) * KV_PAGE <= known ? SAVED_HEAD : f.record), OK);
             if (i < 4) CHECK_EQ(quern_sequence_length(s), max_int((i + 1) * KV_PAGE, i < known / KV_PAGE ? known : 0));
         }
         CHECK_EQ(reply(e, s, said), 149);
@@ -435,11 +435,11 @@ static void kept_on(void)
 }
 
 /* A damaged or missing record loses the state, but never changes a bit. */
-static void kept_badly(void)
+static void saved_badly(void)
 {
     int32_t stayed[REPLY], said[REPLY];
-    uint8_t header[KEPT_HEADER];
-    struct kept_file f = {0};
+    uint8_t header[SAVED_HEADER];
+    struct saved_file f = {0};
     begin();
     struct quern_engine *e = having_read(149, (struct quern_options){0});
     keep(e, TALK, &f);
@@ -460,7 +460,7 @@ static void kept_badly(void)
         CHECK_EQ(status, cut ? OK : ERR_FORMAT);
         record_at(&f, i / 2)[f.record / 2] ^= !cut;
         check_pages(e);
-        if (i % 3 == 0) CHECK_EQ(kept_take(s, record_at(&f, f.n)), ERR_EMPTY);
+        if (i % 3 == 0) CHECK_EQ(saved_take(s, record_at(&f, f.n)), ERR_EMPTY);
         CHECK_EQ(reply(e, s, said), 0);
         CHECK(!memcmp(said, stayed, sizeof said));
         quern_sequence_free(s);
@@ -468,10 +468,10 @@ static void kept_badly(void)
     for (int field = 260; field < 300; field += field == 260 ? 36 : 4) { /* the fields of its head about the state */
         disturb_pages(e, 3);
         s = hold(e, TALK, header);
-        for (int i = 0; i < 4; i++) CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
+        for (int i = 0; i < 4; i++) CHECK_EQ(saved_give(s, record_at(&f, i), f.record), OK);
         for (int k = 0; k < 32; k++) {
             record_at(&f, 4)[field + k / 8] ^= (uint8_t)(1 << k % 8);
-            CHECK(kept_give(s, record_at(&f, 4), f.record) < 0);
+            CHECK(saved_give(s, record_at(&f, 4), f.record) < 0);
             record_at(&f, 4)[field + k / 8] ^= (uint8_t)(1 << k % 8);
             check_pages(e);
         }
@@ -483,20 +483,20 @@ static void kept_badly(void)
 }
 
 /* A sequence that is being restored loses its pages to another one, whatever part of its state has arrived. */
-static void kept_let_go(void)
+static void saved_let_go(void)
 {
     int32_t said[REPLY];
-    uint8_t header[KEPT_HEADER];
-    struct kept_file f = {0};
+    uint8_t header[SAVED_HEADER];
+    struct saved_file f = {0};
     begin();
     struct quern_engine *e = having_read(149, (struct quern_options){0});
     keep(e, TALK, &f);
     quern_free(e);
     e = load((struct quern_options){.snapshots = -1, .kv_positions = CONTEXT});
     struct quern_sequence *s = hold(e, TALK, header), *other = sequence_new(e);
-    for (int i = 0; i < f.n - 1; i++) CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
+    for (int i = 0; i < f.n - 1; i++) CHECK_EQ(saved_give(s, record_at(&f, i), f.record), OK);
     CHECK_EQ(read_talk(e, other, 4, TALK, NULL, 0), 0);
-    CHECK_EQ(kept_give(s, record_at(&f, f.n - 1), f.record), ERR_BUSY);
+    CHECK_EQ(saved_give(s, record_at(&f, f.n - 1), f.record), ERR_BUSY);
     disturb(e);
     quern_sequence_free(other);
     CHECK_EQ(reply(e, s, said), 0);
@@ -546,9 +546,9 @@ static const struct check tests[] = {
     {"aborts", aborts},
     {"simulation", simulation},
     {"kept", kept},
-    {"kept_on", kept_on},
-    {"kept_badly", kept_badly},
-    {"kept_let_go", kept_let_go},
+    {"saved_on", saved_on},
+    {"saved_badly", saved_badly},
+    {"saved_let_go", saved_let_go},
     {"plan", plan},
 };
 

@@ -19,7 +19,7 @@ test-narrow: objects-sanitize
 		$(if $(QUERN_LONG),,ONLY_test_containers='folders checkpoints catalogue damaged_checkpoint')
 
 test-thread:
-	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert test_batches test_kept' ONLY_test_batches=by_threads \
+	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert test_batches test_saved' ONLY_test_batches=by_threads \
 		ONLY_test_kept='fingerprint_in_slices in_halves' $(if $(QUERN_LONG),,ONLY_test_convert='threads_change_nothing every_write_can_fail') \
 		ONLY_test_engine='beside_another many_at_once attention_from_another_thread warmed_up_by_threads hashes_of_chunks'
 

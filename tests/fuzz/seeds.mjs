@@ -128,7 +128,7 @@ const OTHERS = {
 };
 for (const [name, text] of Object.entries(OTHERS)) write('any', name, setInput(Buffer.from(text.padEnd(40, ' '), 'latin1')));
 
-// Inputs of fuzz_kept.c: edits of 5 bytes.
+// Inputs of fuzz_saved.c: edits of 5 bytes.
 for (const [name, ...edits] of [['whole'], ['ids', 1, 3, 0, 4, 1], ['number', 2, 0, 1, 1, 1], ['before', 3, 20, 1, 128, 1], ['hash', 0, 24, 1, 1, 0], ['page', 1, 0, 2, 255, 0],
   ['page-anew', 1, 0, 2, 255, 1, 1, 1, 2, 126, 1], ['header', 4, 8, 0, 1, 0], ['name-length', 4, 72, 0, 255, 0]]) write('kept', name, Uint8Array.from(edits));
 

@@ -156,12 +156,12 @@ test('what is asked arrives: settings, images, what only quern has', async () =>
   await generateText({
     model: quern(fake)('mine'), topP: 0.5, topK: 7, presencePenalty: 0.1, frequencyPenalty: 0.2, seed: 5, stopSequences: ['END'],
     messages: [{ role: 'user', content: [{ type: 'text', text: 'What?' }, { type: 'file', mediaType: 'image/png', data: png }] }],
-    providerOptions: { quern: { minP: 0.25, keep: 'talk' } },
+    providerOptions: { quern: { minP: 0.25, save: 'talk' } },
   });
   const [{ input: [message], options }] = fake.calls;
-  const { topP, topK, presencePenalty, frequencyPenalty, seed, stop, minP, keep } = options;
-  assert.deepEqual({ topP, topK, presencePenalty, frequencyPenalty, seed, stop, minP, keep },
-    { topP: 0.5, topK: 7, presencePenalty: 0.1, frequencyPenalty: 0.2, seed: 5, stop: ['END'], minP: 0.25, keep: 'talk' });
+  const { topP, topK, presencePenalty, frequencyPenalty, seed, stop, minP, save } = options;
+  assert.deepEqual({ topP, topK, presencePenalty, frequencyPenalty, seed, stop, minP, save },
+    { topP: 0.5, topK: 7, presencePenalty: 0.1, frequencyPenalty: 0.2, seed: 5, stop: ['END'], minP: 0.25, save: 'talk' });
   assert.deepEqual(new Uint8Array(await message.content[1].image.arrayBuffer()), png);
   for (const data of [new URL('https://example.org/a.png'), { type: 'url', url: new URL('https://example.org/a.png') }]) {
     await quern(fake)().doGenerate({ prompt: [{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data }] }] });

@@ -26,19 +26,19 @@ const serving = (use) => {
   }, (base) => use(base, seen));
 };
 
-test('talks that are kept: chat --keep, kept, forget', async () => {
+test('talks that are kept: chat --save, kept, forget', async () => {
   const cache = ['--store', join(folder, 'talks')];
-  const chat = ['chat', DEMO, 'Tell me about the mill. '.repeat(20), '--temperature', '0', '--max-tokens', '5', '--keep', 'the\u001b mill', ...cache];
+  const chat = ['chat', DEMO, 'Tell me about the mill. '.repeat(20), '--temperature', '0', '--max-tokens', '5', '--save', 'the\u001b mill', ...cache];
   const [first, again] = [await quern(chat), await quern(chat)];
   assert.deepEqual([first.code, first.err, again], [0, '', first]);
-  const { out } = await quern(['kept', ...cache]);
+  const { out } = await quern(['saved', ...cache]);
   assert.match(out, /^ *size  tokens  used        name\n *\d+ KiB +1\d\d  \d{4}-\d\d-\d\d  the\ufffd mill\n$/);
-  assert.deepEqual(JSON.parse((await quern(['kept', '--json', ...cache])).out).map(({ name }) => name), ['the\u001b mill']);
-  assert.match((await quern(['forget', 'a mill', ...cache])).err, /^quern: use\/param: NAME is not a saved conversation \(quern kept\)\.\n$/);
+  assert.deepEqual(JSON.parse((await quern(['saved', '--json', ...cache])).out).map(({ name }) => name), ['the\u001b mill']);
+  assert.match((await quern(['forget', 'a mill', ...cache])).err, /^quern: use\/param: NAME is not a saved conversation \(quern saved\)\.\n$/);
   assert.match((await quern(['forget', 'all', ...cache])).out, /^forgot \d+ KiB  the\ufffd mill\n$/);
-  assert.equal((await quern(['kept', ...cache])).out, 'size  tokens  used  name\n');
-  assert.match((await quern([...chat.slice(0, 3), '--keep', ''])).err, /--keep must be a name/);
-  assert.match((await quern([...chat.slice(0, 3), '--keep', 'x', '--no-store'])).err, /--keep and --no-store exclude each other/);
+  assert.equal((await quern(['saved', ...cache])).out, 'size  tokens  used  name\n');
+  assert.match((await quern([...chat.slice(0, 3), '--save', ''])).err, /--save must be a name/);
+  assert.match((await quern([...chat.slice(0, 3), '--save', 'x', '--no-store'])).err, /--save and --no-store exclude each other/);
 });
 
 test('download, list, remove', async () => {

@@ -8,7 +8,7 @@ import { Images } from '../../js/engine/image.js';
 import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-node.js';
 import { Decoded } from '../../js/worker/decoded.js';
-import { Sight } from '../../js/worker/sight.js';
+import { MediaLoader } from '../../js/worker/media-loader.js';
 import { Asker } from '../../js/worker/asker.js';
 import { Turns } from '../../js/worker/turns.js';
 import { imagesOf } from '../fixtures/images-of.mjs';
@@ -22,7 +22,7 @@ const [ODD, TALL] = ['odd.png', 'tall.png'].map((name) => readFileSync(imagePath
 let images;
 before(async () => { images = imagesOf(await instantiate(glue[32], await compile('simd'), 1, 32)); });
 
-/** Sight over an engine that takes pixels and computes nothing: what was decoded, and what the engine was given. */
+/** MediaLoader over an engine that takes pixels and computes nothing: what was decoded, and what the engine was given. */
 function playedSight() {
   const [decoded, given] = [[], []];
   const media = {
@@ -30,8 +30,8 @@ function playedSight() {
     add: (grid, frames) => given.push(...frames.map((pixels) => Buffer.from(pixels))),
   };
   const engine = { part: (Part) => (Part === Images ? images : media), facts: { vision: { minPixels: 4096, maxPixels: 4096, minVideoPixels: 4096, maxVideoPixels: 4096 } } };
-  const vision = { Sight, sizeOf, readImage: async (path) => readFileSync(path), pixelsOf: (source, how) => { decoded.push(source); return pixelsOf(source, how); } };
-  const sight = new Sight(/** @type {any} */ (engine), vision, { fetch, rest() {} });
+  const vision = { MediaLoader, sizeOf, readImage: async (path) => readFileSync(path), pixelsOf: (source, how) => { decoded.push(source); return pixelsOf(source, how); } };
+  const sight = new MediaLoader(/** @type {any} */ (engine), vision, { fetch, rest() {} });
   const turns = new Turns(() => {});
   const turnOf = (scope) => async (...images) => {
     const asker = new Asker(/** @type {any} */ (engine), turns, { cacheScope: scope }, NEVER);

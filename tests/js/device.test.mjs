@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An engine in WebAssembly whose backend is a played device, which answers late or is lost: replies side by side, an image and a kept conversation have
+// An engine in WebAssembly whose backend is a played device, which answers late or is lost: replies side by side, an image and a saved conversation have
 // what they have on the processor; a device that is lost ends what was under way with its code, and the next engine is not concerned.
 
 import assert from 'node:assert/strict';
@@ -95,7 +95,7 @@ test('a device that is lost in a reply ends it with gpu/lost, and everything tha
   assert.equal((await reply(next, PROMPTS[0]).result).usage.completionTokens, 12);
 });
 
-test('the fingerprint and the records of a kept conversation are those of the processor', async () => {
+test('the fingerprint and the records of a saved conversation are those of the processor', async () => {
   const bytes = await goldenBytes('nano.Q8_0');
   const kept = await Promise.all([CPU, PLAYED].map(async (backend) => {
     const opened = await open(backend, bytes);
@@ -105,7 +105,7 @@ test('the fingerprint and the records of a kept conversation are those of the pr
     while (!await runner.turns.run(owner, (ms) => engine.identify(Math.ceil(ms))));
     const sequence = engine.sequence();
     sequence.set(Int32Array.from(PROMPTS[1]), 'held');
-    const header = sequence.keep('a name');
+    const header = sequence.save('a name');
     const room = engine.room(engine.recordBytes);
     const records = [];
     for (let taken; taken !== false;) {

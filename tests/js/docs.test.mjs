@@ -313,10 +313,10 @@ test('the store of the recipe keeps a model', async () => {
   assert.deepEqual((await models.list({ store: cache })).map(({ complete }) => complete), [true]);
 });
 
-test('the recipes of kept conversations go on in another model', async () => {
+test('the recipes of saved conversations go on in another model', async () => {
   await writeRecipes(running);
   const cache = join(folder, 'kept');
-  const [{ library }, { Talk }] = [await recipe('docs/recipes/keep/document.js'), await recipe('docs/recipes/keep/talk.js')];
+  const [{ library }, { Talk }] = [await recipe('docs/recipes/save/document.js'), await recipe('docs/recipes/save/talk.js')];
   const text = 'The mill stands by the river. '.repeat(20);
   const known = [];
   for (let i = 0; i < 2; i++) {
@@ -326,9 +326,9 @@ test('the recipes of kept conversations go on in another model', async () => {
     const talk = new Talk(model, 'talk');
     known.push(usage.cachedTokens, (await talk.ask(text)).known);
     assert.equal(talk.messages.length, 2);
-    assert.deepEqual((await model.kept()).map(({ name }) => name).sort(), ['mill', 'talk']);
+    assert.deepEqual((await model.saved()).map(({ name }) => name).sort(), ['mill', 'talk']);
     if (i === 1) await Promise.all([forget(), talk.remove()]);
-    assert.equal((await model.kept()).length, i === 1 ? 0 : 2);
+    assert.equal((await model.saved()).length, i === 1 ? 0 : 2);
     await model.dispose();
   }
   assert.ok(known[2] > 100 && known[3] > 100, known.join());

@@ -27,12 +27,12 @@ const GOOD = {
   maxTokens: [0, 1, 2 ** 53 - 1], temperature: [0, -0, 1e-45, 0.7, 100], topP: [1e-9, 0.8, 1], topK: [0, 1, 1e9], minP: [0, 0.1, 1],
   repeatPenalty: [0.5, 1, 10], presencePenalty: [-2, 0, 2], frequencyPenalty: [-2, 0, 2], seed: [0, 2 ** 53 - 1],
   openObjects: [true, false], parallelToolCalls: [true, false],
-  stop: ['a', ['a', 'b'], []], keep: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], cacheScope: [0, 1, 2 ** 32 - 1], logprobs: [0, 20], overflow: ['error', 'drop'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
+  stop: ['a', ['a', 'b'], []], save: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], cacheScope: [0, 1, 2 ** 32 - 1], logprobs: [0, 20], overflow: ['error', 'drop'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
 };
 
 const ACCEPTED_HOSTILE = {
   temperature: [1.5], topP: [], topK: [], repeatPenalty: [1.5], presencePenalty: [-1, 1.5], frequencyPenalty: [-1, 1.5],
-  openObjects: [true, false], parallelToolCalls: [true, false], stop: ['1', 'x', []], keep: ['1', 'x'], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
+  openObjects: [true, false], parallelToolCalls: [true, false], stop: ['1', 'x', []], save: ['1', 'x'], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
 };
 
 for (const [name, good] of Object.entries(GOOD)) {
@@ -84,7 +84,7 @@ test('what C has of the list of options is what the list says (node tools/option
 
 test('load options', () => {
   for (const [name, bad] of Object.entries({
-    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], kvPositions: [0, -1, 2 ** 24 + 1, '1'], keepMaxBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
+    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], kvPositions: [0, -1, 2 ** 24 + 1, '1'], saveMaxBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
     variant: ['auto', 'SIMD'], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
@@ -187,7 +187,7 @@ test('names of other programs, and misspelt ones, are refused with ours', async 
     ['chat', 'signal', 'abortSignal abort_signal'], ['chat', 'logprobs', 'top_logprobs n_probs'], ['tokens', 'generationPrompt', 'add_generation_prompt'],
     ['load', 'contextSize', 'n_ctx num_ctx context_length context_window_size max_model_len'], ['load', 'threads', 'n_threads num_thread nThreads'], ['load', 'chunk', 'n_batch batch_size'],
     ['load', 'parallel', 'n_parallel n_seq_max'], ['load', 'onProgress', 'progress_callback progressCallback initProgressCallback'], ['load', 'quantize', 'dtype'],
-    ['load', 'kv', 'cache_type_k'], ['load', 'store', 'cache useCache cache_dir'], ['load', 'kvPositions', 'cacheSize'], ['load', 'keepMaxBytes', 'keepBytes'], ['chat', 'cacheScope', 'space'], ['load', 'vision', 'mmproj'],
+    ['load', 'kv', 'cache_type_k'], ['load', 'store', 'cache useCache cache_dir'], ['load', 'kvPositions', 'cacheSize'], ['load', 'saveMaxBytes', 'keepBytes'], ['chat', 'cacheScope', 'space'], ['load', 'vision', 'mmproj'],
   ]) {
     for (const name of theirs.split(' ')) {
       const message = await said(() => checkOptions(kind, { [name]: 1 }));

@@ -63,7 +63,7 @@ test('its vectors are the loaded model\'s', async () => {
 
 test('what only a loaded model can keep is refused by name; what asks for nothing is not', async () => {
   for (const [name, value] of Object.entries({
-    keep: 'x', numberImages: true, overflow: 'drop', choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
+    save: 'x', numberImages: true, overflow: 'drop', choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
   })) await rejectsWith(far.chat(QUESTION, { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} works with loaded models only`));
   for (const [name, value] of Object.entries({ schema: {}, promptLogprobs: 1, suffix: 'y' })) {
     await rejectsWith(far.complete('x', { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} works`));
@@ -103,7 +103,7 @@ test('stop, break and signal end the work there', async () => {
   await until(() => server.served.jobs.length > 0);
   controller.abort();
   await rejectsWithAbort(aborted.result);
-  await rejectsWith(far.chat(QUESTION, { keep: 'x' }).result, 'use/param', /^options\.keep works with loaded models only/);
+  await rejectsWith(far.chat(QUESTION, { save: 'x' }).result, 'use/param', /^options\.save works with loaded models only/);
   await rejectsWithAbort(far.chat(QUESTION, { signal: AbortSignal.abort() }).result);
   await server.idle(5000);
 });
@@ -111,7 +111,7 @@ test('stop, break and signal end the work there', async () => {
 test('info is what the server says; what needs a loaded model is refused', async () => {
   assert.deepEqual([far.info.id, far.info.name, far.info.contextSize, far.info.owned_by], ['demo', 'demo', model.info.contextSize, 'quern']);
   assert.throws(() => { far.info.name = 'x'; }, TypeError);
-  for (const name of ['tokenize', 'detokenize', 'countTokens', 'logits', 'profile', 'kept', 'forget']) await rejectsWith(far[name]('x'), 'use/param', new RegExp(`^${name}\\(\\)`));
+  for (const name of ['tokenize', 'detokenize', 'countTokens', 'logits', 'profile', 'saved', 'forget']) await rejectsWith(far[name]('x'), 'use/param', new RegExp(`^${name}\\(\\)`));
 });
 
 test('wrong arguments and what the server refuses have the codes they have here', async () => {

@@ -185,7 +185,7 @@ test("nobody sees what another key's are", async () => {
 
 test('what is kept is bounded for each key, and what a request reads of it', () => {
   const shelf = new Shelf();
-  const kept = (id, letters, previous = null) => shelf.keep({ response: { id, output: [{ id: `o${id}` }] }, input: [{ id: `i${id}`, text: 'x'.repeat(letters) }], previous });
+  const kept = (id, letters, previous = null) => shelf.store({ response: { id, output: [{ id: `o${id}` }] }, input: [{ id: `i${id}`, text: 'x'.repeat(letters) }], previous });
   for (let i = 0; i < 1100; i++) kept(`r${i}`, 10);
   assert.deepEqual([shelf.response('r99'), shelf.response('r100').id], [null, 'r100'], 'a thousand');
   for (let i = 0; i < 5; i++) kept(`big${i}`, 4e6);

@@ -32,7 +32,7 @@ test('it has what the real one has, and refuses what that refuses', async () => 
     (model) => model.chat([{ role: 'user', content: [{ type: 'image', image: 'x' }] }]).result, (model) => model.embed([]), (model) => model.rank('x', []),
     (model) => model.embed('x', { dimensions: 0 }), (model) => model.embed('x', { dimension: 3 }), (model) => model.embed([5]), (model) => model.embed({}), (model) => model.embed('x', { normalize: 1 }),
     (model) => model.embed('x', { dimensions: 1e6 }), (model) => model.rank(5, ['x']), (model) => model.rank('x', 'y'), (model) => model.rank('x', [5]), (model) => model.rank('x', ['y'], { instruction: 5 }),
-    (model) => model.embed('x', { onProgress: 5 }), (model) => model.kept({ max: 1 }), (model) => model.forget(5), (model) => model.forget('x', 5), (model) => model.profile({ a: 1 }), (model) => model.look('x', { b: 1 }), (model) => model.look('x'),
+    (model) => model.embed('x', { onProgress: 5 }), (model) => model.saved({ max: 1 }), (model) => model.forget(5), (model) => model.forget('x', 5), (model) => model.profile({ a: 1 }), (model) => model.look('x', { b: 1 }), (model) => model.look('x'),
     (model) => model.complete('').result, (model) => model.complete([]).result, (model) => model.complete('x', { choices: [] }).result, (model) => model.complete('x', { choices: [''] }).result, (model) => model.complete('x', { choices: 'ab' }).result,
     (model) => model.complete('x', { regex: '' }).result, (model) => model.complete('x', { regex: new RegExp('[a--b]', 'v') }).result, (model) => model.complete('x', { grammar: 5 }).result, (model) => model.complete('x', { schema: 5 }).result,
     (model) => model.complete('x', { schema: new Map() }).result, (model) => model.complete('x', { schema: {}, json: true }).result, (model) => model.chat('x', { regex: 'a', choices: ['a'] }).result,
@@ -42,7 +42,7 @@ test('it has what the real one has, and refuses what that refuses', async () => 
     (model) => model.chat([{ role: 'user', content: 'x' }, { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'f', arguments: {} }] }, { role: 'tool', content: 'x', toolCallId: 'b' }]).result,
     (model) => model.chat([{ role: 'assistant', content: '', toolCalls: [{ name: 'f', arguments: {} }] }]).result, (model) => model.chat([{ role: 'user', content: 'x', toolCalls: [{ id: 'a', name: 'f', arguments: {} }] }]).result,
     (model) => model.chat([{ role: 'user', content: 'x', images: ['y'] }]).result, (model) => model.chat([{ role: 'user', content: 'x' }], { continue: true }).result, (model) => model.tokenize([{ role: 'tool', content: 'x' }]), (model) => model.countTokens(5), (model) => model.tokenize('x', { max: 1 }),
-    (model) => model.chat('x', { keep: '' }).result, (model) => model.chat('x', { cacheScope: -1 }).result, (model) => model.detokenize('x'),
+    (model) => model.chat('x', { save: '' }).result, (model) => model.chat('x', { cacheScope: -1 }).result, (model) => model.detokenize('x'),
   ];
   for (const ask of wrong) {
     const [one, other] = await Promise.all([fake, real].map((model) => ask(model).then(() => 'nothing', ({ code }) => code)));

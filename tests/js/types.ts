@@ -69,13 +69,13 @@ model.chat('x', { tools: [{ name: 'a', parameters: z.object({ n: z.int() }) }] }
 model.info.sampling.topP satisfies number | undefined;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;
-await load('x', { parallel: 8, kvPositions: 8192, keepMaxBytes: 2 ** 30 });
+await load('x', { parallel: 8, kvPositions: 8192, saveMaxBytes: 2 ** 30 });
 model.complete('x', { priority: 'background' });
-model.chat('x', { keep: 'talk' });
-(await model.kept())[0]?.tokens satisfies number | undefined;
+model.chat('x', { save: 'talk' });
+(await model.saved())[0]?.tokens satisfies number | undefined;
 await model.forget('talk');
 await models.forget(null, { store: true });
-(await models.kept()).map(({ name, bytes, date }) => name.length + bytes + date);
+(await models.saved()).map(({ name, bytes, date }) => name.length + bytes + date);
 
 const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
 const options: ChatOptions = { maxTokens: 5, thinking: false, stop: ['a'], logitBias: { 5: -Infinity } };
@@ -138,7 +138,7 @@ new Response(reply.toReadableStream());
 
 // Read-only properties, and properties that may be undefined (exactOptionalPropertyTypes).
 const fixed: readonly Message[] = [{ role: 'assistant', content: 'x', thinking: undefined, toolCalls: undefined, toolCallId: undefined }];
-model.chat(fixed, { stop: ['a'] as const, temperature: undefined, signal: undefined, json: undefined, keep: undefined, overflow: undefined });
+model.chat(fixed, { stop: ['a'] as const, temperature: undefined, signal: undefined, json: undefined, save: undefined, overflow: undefined });
 await model.countTokens(fixed, { thinking: undefined });
 await model.tokenize(fixed);
 await model.logits(fixed);

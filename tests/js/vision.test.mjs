@@ -164,8 +164,8 @@ test('what was seen is kept with its conversation: nobody looks again after a re
   const ask = async (conversation, looked = []) => {
     const model = await open(PAIR, { store: cache });
     const onPrefill = ({ phase, done, total }) => { if (phase === 'vision' && done === total) looked.push(total); };
-    const result = await model.chat(conversation, { ...GREEDY, keep: 'talk', onPrefill }).result;
-    await model.kept();
+    const result = await model.chat(conversation, { ...GREEDY, save: 'talk', onPrefill }).result;
+    await model.saved();
     await model.dispose();
     return { ...result, looked };
   };

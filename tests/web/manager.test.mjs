@@ -81,7 +81,7 @@ async function openManager({ entries = [], usage, support = {}, ...store } = {},
   const { page } = visit;
   await page.locator('#model-button').click();
   await page.locator('#shelf li').first().waitFor();
-  return { ...visit, rows: page.getByTestId('kept'), store: () => page.evaluate(() => globalThis.playedStore) };
+  return { ...visit, rows: page.getByTestId('stored'), store: () => page.evaluate(() => globalThis.playedStore) };
 }
 
 test('what is on this device: the latest first, with size, quantisation and how much is there', async () => {
@@ -302,7 +302,7 @@ test('with the real store: paused, resumed from what was kept, listed, loaded wi
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   const origin = `http://localhost:${server.address().port}`;
   const { page, chat, close } = await openChat(real, { origins: [origin], expected: /Failed to load resource/ });
-  const row = page.getByTestId('kept');
+  const row = page.getByTestId('stored');
   await chat.loadUrl(`${origin}/long-Q8_0.gguf`);
   await eventually(async () => /5\.0 MB of/.test(await page.getByTestId('progress').innerText()), 'the first 5 MB have come');
   await page.getByTestId('pause-load').click();

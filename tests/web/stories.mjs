@@ -533,7 +533,7 @@ export const STORIES = {
     await page.press('#model-button');
     await eventually(() => page.text('#storage-text'), 'the list is made');
     if (/stores no models/.test(await page.text('#storage-text'))) return;    // WebKitGTK has no store for them
-    await eventually(async () => (await page.texts('#kept-list li')).some((text) => /^q06 Q4_K_M/.test(text)), 'its name, and its type as a tag');
+    await eventually(async () => (await page.texts('#stored-list li')).some((text) => /^q06 Q4_K_M/.test(text)), 'its name, and its type as a tag');
   },
 };
 

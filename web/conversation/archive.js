@@ -4,7 +4,7 @@
 // that conversation, so no other tab writes there.
 import { models } from 'quern';
 import { codeOf } from '../shell/failure.js';
-import { checkEntry, checkMessage, checkText, folded, keptId, keptName, titleOf } from './record.js';
+import { checkEntry, checkMessage, checkText, folded, savedId, savedName, titleOf } from './record.js';
 import { writeDraft } from './drafts.js';
 import { Mirror } from './mirror.js';
 import { fromPortable, toPortable } from './portable.js';
@@ -50,7 +50,7 @@ export class Archive {
   }
 
   /** Whether the conversations outlive this page. */
-  get isKept() { return this.#tables.isKept; }
+  get isSaved() { return this.#tables.isSaved; }
 
   /**
    * @param {(id: string, elsewhere: boolean) => void} listener called after a conversation has changed, here or in
@@ -234,7 +234,7 @@ export class Archive {
       .map(checkEntry)
       .filter((entry) => entry?.deleted && entry.deleted < Date.now() - UNDO_MS);
     for (const { id } of gone) {
-      if (!await this.#forgotten(keptName(id))) continue;
+      if (!await this.#forgotten(savedName(id))) continue;
       const left = await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
       if (left === null) writeDraft(id, '');
     }
@@ -252,9 +252,9 @@ export class Archive {
 
   /** Deletes what a reply in another tab has stored for a conversation that was deleted meanwhile. */
   async #forgetStrays() {
-    if (!this.isKept) return;
-    for (const { name } of await models.kept()) {
-      const id = keptId(name);
+    if (!this.isSaved) return;
+    for (const { name } of await models.saved()) {
+      const id = savedId(name);
       if (id && !await this.#tables.entry(id)) await this.#forgotten(name);
     }
   }
@@ -262,7 +262,7 @@ export class Archive {
   /** Takes over the only conversation of earlier versions. */
   async #takeOver() {
     const old = read(OLD);
-    if (old?.version === 1 && Array.isArray(old.messages) && this.isKept) {
+    if (old?.version === 1 && Array.isArray(old.messages) && this.isSaved) {
       let parent = '';
       const messages = old.messages.map((message) => checkMessage({ ...message, id: newId() })).filter(Boolean);
       const from = messages.findIndex(({ role }) => role === 'user');

@@ -5,7 +5,7 @@
 import { announce } from '../shell/dom.js';
 import { isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
-import { keptName } from './record.js';
+import { savedName } from './record.js';
 import { Log } from './log.js';
 import { firstRead, promptOf } from './prompt.js';
 import { withTools } from '../message/tools.js';
@@ -180,8 +180,8 @@ export class Chat {
     };
     // The model's cache of a conversation is stored under its id, so that the conversation goes on at once after a
     // reload. The archive deletes it with the conversation. The demo model stores nothing, since it reads as fast.
-    const keep = this.#archive.isKept && this.#session.choice?.kind !== 'demo' ? keptName(talk.id) : null;
-    const options = { ...this.#settings.sampling, overflow: 'drop', keep, signal: run.signal, onPrefill };
+    const save = this.#archive.isSaved && this.#session.choice?.kind !== 'demo' ? savedName(talk.id) : null;
+    const options = { ...this.#settings.sampling, overflow: 'drop', save, signal: run.signal, onPrefill };
     const toolChoice = goesOn ? undefined : this.#settings.tools;
     const tools = toolChoice && (await withTools());
     const reply = tools

@@ -18,7 +18,7 @@ function all() {
 }
 
 /** Whether all unsent texts outlive the page. */
-export const areKept = () => unstored.size === 0;
+export const areSaved = () => unstored.size === 0;
 
 export const readDraft = (id) => unstored.get(id) ?? all().find((one) => one.id === id)?.text.slice(0, LONGEST) ?? '';
 

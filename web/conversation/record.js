@@ -4,7 +4,7 @@
 import { oneLine } from '../shell/format.js';
 
 const TITLE = 80;
-const KEPT = 'chat/';
+const SAVED = 'chat/';
 
 /** The last moment, in ms, that a Date can represent. */
 const LATEST = 8.64e15;
@@ -84,8 +84,8 @@ export const checkText = (value) => (typeof value === 'string' ? value : undefin
  * The name under which models store their cache of a conversation, and the id in such a name; '' if the name is not of
  * this page.
  */
-export const keptName = (id) => KEPT + id;
-export const keptId = (name) => (name.startsWith(KEPT) ? name.slice(KEPT.length) : '');
+export const savedName = (id) => SAVED + id;
+export const savedId = (name) => (name.startsWith(SAVED) ? name.slice(SAVED.length) : '');
 
 /** The title of a conversation with this beginning, until the visitor renames it. */
 export const titleOf = (content) => oneLine(content.trim().split('\n')[0], TITLE) || 'Conversation';

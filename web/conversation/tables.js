@@ -8,7 +8,7 @@ const NAME = 'quern';
 const TABLES = ['conversations', 'messages', 'texts'];
 
 class StoredTables {
-  isKept = true;
+  isSaved = true;
   #db;
 
   constructor(db) {
@@ -71,7 +71,7 @@ class StoredTables {
 }
 
 class MemoryTables {
-  isKept = false;
+  isSaved = false;
   #entries = new Map();
   #messages = new Map();    // id -> Map of messages
   #texts = new Map();

@@ -8,7 +8,7 @@ import { count, oneLine } from '../shell/format.js';
 import { read, write } from '../shell/storage.js';
 import { accessFor, tokenForm } from './access.js';
 import { place, readAddress } from './address.js';
-import { findKept } from './kept.js';
+import { findStored } from './stored.js';
 import { DEMO, findKnown } from './known.js';
 
 /** @typedef {import('./session.js').Choice} Choice */
@@ -84,7 +84,7 @@ export class Loading {
   }
 
   async #first(last, ending) {
-    const [copy, { times, heavy }] = await Promise.all([last.kind === 'url' ? findKept(last.source) : null, ending]);
+    const [copy, { times, heavy }] = await Promise.all([last.kind === 'url' ? findStored(last.source) : null, ending]);
     const ended = times > 0 && heavy;
     if (copy?.complete && !ended) return { ...last, source: copy.url };
     const missing =
@@ -103,7 +103,7 @@ export class Loading {
   /** Offers to resume a download that the last visit has not finished. */
   async #offerComing() {
     const coming = remembered(KEY_COMING);
-    const copy = coming && await findKept(coming.source);
+    const copy = coming && await findStored(coming.source);
     if (copy && !copy.complete && copy.loaded) this.#offer('download', { ...coming, source: copy.url }, copy);
   }
 
@@ -185,7 +185,7 @@ export class Loading {
   }
 
   async #showPaused(choice) {
-    const copy = await findKept(choice.source);
+    const copy = await findStored(choice.source);
     if (!this.#session.isLoading) this.#offer('load', choice, copy);
   }
 

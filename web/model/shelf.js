@@ -7,7 +7,7 @@ import { byId, button, element } from '../shell/dom.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
 import { labelOf, place, readAddress } from './address.js';
 import { isProjector, lacksVision } from './vision.js';
-import { Kept } from './kept.js';
+import { Stored } from './stored.js';
 import { DEMO, KNOWN, findKnown, verdict } from './known.js';
 
 /** What the page knows of the model at an address. */
@@ -20,7 +20,7 @@ export class Shelf {
   #dialog = byId('model-dialog');
   #url = byId('model-url');
   #note = byId('url-note');
-  #kept = new Kept((choice) => this.#choose(choice));
+  #stored = new Stored((choice) => this.#choose(choice));
   #maxMemory = 0;     // bytes a model may use here
   #demo = button('Load', () => this.#choose(DEMO));
   #hint = this.#note.textContent;
@@ -45,7 +45,7 @@ export class Shelf {
   async open() {
     this.#showCurrent();
     this.#dialog.showModal();
-    await Promise.all([this.#fill(), this.#kept.refresh(this.#inUse)]);
+    await Promise.all([this.#fill(), this.#stored.refresh(this.#inUse)]);
   }
 
   /** Another model is in use. */
@@ -128,7 +128,7 @@ export class Shelf {
   /** Tells how many bytes would come, from where, and whether they can be stored. */
   #outlook(url, known) {
     if (this.#inUse && place(this.#inUse) === place(url)) return 'It is in use.';
-    const { copy, left } = this.#kept.outlook(url);
+    const { copy, left } = this.#stored.outlook(url);
     if (copy?.complete) return 'It is on this device; nothing is downloaded.';
     const size = known || copy?.size || 0;
     const rest = size - (copy?.loaded ?? 0);

@@ -128,7 +128,7 @@ static void note_unknown(struct schema *s, uint32_t node, struct bytes name)
 
 /* Notes the members of a schema without effect, and refuses unsupported ones. Drafts up to 7 ignore everything beside
  * $ref. */
-static void look_over(struct schema *s, uint32_t node)
+static void encode_over(struct schema *s, uint32_t node)
 {
     bool alone = s->draft <= 7 && schema_member(s, node, "$ref");
     char word[QUOTED];
@@ -257,7 +257,7 @@ static void pass_words(struct pass *p)
 static const struct schema_set *read_schema(struct schema *s, uint32_t node, bool negative)
 {
     struct pass p = {s, node, negative, negative ? set_none(s) : set_any(s)};
-    look_over(s, node);
+    encode_over(s, node);
     pass_values(&p);
     pass_words(&p);
     pass_arrays(&p);

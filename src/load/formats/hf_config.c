@@ -439,7 +439,7 @@ static void set_defaults(struct hf_config *c)
 }
 
 /* Settings of vision models: the shares of their experts always sum up to 1. */
-static void set_sight(struct hf_config *c)
+static void set_projector(struct hf_config *c)
 {
     const struct architecture *a = known_of(c);
     if (!c->n_sections)
@@ -496,7 +496,7 @@ static int write_architecture(struct hf_config *c, struct writer *w)
     if (!w->status) w->status = ck_put_text(w->model, "general.architecture", w->prefix, w->err);
     if (!w->status && c->version.data) w->status = ck_put_text(w->model, "config.transformers", c->version, w->err);
     set_defaults(c);
-    if (sees(c)) set_sight(c);
+    if (sees(c)) set_projector(c);
     for (int key = 0; key < TRUTHS_END; key++) write_number(w, c, key);
     write_scaling(w, c);
     write_list(w, "mlp_only_layers", c->dense_layers, c->n_dense);

@@ -258,7 +258,9 @@ static bool is_byte_level(const struct component *c)
 
 static void refuse_pre(struct json_reader *r, struct bytes name)
 {
-    hf_unsupported(r, "tokenizer", "The pre-tokenizer is not supported; Qwen's models use those that GGUF files call qwen2 and qwen35", name);
+    hf_unsupported(r, "tokenizer",
+                   "The pre-tokenizer is not supported; Qwen's models use those that GGUF files call qwen2 and qwen35",
+                   name);
 }
 
 static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)

@@ -2,7 +2,7 @@
  *
  * Opens the vision encoder, and takes images from the caller: their sizes, adding and releasing.
  */
-#include "engine/sight.h"
+#include "engine/projector.h"
 
 #include "load/format.h"
 
@@ -22,16 +22,19 @@ enum { DIM_AWAITED = 1152, FFN_AWAITED = 4304, ADDED_AWAITED = 3, ROWS_AWAITED =
 
 /* --- opening ------------------------------------------------------------------------------------------------- */
 
-bool quern_sees(const struct quern_engine *e) { return e->sight && e->sight->vision; }
-bool sight_awaited(const struct quern_engine *e) { return e->sight && !e->sight->vision; }
+bool quern_sees(const struct quern_engine *e) { return e->projector && e->projector->vision; }
+bool projector_awaited(const struct quern_engine *e) { return e->projector && !e->projector->vision; }
 
-struct checkpoint *sight_file(const struct quern_engine *e) { return e->sight->apart ? &e->sight->ck : e->intake.file; }
-
-static int new_sight(struct quern_engine *e, bool apart, struct error *err)
+struct checkpoint *projector_file(const struct quern_engine *e)
 {
-    e->sight = mem_alloc(&e->mem, sizeof *e->sight);
-    if (!e->sight) return fail(err, ERR_MEM_LOAD, "vision", 0, "Not enough memory for the model's vision part.");
-    e->sight->apart = apart;
+    return e->projector->apart ? &e->projector->ck : e->intake.file;
+}
+
+static int new_projector(struct quern_engine *e, bool apart, struct error *err)
+{
+    e->projector = mem_alloc(&e->mem, sizeof *e->projector);
+    if (!e->projector) return fail(err, ERR_MEM_LOAD, "vision", 0, "Not enough memory for the model's vision part.");
+    e->projector->apart = apart;
     return OK;
 }
 
@@ -50,7 +53,7 @@ static int check_tokens(const struct quern_engine *e, struct error *err)
  * are rounded up, and a strip is at least one token high. */
 static void set_limits(struct quern_engine *e)
 {
-    struct sight *s = e->sight;
+    struct projector *s = e->projector;
     const struct quern_options *o = &e->options;
     const struct vision_config *c = vision_config(s->vision);
     double side = (double)(c->patch * IMAGE_MERGE);
@@ -65,54 +68,55 @@ static void set_limits(struct quern_engine *e)
 static int open_encoder(struct quern_engine *e, const struct checkpoint *ck, struct error *err)
 {
     const struct model_config *m = &e->model->config;
-    int status = vision_open(&e->mem, e->be, ck, &e->sight->vision, err);
-    if (!status) status = vision_suits(e->sight->vision, m->dim, m->n_layers, m->n_added, err);
+    int status = vision_open(&e->mem, e->be, ck, &e->projector->vision, err);
+    if (!status) status = vision_suits(e->projector->vision, m->dim, m->n_layers, m->n_added, err);
     if (!status) set_limits(e);
     return status;
 }
 
-static int fail_blind(struct error *err)
+static int fail_no_vision(struct error *err)
 {
     return fail(err, ERR_UNSUPPORTED, "no-vision", 0,
                 "This model reads no images: load it without `vision`, or take a Qwen3-VL model.");
 }
 
-int sight_open(struct quern_engine *e, struct error *err)
+int projector_open(struct quern_engine *e, struct error *err)
 {
-    bool folder = !e->options.blind && vision_there(&e->intake.ck), file = e->options.vision_size > 0 || e->sight;
+    bool folder = !e->options.no_vision && vision_there(&e->intake.ck),
+         file = e->options.vision_size > 0 || e->projector;
     if (!folder && !file) return OK;
-    if (!e->model->config.sees) return fail_blind(err);
+    if (!e->model->config.sees) return fail_no_vision(err);
     if (folder && file)
         return fail(err, ERR_PARAM, "vision", 0,
                     "The folder has a vision part of its own; load it without another projector, or leave that out.");
-    int status = e->sight ? OK : new_sight(e, file, err);
+    int status = e->projector ? OK : new_projector(e, file, err);
     if (!status) status = check_tokens(e, err);
     return status || file ? status : open_encoder(e, &e->intake.ck, err);
 }
 
-int sight_bind(struct quern_engine *e, struct error *err)
+int projector_bind(struct quern_engine *e, struct error *err)
 {
-    if (!quern_sees(e) || e->sight->apart) return OK;
-    return vision_bind(e->sight->vision, e->intake.file, intake_more(&e->intake), err);
+    if (!quern_sees(e) || e->projector->apart) return OK;
+    return vision_bind(e->projector->vision, e->intake.file, intake_more(&e->intake), err);
 }
 
 /* --- a projector's file -------------------------------------------------------------------------------------- */
 
-int sight_begin(struct quern_engine *e, uint64_t size, struct error *err)
+int projector_begin(struct quern_engine *e, uint64_t size, struct error *err)
 {
-    if (e->model && !e->model->config.sees) return fail_blind(err);
-    int status = e->sight || !e->options.inspect ? OK : new_sight(e, true, err);
+    if (e->model && !e->model->config.sees) return fail_no_vision(err);
+    int status = e->projector || !e->options.inspect ? OK : new_projector(e, true, err);
     if (status) return status;
-    if (!e->sight || !e->sight->apart || e->sight->begun)
+    if (!e->projector || !e->projector->apart || e->projector->begun)
         return fail(err, ERR_PARAM, "vision", 0, "No projector was expected; announce it before loading.");
-    ck_init(&e->sight->ck, &e->mem, size);
-    e->sight->begun = true;
+    ck_init(&e->projector->ck, &e->mem, size);
+    e->projector->begun = true;
     return OK;
 }
 
-int sight_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
+int projector_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
-    struct sight *s = e->sight;
+    struct projector *s = e->projector;
     int status = ck_header(&s->ck, bytes, n, used, err);
     if (status == NEED_MORE) return OK;
     if (!status) status = ck_complete(&s->ck, err);
@@ -124,9 +128,9 @@ int sight_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t 
     return OK;
 }
 
-int sight_ended(struct quern_engine *e, struct error *err)
+int projector_ended(struct quern_engine *e, struct error *err)
 {
-    struct sight *s = e->sight;
+    struct projector *s = e->projector;
     if (s->complete) return e->options.inspect ? OK : ck_data_ended(&s->ck, err);
     int status = ck_header_ended(&s->ck, err);
     return status ? status
@@ -135,10 +139,10 @@ int sight_ended(struct quern_engine *e, struct error *err)
 
 /* --- memory -------------------------------------------------------------------------------------------------- */
 
-uint64_t sight_weights(const struct quern_engine *e)
+uint64_t projector_weights(const struct quern_engine *e)
 {
-    if (!e->sight || !e->sight->apart) return 0;
-    return sight_awaited(e) ? e->options.vision_size : vision_take_cost(e->sight->vision, &e->sight->ck);
+    if (!e->projector || !e->projector->apart) return 0;
+    return projector_awaited(e) ? e->options.vision_size : vision_take_cost(e->projector->vision, &e->projector->ck);
 }
 
 static uint64_t store_floats(const struct quern_engine *e, int patches, int width)
@@ -156,7 +160,7 @@ static uint64_t media_cost(const struct quern_engine *e, int patches, int width,
 {
     uint64_t pixels = (uint64_t)patches * (uint64_t)patch * (uint64_t)patch;
     return mem_cost(store_floats(e, patches, width) * sizeof(float)) +
-           mem_cost((uint64_t)e->step.max_rows * sizeof *e->sight->features) + mem_cost(3 * pixels);
+           mem_cost((uint64_t)e->step.max_rows * sizeof *e->projector->features) + mem_cost(3 * pixels);
 }
 
 enum { PATCH_AWAITED = 16 }; /* pixels per side */
@@ -167,9 +171,9 @@ static int patches_awaited(const struct quern_engine *e)
     return (int)(most / (PATCH_AWAITED * PATCH_AWAITED));
 }
 
-uint64_t sight_values(const struct quern_engine *e)
+uint64_t projector_values(const struct quern_engine *e)
 {
-    const struct sight *s = e->sight;
+    const struct projector *s = e->projector;
     if (!s) return 0;
     if (s->vision) return vision_values(s->vision, s->max_patches);
     return sizeof(float) *
@@ -182,26 +186,28 @@ static uint64_t awaited_cost(const struct quern_engine *e)
     return media_cost(e, patches, width, PATCH_AWAITED);
 }
 
-uint64_t sight_scratch(const struct quern_engine *e)
+uint64_t projector_scratch(const struct quern_engine *e)
 {
-    const struct sight *s = e->sight;
+    const struct projector *s = e->projector;
     if (!s || !s->vision) return s ? awaited_cost(e) : 0;
     const struct vision_config *c = vision_config(s->vision);
     return vision_reserve_cost(s->vision, s->max_patches) + media_cost(e, s->max_patches, width_of(c), c->patch);
 }
 
-int sight_rows(const struct quern_engine *e)
+int projector_rows(const struct quern_engine *e)
 {
-    return quern_sees(e) ? vision_max_rows(e->sight->vision) : e->sight ? ROWS_AWAITED : 0;
+    return quern_sees(e) ? vision_max_rows(e->projector->vision) : e->projector ? ROWS_AWAITED : 0;
 }
-int sight_cols(const struct quern_engine *e)
+int projector_cols(const struct quern_engine *e)
 {
-    return quern_sees(e) ? vision_max_cols(e->sight->vision) : e->sight ? DIM_AWAITED * IMAGE_MERGE * IMAGE_MERGE : 0;
+    return quern_sees(e)  ? vision_max_cols(e->projector->vision)
+           : e->projector ? DIM_AWAITED * IMAGE_MERGE * IMAGE_MERGE
+                          : 0;
 }
 
-int sight_reserve(struct quern_engine *e, struct handle first)
+int projector_reserve(struct quern_engine *e, struct handle first)
 {
-    struct sight *s = e->sight;
+    struct projector *s = e->projector;
     if (!s) return OK;
     int width = width_of(vision_config(s->vision));
     s->features = mem_array(&e->mem, (uint64_t)e->step.max_rows, sizeof *s->features);
@@ -209,9 +215,9 @@ int sight_reserve(struct quern_engine *e, struct handle first)
     return store_open(&s->store, &e->mem, store_floats(e, s->max_patches, width), width);
 }
 
-void sight_free(struct quern_engine *e)
+void projector_free(struct quern_engine *e)
 {
-    struct sight *s = e->sight;
+    struct projector *s = e->projector;
     if (!s) return;
     if (s->store.mem) store_close(&s->store);
     mem_free(&e->mem, s->features);
@@ -237,7 +243,7 @@ static int check_sees(struct quern_engine *e)
 static int check_patches(struct quern_engine *e, const struct image_grid *g)
 {
     int64_t patches = (int64_t)g->rows * g->cols * IMAGE_MERGE * IMAGE_MERGE;
-    if (patches <= e->sight->max_patches) return OK;
+    if (patches <= e->projector->max_patches) return OK;
     return fail(&e->error, ERR_SIZE, "pixels", 0,
                 "An image of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width,
                 g->height);
@@ -247,7 +253,7 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
                      double high, struct image_grid *out)
 {
     if (check_sees(e)) return ERR_PARAM;
-    const struct sight *s = e->sight;
+    const struct projector *s = e->projector;
     const struct vision_config *c = vision_config(s->vision);
     bool video = kind == QUERN_VIDEO;
     int n = video ? frames : 1;
@@ -267,7 +273,7 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
 /* Checks that the grid could come from quern_media_plan(). */
 static int check_grid(struct quern_engine *e, const struct image_grid *g, const uint8_t *frame0)
 {
-    int side = vision_config(e->sight->vision)->patch * IMAGE_MERGE;
+    int side = vision_config(e->projector->vision)->patch * IMAGE_MERGE;
     bool whole = g->rows > 0 && g->cols > 0 && g->height % side == 0 && g->width % side == 0;
     if (whole && g->height / side == g->rows && g->width / side == g->cols && g->frames >= 1 && frame0)
         return check_patches(e, g);
@@ -283,7 +289,7 @@ int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const
     if (status) return status;
     struct image_grid one = *grid;
     one.frames = frame1 && grid->frames > 1 ? 2 : 1;
-    struct medium *m = store_add(&e->sight->store, &one, frame0, one.frames == 2 ? frame1 : NULL, scope);
+    struct medium *m = store_add(&e->projector->store, &one, frame0, one.frames == 2 ? frame1 : NULL, scope);
     if (!m)
         return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for an image of %d x %d pixels.",
                     one.width, one.height);
@@ -294,8 +300,8 @@ int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const
 
 void quern_media_release(struct quern_engine *e, uint64_t id)
 {
-    struct medium *m = quern_sees(e) ? store_find(&e->sight->store, id) : NULL;
+    struct medium *m = quern_sees(e) ? store_find(&e->projector->store, id) : NULL;
     if (!m || m->given == 0) return;
     m->given--;
-    store_let_go(&e->sight->store, m);
+    store_let_go(&e->projector->store, m);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Conversations that are kept: what was written is read again, by other builds too, with the same tokens and, page for page, the same keys and values
 // as without; whatever happens to a file or a store costs time, never a token. Over the engine in this thread, a store in memory; the package's face
-// over a folder at the end. What the engine refuses of a record: tests/c/test_kept.c; in pages: tests/web/keep.test.mjs.
+// over a folder at the end. What the engine refuses of a record: tests/c/test_saved.c; in pages: tests/web/saving.test.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { load, models } from '../../dist/node.js';
 import { Generation } from '../../js/reply/generation.js';
-import { Keeping } from '../../js/worker/keeping.js';
+import { Saving } from '../../js/worker/saving.js';
 import { Runner } from '../../js/worker/runner.js';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { random } from '../fixtures/random.mjs';
@@ -40,7 +40,7 @@ const lone = () => ({ stopped: false, onStop() {} });
 /** Fails whoever uses a sequence that is gone. */
 function watched(sequence) {
   let gone = false;
-  for (const name of ['set', 'begin', 'keep', 'give', 'take', 'free']) {
+  for (const name of ['set', 'begin', 'save', 'give', 'take', 'free']) {
     const real = sequence[name].bind(sequence);
     sequence[name] = (...args) => {
       assert.ok(!gone, `${name}() of a sequence that is gone`);
@@ -52,28 +52,28 @@ function watched(sequence) {
 }
 
 /** An engine with what keeps its conversations: what a worker has. */
-async function machine(store, { model = MODEL, keepMaxBytes, fail = (error) => { throw error; }, ...options } = {}) {
+async function machine(store, { model = MODEL, saveMaxBytes, fail = (error) => { throw error; }, ...options } = {}) {
   const engine = await engineOver(model, { contextSize: 256, parallel: 4, ...options });
   engine.finish();
   const begin = engine.sequence.bind(engine);
   engine.sequence = (place) => watched(begin(place));
   const runner = new Runner(engine, turn);
   const told = [];
-  const keeping = new Keeping(engine, runner, { store, keepMaxBytes, tell: (text) => told.push(text), fail });
+  const saving = new Saving(engine, runner, { store, saveMaxBytes, tell: (text) => told.push(text), fail });
   const ask = async (name, ids, { job = lone(), ...more } = {}) => {
     const prompt = { ids: Int32Array.from(ids), channels: [], inside: null, defaults: NEUTRAL };
     const generation = new Generation(engine, prompt, { ...NEUTRAL, ...more }, () => {});
-    const { usage, finishReason } = await (name ? keeping.run(name, generation, job) : runner.add(generation, job));
+    const { usage, finishReason } = await (name ? saving.run(name, generation, job) : runner.add(generation, job));
     return { ids: generation.ids, cached: usage.cachedTokens, finishReason };
   };
-  return { engine, runner, keeping, told, ask };
+  return { engine, runner, saving, told, ask };
 }
 
 /** One reply by a machine of its own, and what is kept once it has been written. */
 async function once(store, name, ids, options) {
-  const { ask, keeping, told, engine } = await machine(store, options);
+  const { ask, saving, told, engine } = await machine(store, options);
   const reply = await ask(name, ids, options?.reply);
-  const kept = await keeping.kept().catch(() => null);
+  const kept = await saving.saved().catch(() => null);
   assert.equal(engine.memory().cache.used, 0, 'no page is held');
   return { ...reply, kept, told };
 }
@@ -86,7 +86,7 @@ const diskWith = ([name, bytes]) => {
   return disk;
 };
 
-let wanted;     // what follows the prompt, and the next turn's, without any keeping
+let wanted;     // what follows the prompt, and the next turn's, without any saving
 let file;       // [name, bytes] of the conversation after the first turn
 let longer;     // and after the second one
 let record;     // bytes
@@ -207,11 +207,11 @@ test('in a space of its own, or in the background, a conversation is kept and re
 
 test('more that are read again than may run at once: each says what it says, and no event of them is lost', async () => {
   const disk = diskWith(file);
-  const { ask, keeping } = await machine(new MemoryStore(disk), { parallel: 1, kvPositions: 4096 });
+  const { ask, saving } = await machine(new MemoryStore(disk), { parallel: 1, kvPositions: 4096 });
   const busy = ask(null, PROMPT.slice(7), { maxTokens: 100 });
   const replies = await Promise.all([busy, ...Array.from({ length: 12 }, () => ask('talk', PROMPT))]);
   for (const { ids, cached } of replies.slice(1)) assert.deepEqual([ids, cached >= 4 * PAGE], [wanted[0], true]);
-  await keeping.kept();
+  await saving.saved();
 });
 
 // --- a store that fails ---
@@ -244,7 +244,7 @@ test('a crash at any call, and in the middle of any write, loses no more than wh
   }
 });
 
-test('a call that fails costs the keeping, and short writes nothing', async () => {
+test('a call that fails costs the saving, and short writes nothing', async () => {
   const n = await calls();
   for (let at = 0; at < n; at++) await survives({ at: (i) => (i === at ? { error: new Error('played') } : undefined) }, `error at call ${at}`);
   const disk = diskWith(file);
@@ -255,9 +255,9 @@ test('a call that fails costs the keeping, and short writes nothing', async () =
 
 test('a store that fails is told of once, and is left alone', async () => {
   const store = new MemoryStore(new Disk(), { at: () => ({ error: new Error('played') }) });
-  const { ask, keeping, told } = await machine(store);
+  const { ask, saving, told } = await machine(store);
   for (let i = 0; i < 3; i++) assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
-  assert.deepEqual(await keeping.kept(), []);
+  assert.deepEqual(await saving.saved(), []);
   assert.equal(told.length, 1);
   assert.match(told[0], /^quern: storage\/unavailable: Conversations cannot be kept here, and go on without\. \(.*played.*\)$/);
   assert.equal(store.calls.length, 1);
@@ -266,43 +266,43 @@ test('a store that fails is told of once, and is left alone', async () => {
 test('without space: a notice, that name is given up, what fits stays and others go on', async () => {
   const disk = new Disk();
   const store = new MemoryStore(disk, { quota: HEADER + 2.5 * record });
-  const { ask, keeping, told } = await machine(store);
+  const { ask, saving, told } = await machine(store);
   assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
-  assert.equal((await keeping.kept())[0].tokens, 2 * PAGE);
+  assert.equal((await saving.saved())[0].tokens, 2 * PAGE);
   assert.match(told.join(), /^quern: storage\/quota: There is not enough space to keep the conversation/);
   await ask('talk', more(wanted[0]));
   assert.equal(told.length, 1);
-  await keeping.forget('talk');
+  await saving.forget('talk');
   await ask('short', PROMPT.slice(5, 50));
-  assert.equal((await keeping.kept())[0].name, 'short');
+  assert.equal((await saving.saved())[0].name, 'short');
   const { ids, cached } = await once(new MemoryStore(diskWith([file[0], pagesOf(file).subarray(0, HEADER + 2 * record)])), 'talk', PROMPT);
   assert.deepEqual([ids, cached], [wanted[0], 2 * PAGE]);
 });
 
-test('keepMaxBytes: the oldest go, a conversation that is larger is kept as far as it fits, and 0 keeps nothing', async () => {
-  const { ask, keeping, told } = await machine(new MemoryStore(), { keepMaxBytes: 3 * (HEADER + 4 * record + DATE) });
+test('saveMaxBytes: the oldest go, a conversation that is larger is kept as far as it fits, and 0 keeps nothing', async () => {
+  const { ask, saving, told } = await machine(new MemoryStore(), { saveMaxBytes: 3 * (HEADER + 4 * record + DATE) });
   for (const [i, name] of ['a', 'b', 'c', 'a', 'd'].entries()) {
     await ask(name, [i % 3, ...PROMPT.slice(0, 4 * PAGE)]);
-    await keeping.kept();
+    await saving.saved();
     await new Promise((done) => { setTimeout(done, 3); });    // dates are in milliseconds
   }
-  assert.deepEqual((await keeping.kept()).map(({ name }) => name), ['d', 'a', 'c']);
+  assert.deepEqual((await saving.saved()).map(({ name }) => name), ['d', 'a', 'c']);
   assert.deepEqual(told, []);
-  const small = await machine(new MemoryStore(), { keepMaxBytes: HEADER + 3 * record - 1 });
+  const small = await machine(new MemoryStore(), { saveMaxBytes: HEADER + 3 * record - 1 });
   await small.ask('talk', PROMPT);
-  assert.equal((await small.keeping.kept())[0].tokens, 2 * PAGE);
+  assert.equal((await small.saving.saved())[0].tokens, 2 * PAGE);
   const none = new MemoryStore();
-  assert.deepEqual((await once(none, 'talk', PROMPT, { keepMaxBytes: 0 })).kept, []);
+  assert.deepEqual((await once(none, 'talk', PROMPT, { saveMaxBytes: 0 })).kept, []);
   assert.deepEqual(none.calls, []);
 });
 
 test('what model it is the engine finds out ahead where something is kept, and tells nobody of a store that fails', async () => {
   for (const [store, isAsked] of [[new MemoryStore(diskWith(file)), true], [new MemoryStore(), false], [new MemoryStore(diskWith(file), { at: () => ({ error: new Error('played') }) }), false]]) {
-    const { engine, keeping, told } = await machine(store);
+    const { engine, saving, told } = await machine(store);
     const identify = engine.identify.bind(engine);
     const known = [];
     engine.identify = (ms) => { known.push(identify(ms)); return known.at(-1); };
-    await keeping.expect();
+    await saving.expect();
     assert.deepEqual([known.at(-1), told], [isAsked || undefined, []]);
     assert.deepEqual(store.calls, ['list']);
   }
@@ -318,7 +318,7 @@ test('two writers of one name: each says what it says, and the file is one of th
   for (let round = 0; round < 3; round++) {
     const replies = await Promise.all(machines.map(({ ask }, i) => ask('talk', others[i])));
     assert.deepEqual(replies.map(({ ids }) => ids), alone.map(({ ids }) => ids));
-    await Promise.all(machines.map(({ keeping }) => keeping.kept()));
+    await Promise.all(machines.map(({ saving }) => saving.saved()));
   }
   const found = await Promise.all(others.map((ids) => once(new MemoryStore(diskWith(fileOf(disk))), 'talk', ids)));
   assert.deepEqual(found.map(({ ids }) => ids), alone.map(({ ids }) => ids));
@@ -328,20 +328,20 @@ test('two writers of one name: each says what it says, and the file is one of th
 
 test('a file that has become another model\'s since it was read is begun anew', async () => {
   const disk = new Disk();
-  const { ask, keeping } = await machine(new MemoryStore(disk));
+  const { ask, saving } = await machine(new MemoryStore(disk));
   await ask('talk', PROMPT);
-  await keeping.kept();
+  await saving.saved();
   await once(new MemoryStore(disk), 'talk', PROMPT, { model: OTHER });
   assert.notEqual(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0);
   await ask('talk', PROMPT);
-  await keeping.kept();
+  await saving.saved();
   assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0);
 });
 
 test('stopped while it is read: it ends at once, whatever the store does, and nothing stays behind', async () => {
   for (let at = 0; at < 9; at++) {
     const store = new MemoryStore(diskWith(file));
-    const { ask, engine, keeping } = await machine(store);
+    const { ask, engine, saving } = await machine(store);
     let reached;
     let go;
     const here = new Promise((resolve) => { reached = resolve; });
@@ -356,7 +356,7 @@ test('stopped while it is read: it ends at once, whatever the store does, and no
         return name === 'open' && value ? slow(value) : value;
       }),
     });
-    const stuck = new Keeping(engine, new Runner(engine, turn), { store: slow(store), tell: assert.fail, fail: assert.fail });
+    const stuck = new Saving(engine, new Runner(engine, turn), { store: slow(store), tell: assert.fail, fail: assert.fail });
     const job = lone();
     const prompt = { ids: Int32Array.from(PROMPT), channels: [], inside: null, defaults: NEUTRAL };
     const reply = stuck.run('talk', new Generation(engine, prompt, NEUTRAL, () => {}), job);
@@ -365,11 +365,11 @@ test('stopped while it is read: it ends at once, whatever the store does, and no
     job.onStop();
     const { finishReason } = await reply;
     go();
-    await stuck.kept();
+    await stuck.saved();
     assert.ok(['aborted', 'length', 'stop'].includes(finishReason));
     assert.equal(engine.memory().cache.used, 0);
     assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0], `stopped at call ${at}`);
-    await keeping.kept();
+    await saving.saved();
     assert.equal(store.opened, 0, 'all files are closed');
   }
 });
@@ -377,7 +377,7 @@ test('stopped while it is read: it ends at once, whatever the store does, and no
 test('while others write: read and written beside them', async () => {
   const writes = [];
   const store = new MemoryStore(diskWith(file), { at: (_, name) => { if (name === 'write') writes.push(engine.work().steps); } });
-  const { ask, engine, keeping } = await machine(store, { kvPositions: 1024 });
+  const { ask, engine, saving } = await machine(store, { kvPositions: 1024 });
   let over = false;
   const talk = { maxTokens: 240, bias: engine.facts.endTokens.map((id) => [id, -Infinity]) };
   const others = Promise.all([240, 170].map(async (maxTokens) => {    // one of them writes at any time
@@ -387,17 +387,17 @@ test('while others write: read and written beside them', async () => {
   }));
   const reply = await ask('talk', more(wanted[0]));
   assert.deepEqual([reply.ids, reply.cached], [wanted[1], 4 * PAGE]);
-  await keeping.kept();
+  await saving.saved();
   over = true;
   const { ids } = await once(undefined, null, [1, 2, 3], { reply: talk });
   for (const other of (await others).flat()) assert.deepEqual(other, ids.slice(0, other.length));
   assert.equal(writes.length, 3, writes.join());
-  assert.equal((await keeping.kept())[0].tokens, 6 * PAGE);
+  assert.equal((await saving.saved())[0].tokens, 6 * PAGE);
 });
 
 test('many at once, some of one name, in a pool that is too small', async () => {
   const disk = new Disk();
-  const { ask, keeping, engine } = await machine(new MemoryStore(disk), { kvPositions: 256 });
+  const { ask, saving, engine } = await machine(new MemoryStore(disk), { kvPositions: 256 });
   const single = await machine(undefined);
   const prompts = Array.from({ length: 8 }, (_, i) => [...PROMPT.slice(0, 20 + 9 * i), i]);
   const alone = [];
@@ -406,18 +406,18 @@ test('many at once, some of one name, in a pool that is too small', async () => 
     const replies = await Promise.all(prompts.map((ids, i) => ask(`talk ${i % 5}`, ids)));
     assert.deepEqual(replies.map(({ ids }) => ids), alone, `round ${round}`);
   }
-  assert.equal((await keeping.kept()).length, 5);
+  assert.equal((await saving.saved()).length, 5);
   assert.equal(engine.memory().cache.used, 0);
 });
 
 test('what the engine knows is not read, nor what it has written', async () => {
   const store = new MemoryStore(diskWith(file));
-  const { ask, keeping } = await machine(store);
+  const { ask, saving } = await machine(store);
   let known = 0;
   for (const [ids, first] of [[PROMPT, 'open'], [PROMPT, 'lock'], [more(wanted[0]), 'lock'], [more(wanted[0]), 'lock']]) {
     const at = store.calls.length;
     const { cached } = await ask('talk', ids);
-    await keeping.kept();
+    await saving.saved();
     assert.equal(store.calls[at], first, 'a lock is taken for writing');
     assert.ok(cached >= known);
     known = cached;
@@ -426,27 +426,27 @@ test('what the engine knows is not read, nor what it has written', async () => {
 
 test('forget: what is there, what is being made, and all', async () => {
   const disk = new Disk();
-  const { ask, keeping } = await machine(new MemoryStore(disk));
+  const { ask, saving } = await machine(new MemoryStore(disk));
   await ask('a', PROMPT);
-  await keeping.forget('a');
+  await saving.forget('a');
   assert.equal(disk.files.size, 0, 'nor is it written behind that');
   const making = ask('a', PROMPT);
   await turn();
-  await keeping.forget('a');
+  await saving.forget('a');
   await making;
-  assert.deepEqual(await keeping.kept(), []);
+  assert.deepEqual(await saving.saved(), []);
   await ask('a', PROMPT);
   await ask('b', PROMPT.slice(1));
   await ask('a', PROMPT);
-  assert.deepEqual((await keeping.kept()).map(({ name, tokens }) => [name, tokens]), [['a', 4 * PAGE], ['b', 4 * PAGE]]);
-  await keeping.forget('c');
-  await keeping.forget();
+  assert.deepEqual((await saving.saved()).map(({ name, tokens }) => [name, tokens]), [['a', 4 * PAGE], ['b', 4 * PAGE]]);
+  await saving.forget('c');
+  await saving.forget();
   assert.equal(disk.files.size, 0);
 });
 
 // --- the package's face ---
 
-const folder = mkdtempSync(join(tmpdir(), 'quern-keep-'));
+const folder = mkdtempSync(join(tmpdir(), 'quern-save-'));
 after(() => rmSync(folder, { recursive: true }));
 const kvFiles = (cache) => readdirSync(cache).filter((name) => name.startsWith('kv-'));
 
@@ -467,32 +467,32 @@ test('a conversation goes on in another process\'s model, in the folder or in a 
   const plain = await withModel({ store: false }, (model) => model.chat(QUESTION, SAID).result);
   for (const own of [{ store: cache }, { store: new MemoryStore() }]) {
     const first = await withModel({ ...own, threads: 2 }, async (model) => {
-      const reply = model.chat(QUESTION, { ...SAID, keep: 'Gespräch 17 🦉' });
+      const reply = model.chat(QUESTION, { ...SAID, save: 'Gespräch 17 🦉' });
       assert.equal((await collect(reply)).join(''), plain.text);
       return (await reply.result).usage.cachedTokens;      // dispose() ends the writing
     });
     await withModel({ ...own, threads: 1, variant: 'scalar' }, async (model) => {
-      const [{ name, tokens, bytes, date }] = await model.kept();
+      const [{ name, tokens, bytes, date }] = await model.saved();
       assert.deepEqual([name, tokens, bytes > 100_000, Date.now() - date < 60_000], ['Gespräch 17 🦉', Math.floor(plain.usage.promptTokens / PAGE) * PAGE, true, true]);
       const read = [];
-      const { text, usage } = await model.chat(QUESTION, { ...SAID, keep: name, onPrefill: ({ cached }) => read.push(cached) }).result;
+      const { text, usage } = await model.chat(QUESTION, { ...SAID, save: name, onPrefill: ({ cached }) => read.push(cached) }).result;
       assert.deepEqual([first, text, usage.cachedTokens, read[0]], [0, plain.text, tokens, tokens]);
-      const all = await model.kept();     // waits for what is being written
-      assert.deepEqual(await models.kept(own), all);
+      const all = await model.saved();     // waits for what is being written
+      assert.deepEqual(await models.saved(own), all);
       await model.forget(name);
-      assert.deepEqual(await model.kept(), []);
+      assert.deepEqual(await model.saved(), []);
     });
   }
   assert.deepEqual(kvFiles(cache), []);
 });
 
-test('models.kept() and models.forget() need no model', async () => {
+test('models.saved() and models.forget() need no model', async () => {
   const cache = join(folder, 'static');
-  assert.deepEqual(await models.kept({ store: cache }), []);
-  await withModel({ store: cache }, (model) => Promise.all(['a', 'b', 'c'].map((keep) => model.chat(QUESTION, { ...SAID, keep }).result)));
-  assert.deepEqual((await models.kept({ store: cache })).map(({ name }) => name).sort(), ['a', 'b', 'c']);
+  assert.deepEqual(await models.saved({ store: cache }), []);
+  await withModel({ store: cache }, (model) => Promise.all(['a', 'b', 'c'].map((save) => model.chat(QUESTION, { ...SAID, save }).result)));
+  assert.deepEqual((await models.saved({ store: cache })).map(({ name }) => name).sort(), ['a', 'b', 'c']);
   await models.forget('b', { store: cache });
-  assert.deepEqual((await models.kept({ store: cache })).map(({ name }) => name).sort(), ['a', 'c']);
+  assert.deepEqual((await models.saved({ store: cache })).map(({ name }) => name).sort(), ['a', 'c']);
   await models.forget(null, { store: cache });
   assert.deepEqual(kvFiles(cache), []);
   assert.deepEqual(await models.list({ store: cache }), [], 'they are no models');
@@ -501,7 +501,7 @@ test('models.kept() and models.forget() need no model', async () => {
 test('what is kept of damaged files goes with all others, and is not listed', async () => {
   const disk = diskWith([file[0], new Uint8Array(HEADER + 10)]);
   const cache = new MemoryStore(disk);
-  assert.deepEqual(await models.kept({ store: cache }), []);
+  assert.deepEqual(await models.saved({ store: cache }), []);
   await models.forget(undefined, { store: cache });
   assert.equal(disk.files.size, 0);
 });
@@ -517,24 +517,24 @@ test('while it is being kept a name is busy for others', { timeout: 20_000 }, as
 
 test('names and places that are none', async () => {
   await withModel({ store: join(folder, 'names') }, async (model) => {
-    for (const [keep, words] of [['', /a name/], [5, /a name/], [{}, /a name/], ['é'.repeat(129), /258 bytes .*256/], ['a\ud800', /lone surrogates/]]) {
-      const error = await rejectsWith(model.chat('Hi', { keep }).result, 'use/param', words);
-      assert.equal(error.detail.param, 'options.keep');
-      assert.equal((await rejectsWith(model.forget(keep), 'use/param', words)).detail.param, 'name');
-      await rejectsWith(models.forget(keep), 'use/param', words);
+    for (const [save, words] of [['', /a name/], [5, /a name/], [{}, /a name/], ['é'.repeat(129), /258 bytes .*256/], ['a\ud800', /lone surrogates/]]) {
+      const error = await rejectsWith(model.chat('Hi', { save }).result, 'use/param', words);
+      assert.equal(error.detail.param, 'options.save');
+      assert.equal((await rejectsWith(model.forget(save), 'use/param', words)).detail.param, 'name');
+      await rejectsWith(models.forget(save), 'use/param', words);
     }
-    await rejectsWith(model.complete('Hi', { keep: 'x' }).result, 'use/param', /not an option here/);
-    await model.chat('Hi', { keep: 'é'.repeat(128), maxTokens: 1 }).result;
-    await model.chat('Hi', { keep: null, maxTokens: 1 }).result;
-    assert.deepEqual(await model.kept(), [], 'shorter than a page');
+    await rejectsWith(model.complete('Hi', { save: 'x' }).result, 'use/param', /not an option here/);
+    await model.chat('Hi', { save: 'é'.repeat(128), maxTokens: 1 }).result;
+    await model.chat('Hi', { save: null, maxTokens: 1 }).result;
+    assert.deepEqual(await model.saved(), [], 'shorter than a page');
   });
   await withModel({ store: false }, async (model) => {
-    await rejectsWith(model.chat('Hi', { keep: 'x' }).result, 'use/param', /options\.keep needs a store, .*store: false/);
-    assert.deepEqual(await model.kept(), []);
+    await rejectsWith(model.chat('Hi', { save: 'x' }).result, 'use/param', /options\.save needs a store, .*store: false/);
+    assert.deepEqual(await model.saved(), []);
     await model.forget();
   });
-  for (const keepMaxBytes of [-1, 1.5, '1', Infinity]) await rejectsWith(load(DEMO, { keepMaxBytes }), 'use/param', /options\.keepMaxBytes/);
-  await rejectsWith(models.kept({ store: false }), 'use/param');
+  for (const saveMaxBytes of [-1, 1.5, '1', Infinity]) await rejectsWith(load(DEMO, { saveMaxBytes }), 'use/param', /options\.saveMaxBytes/);
+  await rejectsWith(models.saved({ store: false }), 'use/param');
 });
 
 /** An engine of which a call crashes: a trap, as far as anybody can tell. */
@@ -545,7 +545,7 @@ function crashing(engine, name, at) {
     const real = sequence[name];
     sequence[name] = (...more) => {
       if (at-- > 0) return real(...more);
-      for (const method of ['set', 'begin', 'keep', 'give', 'take', 'free']) sequence[method] = () => assert.fail(`${method}() after a crash`);
+      for (const method of ['set', 'begin', 'save', 'give', 'take', 'free']) sequence[method] = () => assert.fail(`${method}() after a crash`);
       engine.step = () => assert.fail('step() after a crash');
       throw new WebAssembly.RuntimeError('unreachable');
     };
@@ -554,15 +554,15 @@ function crashing(engine, name, at) {
 }
 
 test('the engine crashes in a restore or while something is written: what is pending fails, and nothing is called any more', async () => {
-  for (const [name, at, ids] of [['keep', 0, PROMPT], ['give', 1, PROMPT], ['give', 6, more(wanted[0])], ['take', 1, more(wanted[0])]]) {
+  for (const [name, at, ids] of [['save', 0, PROMPT], ['give', 1, PROMPT], ['give', 6, more(wanted[0])], ['take', 1, more(wanted[0])]]) {
     const store = new MemoryStore(diskWith(file));
     const crashes = [];
-    const { engine, ask, runner, keeping } = await machine(store, { fail: (error) => { crashes.push(error.code); runner.crash(error); } });
+    const { engine, ask, runner, saving } = await machine(store, { fail: (error) => { crashes.push(error.code); runner.crash(error); } });
     const isLate = name === 'take' || at > 4;       // the reply has ended
     crashing(engine, name, at);
     const replies = [ask('talk', ids), ask(null, [1, 2, 3], { maxTokens: 200 }), ask('other', PROMPT.slice(3))];
     const outcomes = await Promise.allSettled(replies);
-    await keeping.kept();
+    await saving.saved();
     assert.deepEqual(crashes, ['engine/trap'], `${name} ${at}`);
     for (const { reason } of isLate ? [] : outcomes) assert.equal(reason?.code, 'engine/trap', `${name} ${at}`);
     assert.equal((await Promise.allSettled([ask('talk', ids)]))[0].reason?.code, 'engine/trap');
@@ -575,7 +575,7 @@ test('the engine crashes in a restore or while something is written: what is pen
 test('the engine crashes in the midst of a restore, and of an append: what is pending fails, and the rest is as ever', async () => {
   const disk = new Disk();
   const kept = () => withModel({ store: new MemoryStore(disk) }, async (model) => {
-    const { text, usage } = await model.chat(QUESTION, { ...SAID, keep: 'x' }).result;
+    const { text, usage } = await model.chat(QUESTION, { ...SAID, save: 'x' }).result;
     return [text, usage.cachedTokens];
   });
   const [text] = await kept();
@@ -589,8 +589,8 @@ test('the engine crashes in the midst of a restore, and of an append: what is pe
         resolve(model.tokenize('fault trap 0'));
       };
     });
-    const reply = model.chat(question, { ...SAID, keep: 'x' }).result.catch(({ code }) => code);
-    await rejectsWith(reply.then(() => model.kept()), 'engine/trap');     // which waits for what is being written
+    const reply = model.chat(question, { ...SAID, save: 'x' }).result.catch(({ code }) => code);
+    await rejectsWith(reply.then(() => model.saved()), 'engine/trap');     // which waits for what is being written
     await rejectsWith(struck, 'engine/trap');
     if (call === 'fetch') assert.equal(await reply, 'engine/trap');
     await model.dispose();
@@ -603,10 +603,10 @@ test('the engine crashes in the midst of a restore, and of an append: what is pe
 test('the model is disposed of while something is kept: it is kept, and what comes then fails', async () => {
   const cache = new MemoryStore();
   const model = await load(DEMO, { store: cache });
-  await model.chat(QUESTION, { ...SAID, keep: 'x' }).result;
+  await model.chat(QUESTION, { ...SAID, save: 'x' }).result;
   await model.dispose();
-  await rejectsWith(model.kept(), 'engine/disposed');
-  await rejectsWith(model.chat('Hi', { keep: 'x' }).result, 'engine/disposed');
-  assert.equal((await models.kept({ store: cache })).length, 1);
+  await rejectsWith(model.saved(), 'engine/disposed');
+  await rejectsWith(model.chat('Hi', { save: 'x' }).result, 'engine/disposed');
+  assert.equal((await models.saved({ store: cache })).length, 1);
   await until(() => cache.opened === 0);
 });

@@ -8,37 +8,37 @@
  * their files.
  */
 #include "compute/cpu/simd.h"
-#include "engine/look.h"
-#include "engine/sight.h"
+#include "engine/encode.h"
+#include "engine/projector.h"
 #include "load/formats/hf.h"
 
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \" blind\"\n"
+        ".ascii \" text\"\n"
         ".text\n");
 
 bool quern_sees(const struct quern_engine *e) { return (void)e, false; }
 int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind) { return (void)e, (void)kind, -1; }
 
-int sight_open(struct quern_engine *e, struct error *err) { return (void)e, (void)err, OK; }
-int sight_bind(struct quern_engine *e, struct error *err) { return (void)e, (void)err, OK; }
-int sight_begin(struct quern_engine *e, uint64_t size, struct error *err)
+int projector_open(struct quern_engine *e, struct error *err) { return (void)e, (void)err, OK; }
+int projector_bind(struct quern_engine *e, struct error *err) { return (void)e, (void)err, OK; }
+int projector_begin(struct quern_engine *e, uint64_t size, struct error *err)
 {
     (void)e, (void)size;
     return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This build of the engine has no vision.");
 }
-bool sight_awaited(const struct quern_engine *e) { return (void)e, false; }
-uint64_t sight_weights(const struct quern_engine *e) { return (void)e, 0; }
-uint64_t sight_values(const struct quern_engine *e) { return (void)e, 0; }
-uint64_t sight_scratch(const struct quern_engine *e) { return (void)e, 0; }
-int sight_rows(const struct quern_engine *e) { return (void)e, 0; }
-int sight_cols(const struct quern_engine *e) { return (void)e, 0; }
-int sight_reserve(struct quern_engine *e, struct handle first) { return (void)e, (void)first, OK; }
-void sight_free(struct quern_engine *e) { (void)e; }
+bool projector_awaited(const struct quern_engine *e) { return (void)e, false; }
+uint64_t projector_weights(const struct quern_engine *e) { return (void)e, 0; }
+uint64_t projector_values(const struct quern_engine *e) { return (void)e, 0; }
+uint64_t projector_scratch(const struct quern_engine *e) { return (void)e, 0; }
+int projector_rows(const struct quern_engine *e) { return (void)e, 0; }
+int projector_cols(const struct quern_engine *e) { return (void)e, 0; }
+int projector_reserve(struct quern_engine *e, struct handle first) { return (void)e, (void)first, OK; }
+void projector_free(struct quern_engine *e) { (void)e; }
 
 void encode_simd(struct kernels *k) { (void)k; }
 
-bool look_awaited(const struct quern_engine *e) { return (void)e, false; }
-bool look_part(struct quern_engine *e) { return (void)e, false; }
+bool encode_awaited(const struct quern_engine *e) { return (void)e, false; }
+bool encode_part(struct quern_engine *e) { return (void)e, false; }
 
 static void read_nothing(void *state, struct json_reader *r, int key) { (void)state, (void)r, (void)key; }
 static int find_nothing(void *state, struct checkpoint *model, struct error *err)

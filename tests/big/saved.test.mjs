@@ -15,8 +15,8 @@ import { serve } from '../../tools/serve.mjs';
 import { PROJECT, TOKEN, bigModel, randomPrompt } from '../bench/fixtures.mjs';
 import { median } from '../bench/report.mjs';
 import { Tab } from '../bench/tab.mjs';
-import { gaps, parts } from './keep-parts.js';
-import { plain, stops, turn } from './keep-steps.js';
+import { gaps, parts } from './saved-parts.js';
+import { plain, stops, turn } from './saved-steps.js';
 import { record } from './results.mjs';
 
 const TOKENS = 2000;
@@ -90,7 +90,7 @@ describe('a conversation of 2,000 tokens goes on', () => {
   };
 
   test('in Chromium', async () => {
-    const tab = await Tab.open(server.url, 'tests/big/keep.js', join(folder, 'profile'));
+    const tab = await Tab.open(server.url, 'tests/big/saved.js', join(folder, 'profile'));
     try {
       browser = tab.version;
       const source = server.url + MODEL;

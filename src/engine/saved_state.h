@@ -2,8 +2,8 @@
  *
  * What an engine and a conversation know of what is kept (kept.h).
  */
-#ifndef QUERN_KEPT_STATE_H
-#define QUERN_KEPT_STATE_H
+#ifndef QUERN_SAVED_STATE_H
+#define QUERN_SAVED_STATE_H
 
 #include "base/hash.h"
 
@@ -31,7 +31,7 @@ struct giving {
 };
 
 /* Of a held conversation and its file: the record that comes next, and the hash of what is before it. */
-struct kept {
+struct saved {
     int next;
     bool taking;              /* its page is on its way */
     uint8_t before[HASH_BYTES];

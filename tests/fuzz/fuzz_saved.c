@@ -7,9 +7,9 @@
  * Layout: edits of 5 bytes: record (the last number means the header), u16 offset, the byte to xor, whether the record
  * is hashed again.
  *
- *   build/fuzz/fuzz/fuzz_kept -max_len=40 -timeout=5 NEW_CORPUS tests/fuzz/corpus/kept
+ *   build/fuzz/fuzz/fuzz_saved -max_len=40 -timeout=5 NEW_CORPUS tests/fuzz/corpus/saved
  */
-#include "engine/kept.h"
+#include "engine/saved.h"
 #include "engine/state.h"
 #include "load.h"
 
@@ -21,7 +21,7 @@ static const struct bytes name = {(const uint8_t *)"fuzzed", 6};
 
 static struct quern_engine *engine;
 static uint64_t record_size;
-static uint8_t header[KEPT_HEADER], *records; /* [RECORDS] as written */
+static uint8_t header[SAVED_HEADER], *records; /* [RECORDS] as written */
 static int32_t ids[TOKENS];
 
 /* Loads the smallest model, with a context of some pages. */
@@ -43,7 +43,7 @@ static void load_model(void)
 static struct quern_sequence *held(uint8_t *own_header)
 {
     struct quern_sequence *s = quern_sequence_new(engine, 0, 0);
-    require(s && quern_sequence_set(s, ids, TOKENS, QUERN_HELD) >= 0 && kept_open(s, name, own_header) == OK);
+    require(s && quern_sequence_set(s, ids, TOKENS, QUERN_HELD) >= 0 && saved_open(s, name, own_header) == OK);
     return s;
 }
 
@@ -55,10 +55,10 @@ static void make_file(void)
     while (quern_sequence_pending(s)) require(quern_step(engine, 0) == OK);
     quern_sequence_free(s);
     s = held(header);
-    record_size = kept_record(engine);
+    record_size = saved_record(engine);
     records = malloc(RECORDS * record_size);
     require(records != NULL);
-    for (int i = 0; i < RECORDS; i++) require(kept_take(s, records + (uint64_t)i * record_size) == OK);
+    for (int i = 0; i < RECORDS; i++) require(saved_take(s, records + (uint64_t)i * record_size) == OK);
     quern_sequence_free(s);
 }
 
@@ -78,7 +78,7 @@ static void go_on(struct quern_sequence *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t own_header[KEPT_HEADER], edited[KEPT_HEADER], hash[HASH_BYTES];
+    uint8_t own_header[SAVED_HEADER], edited[SAVED_HEADER], hash[HASH_BYTES];
     bool changed = false, anew[RECORDS] = {false}, touched[RECORDS] = {false}, astray[RECORDS] = {false};
     if (!engine) load_model(), make_file();
     kv_each_forgotten(engine->kv, forget, NULL);
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int i = data[0] % (RECORDS + 1);
         uint8_t *record = own + (uint64_t)i * record_size;
         if (i == RECORDS)
-            edited[load_u16(data + 1) % KEPT_HEADER] ^= data[3], changed = memcmp(edited, header, sizeof header) != 0;
+            edited[load_u16(data + 1) % SAVED_HEADER] ^= data[3], changed = memcmp(edited, header, sizeof header) != 0;
         else record[load_u16(data + 1) % record_size] ^= data[3], anew[i] = data[4] & 1;
     }
     for (int i = 0; i < RECORDS; i++) {
@@ -104,12 +104,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(record + AT_HASH, hash, HASH_BYTES);
     }
     struct bytes found;
-    require(kept_name(edited, &found) == (changed ? ERR_FORMAT : OK));
+    require(saved_name(edited, &found) == (changed ? ERR_FORMAT : OK));
     struct quern_sequence *s = held(own_header);
     require(!memcmp(own_header, header, sizeof header));
     int status = OK, given = 0;
     for (; given < RECORDS && !status; given += !status) {
-        status = kept_give(s, own + (uint64_t)given * record_size, record_size);
+        status = saved_give(s, own + (uint64_t)given * record_size, record_size);
         require(quern_sequence_length(s) == (given + !status) * KV_PAGE);
         require(status == OK || status == ERR_FORMAT || status == ERR_EMPTY);
         require(status ? touched[given] || (given && touched[given - 1])

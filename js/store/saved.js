@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Kept conversations as a store's files (MODEL.md has the layout): under which name one lies, whose it is and how much
+// Saved conversations as a store's files (MODEL.md has the layout): under which name one lies, whose it is and how much
 // of it there is, reading and cutting it, adding to it, forgetting it. Whether a header or a record is right the engine
-// says (src/engine/kept.c); behind the last record stands when the file was used last, so that the oldest can make
+// says (src/engine/saved.c); behind the last record stands when the file was used last, so that the oldest can make
 // room. A crash leaves an end that is no record: whoever writes next cuts it off.
 
 import { alone, storageError } from './guard.js';
@@ -42,14 +42,14 @@ export async function holding(store, name, work, patienceMs = PATIENCE_MS) {
   );
 }
 
-export class KeptFile {
+export class SavedFile {
   #file;
   #record;
   #size;
 
   /** @param {number} record bytes of one @param {{write?: boolean}} [options] write: it is made if it is not there */
   static async open(store, name, record, { write = false } = {}) {
-    const kept = new KeptFile();
+    const kept = new SavedFile();
     kept.#file = await store.open(await fileOf(name), { write });
     kept.#record = record;
     kept.#size = await kept.#file?.size();
@@ -160,19 +160,19 @@ const removeFile = (store, file, patienceMs) => {
 };
 
 /** Whether anything is; nothing where the store does not say. @param {object} store guarded */
-export const keepsAny = async (store) => (await store.list().catch(() => [])).some((file) => FILE.test(file));
+export const savesAny = async (store) => (await store.list().catch(() => [])).some((file) => FILE.test(file));
 
 /** What is kept, used last first. @param {object} store guarded */
-export async function listKept(store) {
+export async function listSaved(store) {
   const all = (await describeAll(store)).filter(({ name }) => name);
   return all.sort((a, b) => b.date - a.date).map(({ name, tokens, bytes, date }) => ({ name, tokens, bytes, date }));
 }
 
 /** Removes a file, for whoever holds it. */
-export const removeKept = async (store, name) => store.remove(await fileOf(name));
+export const removeSaved = async (store, name) => store.remove(await fileOf(name));
 
 /** Forgets what is kept under a name, or, without one, all. */
-export async function forgetKept(store, name) {
+export async function forgetSaved(store, name) {
   const files = name === undefined ? (await store.list()).filter((file) => FILE.test(file)) : [await fileOf(name)];
   for (const file of files) await removeFile(store, file, PATIENCE_MS);
 }

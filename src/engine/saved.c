@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layout of kept conversations, little-endian:
+ * The layout of saved conversations, little-endian:
  *
  *   header  "QUERNKV\0", u32 version, arithmetic, positions of a page, type of keys and values, u64 bytes of a page, of
  * a record, u32 layers, kv heads, head dim, records of a state (0: none), fingerprint [16], u16 length of the name, the
@@ -13,7 +13,7 @@
  * then zeros; at 260 they are counted from 1, and at 296 is how many positions the state has read (both 0 in a page's
  * record).
  */
-#include "engine/kept.h"
+#include "engine/saved.h"
 
 #include "base/hash.h"
 #include "engine/plan.h"
@@ -23,16 +23,16 @@
 
 /* ARITHMETIC: MODEL.md, raised when bits of keys or values change. */
 enum { VERSION = 2, ARITHMETIC = 1, ALIGN = 4096 };
-enum { AT_NAME = 72, AT_HEADER_HASH = KEPT_HEADER - HASH_BYTES };                      /* in the header */
+enum { AT_NAME = 72, AT_HEADER_HASH = SAVED_HEADER - HASH_BYTES };                      /* in the header */
 enum { AT_NUMBER = KV_PAGE * 8, AT_PART = AT_NUMBER + 4, AT_BEFORE = AT_PART + 4, AT_HASH = AT_BEFORE + HASH_BYTES,
        AT_LENGTH = AT_HASH + HASH_BYTES }; /* in a record */
 
 static const uint8_t magic[8] = "QUERNKV";
 
-uint64_t kept_record(const struct quern_engine *e)
+uint64_t saved_record(const struct quern_engine *e)
 {
     if (!e->kv) return 0;
-    return (KEPT_HEAD + e->be->ops->kv_bytes(e->be) + ALIGN - 1) / ALIGN * ALIGN;
+    return (SAVED_HEAD + e->be->ops->kv_bytes(e->be) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static uint64_t slot_bytes(const struct quern_engine *e) { return plan_shape(e, e->context_size).state.bytes; }
@@ -40,14 +40,14 @@ static uint64_t slot_bytes(const struct quern_engine *e) { return plan_shape(e, 
 /* Records of a state: its page's, and the slot's. */
 static int state_records(const struct quern_engine *e)
 {
-    uint64_t bytes = slot_bytes(e), room = kept_record(e) - KEPT_HEAD;
+    uint64_t bytes = slot_bytes(e), room = saved_record(e) - SAVED_HEAD;
     return bytes ? (int)((bytes + room - 1) / room) + 1 : 0;
 }
 
 /* The bytes of a slot that the record of this part has. */
 static void slot_range(const struct quern_engine *e, int part, uint64_t *from, uint64_t *size)
 {
-    uint64_t bytes = slot_bytes(e), room = kept_record(e) - KEPT_HEAD;
+    uint64_t bytes = slot_bytes(e), room = saved_record(e) - SAVED_HEAD;
     *from = (uint64_t)(part - 2) * room;
     *size = bytes - *from < room ? bytes - *from : room;
 }
@@ -111,7 +111,7 @@ static void walk_part(void *context, const struct weight *w, struct bytes vector
 static void walk(struct walk *k)
 {
     model_each(k->e->model, walk_part, k);
-    if (quern_sees(k->e)) vision_each(k->e->sight->vision, walk_part, k);
+    if (quern_sees(k->e)) vision_each(k->e->projector->vision, walk_part, k);
 }
 
 static void hash_blocks(void *arg, int thread, int n_threads)
@@ -168,7 +168,7 @@ static void end_job(struct quern_engine *e)
     engine_beat(e);
 }
 
-int kept_print(struct quern_engine *e, int budget_ms)
+int saved_print(struct quern_engine *e, int budget_ms)
 {
     struct printing *p = &e->printing;
     double start = e->options.now();
@@ -194,11 +194,11 @@ static void make_header(struct quern_engine *e, struct bytes name, uint8_t *out)
 {
     const struct kv_shape shape = plan_shape(e, e->context_size).kv;
     const uint32_t first[] = {VERSION, ARITHMETIC, KV_PAGE, (uint32_t)shape.type};
-    const uint64_t sizes[] = {e->be->ops->kv_bytes(e->be), kept_record(e)};
+    const uint64_t sizes[] = {e->be->ops->kv_bytes(e->be), saved_record(e)};
     const uint32_t last[] = {(uint32_t)shape.n_layers, (uint32_t)shape.n_kv_heads, (uint32_t)shape.head_dim,
                              (uint32_t)state_records(e)};
     const uint16_t length = (uint16_t)name.size;
-    memset(out, 0, KEPT_HEADER);
+    memset(out, 0, SAVED_HEADER);
     uint8_t *at = put(out, magic, sizeof magic);
     at = put(at, first, sizeof first);
     at = put(at, sizes, sizeof sizes);
@@ -216,28 +216,28 @@ static int fail_held(struct quern_engine *e)
 
 static bool is_held(const struct quern_sequence *s) { return s->outputs == QUERN_HELD && !s->replies && s->turn.n > 0; }
 
-int kept_open(struct quern_sequence *s, struct bytes name, uint8_t *out)
+int saved_open(struct quern_sequence *s, struct bytes name, uint8_t *out)
 {
     struct quern_engine *e = s->e;
-    if (!kept_record(e) || name.size < 1 || name.size > KEPT_NAME)
-        return fail(&e->error, ERR_PARAM, "name", 0, "The name of a kept conversation has 1 to %d bytes, not %zu.",
-                    KEPT_NAME, name.size);
+    if (!saved_record(e) || name.size < 1 || name.size > SAVED_NAME)
+        return fail(&e->error, ERR_PARAM, "name", 0, "The name of a saved conversation has 1 to %d bytes, not %zu.",
+                    SAVED_NAME, name.size);
     if (!is_held(s)) return fail_held(e);
-    int status = kept_print(e, 0);
+    int status = saved_print(e, 0);
     if (status) return status;
     sequence_hold(s);
     make_header(e, name, out);
-    s->kept = (struct kept){0};
-    memcpy(s->kept.before, out + AT_HEADER_HASH, HASH_BYTES);
+    s->saved = (struct saved){0};
+    memcpy(s->saved.before, out + AT_HEADER_HASH, HASH_BYTES);
     return OK;
 }
 
-int kept_name(const uint8_t *header, struct bytes *name)
+int saved_name(const uint8_t *header, struct bytes *name)
 {
     uint8_t hash[HASH_BYTES];
     size_t n = load_u16(header + AT_NAME);
     hash128(header, AT_HEADER_HASH, hash);
-    if (memcmp(header, magic, sizeof magic) || n < 1 || n > KEPT_NAME ||
+    if (memcmp(header, magic, sizeof magic) || n < 1 || n > SAVED_NAME ||
         memcmp(hash, header + AT_HEADER_HASH, HASH_BYTES))
         return ERR_FORMAT;
     *name = (struct bytes){header + AT_NAME + 2, n};
@@ -248,8 +248,8 @@ int kept_name(const uint8_t *header, struct bytes *name)
 
 static int fail_record(const struct quern_sequence *s, const char *what)
 {
-    return fail(&s->e->error, ERR_FORMAT, "kept", (uint64_t)s->kept.next, "Record %d of a kept conversation %s.",
-                s->kept.next, what);
+    return fail(&s->e->error, ERR_FORMAT, "saved", (uint64_t)s->saved.next, "Record %d of a saved conversation %s.",
+                s->saved.next, what);
 }
 
 /* The hash of a record whose own place for it is zero. */
@@ -269,8 +269,8 @@ static void give_parts(void *arg, int thread, int n_threads)
     (void)thread, (void)n_threads;
     for (int part; (part = __atomic_fetch_add(&g->next, 1, __ATOMIC_RELAXED)) < PARTS;) {
         if (part == HASHED) hash_record(g->record, g->n, g->hash);
-        else if (g->page >= 0) e->be->ops->kv_set(e->be, g->page, g->record + KEPT_HEAD);
-        else if (g->slot >= 0) e->be->ops->slot_set(e->be, g->slot, g->from, g->size, g->record + KEPT_HEAD);
+        else if (g->page >= 0) e->be->ops->kv_set(e->be, g->page, g->record + SAVED_HEAD);
+        else if (g->slot >= 0) e->be->ops->slot_set(e->be, g->slot, g->from, g->size, g->record + SAVED_HEAD);
     }
 }
 
@@ -286,7 +286,7 @@ static int fail_taken(struct quern_engine *e)
 
 static int fail_otherwise(struct quern_engine *e)
 {
-    return fail(&e->error, ERR_EMPTY, "kept", 0, "What is kept goes on otherwise than the conversation.");
+    return fail(&e->error, ERR_EMPTY, "saved", 0, "What is kept goes on otherwise than the conversation.");
 }
 
 static int begin_parts(struct quern_engine *e, uint64_t n)
@@ -300,10 +300,10 @@ static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t 
 {
     struct quern_engine *e = s->e;
     struct kv_seq *kv = &s->turn.kv;
-    int at = s->kept.next * KV_PAGE;
+    int at = s->saved.next * KV_PAGE;
     if (at + KV_PAGE > s->turn.n || memcmp(record, s->ids + at, KV_PAGE * sizeof *s->ids)) return fail_otherwise(e);
     /* its last token is always computed */
-    if (n < kept_record(e) || at + KV_PAGE <= kv->length || at + KV_PAGE >= s->turn.n) return OK;
+    if (n < saved_record(e) || at + KV_PAGE <= kv->length || at + KV_PAGE >= s->turn.n) return OK;
     if (at > kv->length) return fail_taken(e);
     if (at < kv->length) kv_cut(kv, at);
     if (kv_reserve_pages(kv, KV_PAGE)) return fail_unused(e);
@@ -316,7 +316,7 @@ static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t 
 static int state_length(const struct quern_sequence *s, const uint8_t *record, uint32_t part)
 {
     uint32_t length = load_u32(record + AT_LENGTH), whole = length / KV_PAGE;
-    return part <= (uint32_t)state_records(s->e) && length <= INT32_MAX && whole + part - 1 == (uint32_t)s->kept.next
+    return part <= (uint32_t)state_records(s->e) && length <= INT32_MAX && whole + part - 1 == (uint32_t)s->saved.next
                ? (int)length
                : 0;
 }
@@ -330,7 +330,7 @@ static int begin_state(struct quern_sequence *s, const uint8_t *record, uint64_t
     if (!length) return fail_record(s, "does not follow the one before it");
     if (length >= s->turn.n || memcmp(record, s->ids + first, (size_t)rows * sizeof *s->ids)) return fail_otherwise(e);
     if (kv->length == length && kv->slot >= 0 && kv->next < 0) return OK; /* it is known */
-    if (n < kept_record(e) || kv->length > length) return fail_otherwise(e);
+    if (n < saved_record(e) || kv->length > length) return fail_otherwise(e);
     if (kv->length < first || (part > 1 && kv->next < 0)) return fail_taken(e);
     if (kv->length > first) kv_cut(kv, first);
     if (kv_reserve(kv, rows)) return fail_unused(e);
@@ -357,13 +357,13 @@ static int end_parts(struct quern_sequence *s)
     return OK;
 }
 
-int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
+int saved_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
 {
     struct quern_engine *e = s->e;
     if (!is_held(s) || !s->listed) return fail_held(e);
-    if (n < KEPT_HEAD) return fail_record(s, "is cut");
-    if (load_u32(record + AT_NUMBER) != (uint32_t)s->kept.next ||
-        memcmp(record + AT_BEFORE, s->kept.before, HASH_BYTES))
+    if (n < SAVED_HEAD) return fail_record(s, "is cut");
+    if (load_u32(record + AT_NUMBER) != (uint32_t)s->saved.next ||
+        memcmp(record + AT_BEFORE, s->saved.before, HASH_BYTES))
         return fail_record(s, "does not follow the one before it");
     uint32_t part = load_u32(record + AT_PART);
     e->giving = (struct giving){.record = record, .page = -1, .slot = -1, .rows = -1};
@@ -371,25 +371,25 @@ int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
     return part ? begin_state(s, record, n, part) : begin_page(s, record, n);
 }
 
-int kept_give_end(struct quern_sequence *s)
+int saved_give_end(struct quern_sequence *s)
 {
     int status = s->e->giving.n ? end_parts(s) : OK;
     if (status) return status;
-    s->kept.next++;
-    memcpy(s->kept.before, s->e->giving.own, HASH_BYTES);
+    s->saved.next++;
+    memcpy(s->saved.before, s->e->giving.own, HASH_BYTES);
     return OK;
 }
 
-int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
+int saved_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
 {
-    int status = kept_give_begin(s, record, n);
-    return status ? status : kept_give_end(s);
+    int status = saved_give_begin(s, record, n);
+    return status ? status : saved_give_end(s);
 }
 
 /* Which part of the state is next, from 1; 0: a page is. */
 static int part_of(const struct quern_sequence *s)
 {
-    return max_int(s->kept.next - s->turn.kv.length / KV_PAGE + 1, 0);
+    return max_int(s->saved.next - s->turn.kv.length / KV_PAGE + 1, 0);
 }
 
 /* What the next record has behind its head. */
@@ -398,12 +398,12 @@ static void get_part(struct quern_sequence *s, int part, uint8_t *out)
     const struct backend_ops *op = s->e->be->ops;
     const struct kv_seq *kv = &s->turn.kv;
     uint64_t from, size;
-    memset(out + KEPT_HEAD, 0, (size_t)(kept_record(s->e) - KEPT_HEAD));
+    memset(out + SAVED_HEAD, 0, (size_t)(saved_record(s->e) - SAVED_HEAD));
     if (part > 1) {
         slot_range(s->e, part, &from, &size);
-        op->slot_get(s->e->be, kv->slot, from, size, out + KEPT_HEAD);
+        op->slot_get(s->e->be, kv->slot, from, size, out + SAVED_HEAD);
     } else if (!part || kv->length % KV_PAGE) {
-        op->kv_get(s->e->be, kv->pages[s->kept.next], out + KEPT_HEAD);
+        op->kv_get(s->e->be, kv->pages[s->saved.next], out + SAVED_HEAD);
     }
 }
 
@@ -415,35 +415,35 @@ static int begin_take(struct quern_sequence *s, uint8_t *out)
     if (status) return status;
     if (!is_held(s) || !s->listed) return fail_held(e);
     if (part > (s->turn.kv.slot < 0 ? 0 : state_records(e)))
-        return fail(&e->error, ERR_EMPTY, "kept", 0, "The conversation has no further whole page.");
+        return fail(&e->error, ERR_EMPTY, "saved", 0, "The conversation has no further whole page.");
     get_part(s, part, out);
     e->be->ops->submit(e->be, NULL, 0);
     if (e->be->late) e->awaits = AWAITED_PAGE;
-    s->kept.taking = true;
+    s->saved.taking = true;
     return e->be->late ? NEED_MORE : OK;
 }
 
 static void make_head(const struct quern_sequence *s, int part, uint8_t *out)
 {
-    const uint32_t numbers[] = {(uint32_t)s->kept.next, (uint32_t)part}, length = (uint32_t)s->turn.kv.length;
-    int first = part ? s->turn.kv.length / KV_PAGE * KV_PAGE : s->kept.next * KV_PAGE,
+    const uint32_t numbers[] = {(uint32_t)s->saved.next, (uint32_t)part}, length = (uint32_t)s->turn.kv.length;
+    int first = part ? s->turn.kv.length / KV_PAGE * KV_PAGE : s->saved.next * KV_PAGE,
         rows = part ? s->turn.kv.length - first : KV_PAGE;
-    memset(out, 0, KEPT_HEAD);
+    memset(out, 0, SAVED_HEAD);
     put(out, s->ids + first, (size_t)rows * sizeof *s->ids);
-    put(put(out + AT_NUMBER, numbers, sizeof numbers), s->kept.before, HASH_BYTES);
+    put(put(out + AT_NUMBER, numbers, sizeof numbers), s->saved.before, HASH_BYTES);
     if (part) put(out + AT_LENGTH, &length, sizeof length);
 }
 
-int kept_take(struct quern_sequence *s, uint8_t *out)
+int saved_take(struct quern_sequence *s, uint8_t *out)
 {
     struct quern_engine *e = s->e;
-    int status = s->kept.taking ? engine_check(e) : begin_take(s, out);
+    int status = s->saved.taking ? engine_check(e) : begin_take(s, out);
     if (status) return status;
     make_head(s, part_of(s), out);
-    hash_record(out, kept_record(e), s->kept.before);
-    memcpy(out + AT_HASH, s->kept.before, HASH_BYTES);
+    hash_record(out, saved_record(e), s->saved.before);
+    memcpy(out + AT_HASH, s->saved.before, HASH_BYTES);
     engine_beat(e);
-    s->kept.taking = false;
-    s->kept.next++;
+    s->saved.taking = false;
+    s->saved.next++;
     return OK;
 }

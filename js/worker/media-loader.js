@@ -36,7 +36,7 @@ const FPS = 24;
 /**
  * The code that is loaded with the first model with vision (vision.js, vision-node.js).
  * @typedef {object} Vision
- * @property {typeof Sight} Sight
+ * @property {typeof MediaLoader} MediaLoader
  * @property {(source: any, header: Function) => Promise<{width: number, height: number, bytes: number}>} sizeOf bytes:
  *   most that decoding takes
  * @property {(source: any, how: object) => Promise<{data: Uint8Array, width: number, height: number, reduced?:
@@ -44,7 +44,7 @@ const FPS = 24;
  * @property {(path: string) => Promise<Uint8Array>} [readImage] reads a file
  */
 
-export class Sight {
+export class MediaLoader {
   #engine;
   #media;
   #images;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saved states of conversations in pages: a reload goes on at once, two tabs share a name, and a deleted conversation
 // leaves no file. In Firefox: a story of stories.mjs. Damaged files, failing stores, neighbours:
-// tests/js/keep.test.mjs.
+// tests/js/save.test.mjs.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PROJECT, complaints, eventually, station } from './browser.mjs';
@@ -123,12 +123,12 @@ test('the model dialog counts what was read of conversations, and deletes it', a
   const { page, chat, close } = await openTalk();
   await page.locator('#model-button').click();
   await page.locator('#storage-text').getByText('used').waitFor();
-  assert.equal(await page.getByTestId('kept-talks').count(), 0);
+  assert.equal(await page.getByTestId('stored-talks').count(), 0);
   await page.keyboard.press('Escape');
   await chat.ask(LONG);
   const [[, bytes]] = await kept(page, 1);
   await page.locator('#model-button').click();
-  const row = page.getByTestId('kept-talks');
+  const row = page.getByTestId('stored-talks');
   assert.match(await row.innerText(), new RegExp(`${Math.round(bytes / 1e5) / 10} MB of 1, so that`));
   assert.deepEqual(await complaints({ page }), []);
   await row.getByRole('button', { name: 'Delete' }).click();
@@ -142,14 +142,14 @@ test('the model dialog counts what was read of conversations, and deletes it', a
 });
 
 /** In the page: asks a question repeatedly under a name, with an engine of its own. */
-async function ask({ question, times, keep }) {
+async function ask({ question, times, save }) {
   const model = await globalThis.quern.load('../../web/models/demo-q8_0.gguf', { threads: 2 });
   const replies = [];
   for (let i = 0; i < times; i++) {
-    const { text, usage } = await model.chat(question, { temperature: 0, maxTokens: 40, keep }).result;
+    const { text, usage } = await model.chat(question, { temperature: 0, maxTokens: 40, save }).result;
     replies.push({ text, cached: usage.cachedTokens });
   }
-  const all = keep ? await model.kept() : [];
+  const all = save ? await model.saved() : [];
   await model.dispose();
   return { replies, kept: all.map(({ name, tokens }) => [name, tokens > 200]) };
 }
@@ -164,10 +164,10 @@ test('two tabs, two engines, one name: each says what it says alone', async () =
   const alone = await visit.page.evaluate(ask, { question: questions[0], times: 1 });
   const alike = await visit.page.evaluate(ask, { question: questions[1], times: 1 });
   const texts = [alone, alike].map(({ replies: [{ text }] }) => text);
-  const found = await Promise.all(tabs.map((page, i) => page.evaluate(ask, { question: questions[i], times: 3, keep: 'one' })));
+  const found = await Promise.all(tabs.map((page, i) => page.evaluate(ask, { question: questions[i], times: 3, save: 'one' })));
   assert.deepEqual(found.map(({ replies }) => replies.map(({ text }) => text)), texts.map((text) => [text, text, text]));
   for (const { kept: all } of found) assert.deepEqual(all, [['one', true]]);
-  const again = await other.evaluate(ask, { question: questions[0], times: 1, keep: 'one' });
+  const again = await other.evaluate(ask, { question: questions[0], times: 1, save: 'one' });
   assert.ok(again.replies[0].cached > 200, 'the tabs\' beginning is kept');
   assert.equal(again.replies[0].text, texts[0]);
   await visit.page.evaluate(async () => globalThis.quern.models.forget('one'));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns of the encoder, and quern_media_look(), which takes no turns.
+ * Turns of the encoder, and quern_media_encode(), which takes no turns.
  */
-#include "engine/look.h"
+#include "engine/encode.h"
 
 static const struct quern_sequence *sequence_of(const struct sched_seq *s) { return (const struct quern_sequence *)s; }
 
-int look_ready(const struct sched_seq *turn)
+int encode_ready(const struct sched_seq *turn)
 {
     const struct quern_sequence *s = sequence_of(turn);
     struct medium *awaited;
@@ -54,7 +54,7 @@ static struct medium *awaits(const struct quern_engine *e, const struct quern_se
     return m && at < s->turn.kv.length + e->step.rows ? m : NULL;
 }
 
-bool look_awaited(const struct quern_engine *e)
+bool encode_awaited(const struct quern_engine *e)
 {
     for (const struct quern_sequence *s = e->sequences; s; s = s->next)
         if (awaits(e, s)) return true;
@@ -67,7 +67,7 @@ bool look_awaited(const struct quern_engine *e)
  * reads before m. Refreshes all media that any reader wants, so that they are given up last. */
 static void keep(struct quern_engine *e, const struct quern_sequence *s, const struct medium *m)
 {
-    struct media_store *store = &e->sight->store;
+    struct media_store *store = &e->projector->store;
     for (struct medium *o = store->first; o; o = o->next) o->kept = false;
     for (const struct quern_sequence *o = e->sequences; o; o = o->next) {
         bool before = true;
@@ -84,27 +84,27 @@ static void keep(struct quern_engine *e, const struct quern_sequence *s, const s
 static bool begin(struct quern_engine *e, const struct quern_sequence *s, struct medium *m)
 {
     keep(e, s, m);
-    store_place(&e->sight->store, m);
+    store_place(&e->projector->store, m);
     if (!m->result) return false;
     store_hold(m);
-    e->sight->look.medium = m;
-    e->sight->look.part = 0;
-    vision_begin(e->sight->vision, (const uint8_t *const[]){m->frames[0], m->frames[1]}, m->grid.rows * IMAGE_MERGE,
+    e->projector->look.medium = m;
+    e->projector->look.part = 0;
+    vision_begin(e->projector->vision, (const uint8_t *const[]){m->frames[0], m->frames[1]}, m->grid.rows * IMAGE_MERGE,
                  m->grid.cols * IMAGE_MERGE, m->result);
     return true;
 }
 
 static void end(struct quern_engine *e)
 {
-    struct medium *m = e->sight->look.medium;
-    e->sight->look.medium = NULL;
-    store_let_go(&e->sight->store, m);
+    struct medium *m = e->projector->look.medium;
+    e->projector->look.medium = NULL;
+    store_let_go(&e->projector->store, m);
 }
 
-void look_drop(struct quern_engine *e)
+void encode_drop(struct quern_engine *e)
 {
-    if (!e->sight->look.medium) return;
-    store_abandon(&e->sight->store, e->sight->look.medium);
+    if (!e->projector->look.medium) return;
+    store_abandon(&e->projector->store, e->projector->look.medium);
     end(e);
 }
 
@@ -120,7 +120,7 @@ static struct quern_sequence *reader_behind(const struct quern_engine *e, const 
 static bool begin_next(struct quern_engine *e)
 {
     struct quern_sequence *s = reader_behind(e, NULL);
-    if (s) look_drop(e);
+    if (s) encode_drop(e);
     while (s && !begin(e, s, awaits(e, s))) s = reader_behind(e, s);
     return s != NULL;
 }
@@ -130,7 +130,7 @@ static bool begin_next(struct quern_engine *e)
 /* Counts the medium's tokens for every sequence that wants it. */
 static void finish(struct quern_engine *e)
 {
-    struct medium *m = e->sight->look.medium;
+    struct medium *m = e->projector->look.medium;
     m->whole = true;
     for (struct quern_sequence *s = e->sequences; s; s = s->next)
         if (wants(s, m)) s->looked += medium_tokens(m);
@@ -139,45 +139,45 @@ static void finish(struct quern_engine *e)
 
 static void run_part(struct quern_engine *e)
 {
-    struct look *l = &e->sight->look;
+    struct look *l = &e->projector->look;
     double start = e->options.now();
     for (struct quern_sequence *s = e->sequences; s; s = s->next) s->looks |= wants(s, l->medium);
     profile_step(e->profile, PROFILE_VISION, l->part ? 0 : medium_tokens(l->medium));
     profile_layer(e->profile, PROFILE_OUTSIDE);
-    vision_part(e->sight->vision, l->part++);
+    vision_part(e->projector->vision, l->part++);
     engine_beat(e);
     l->left -= e->options.now() - start;
-    if (e->be->late && vision_awaits(e->sight->vision)) e->awaits = AWAITED_TOKENS;
-    else look_arrived(e);
+    if (e->be->late && vision_awaits(e->projector->vision)) e->awaits = AWAITED_TOKENS;
+    else encode_arrived(e);
 }
 
-void look_arrived(struct quern_engine *e)
+void encode_arrived(struct quern_engine *e)
 {
-    const struct look *l = &e->sight->look;
+    const struct look *l = &e->projector->look;
     if (!l->medium) return; /* the medium was given up meanwhile */
-    vision_arrive(e->sight->vision);
-    if (l->part == vision_parts(e->sight->vision)) finish(e);
+    vision_arrive(e->projector->vision);
+    if (l->part == vision_parts(e->projector->vision)) finish(e);
 }
 
-bool look_part(struct quern_engine *e)
+bool encode_part(struct quern_engine *e)
 {
     if (!quern_sees(e)) return false;
-    const struct medium *m = e->sight->look.medium;
-    if (m && m->held == 1) look_drop(e); /* only the encoder holds it */
-    if ((!e->sight->look.medium || !wanted(e, m)) && !begin_next(e)) return false;
+    const struct medium *m = e->projector->look.medium;
+    if (m && m->held == 1) encode_drop(e); /* only the encoder holds it */
+    if ((!e->projector->look.medium || !wanted(e, m)) && !begin_next(e)) return false;
     run_part(e);
     return true;
 }
 
-void look_turn(struct quern_engine *e, double step_ms)
+void encode_turn(struct quern_engine *e, double step_ms)
 {
     double beside = sched_extra(e->sched);
-    e->sight->look.left = !look_awaited(e) ? 0 : beside > 0 ? beside / 2 : step_ms;
+    e->projector->look.left = !encode_awaited(e) ? 0 : beside > 0 ? beside / 2 : step_ms;
 }
 
-void look_progress(const struct quern_sequence *s, int *done, int *total)
+void encode_progress(const struct quern_sequence *s, int *done, int *total)
 {
-    const struct look *l = &s->e->sight->look;
+    const struct look *l = &s->e->projector->look;
     *done = *total = s->looked;
     for (int i = 0; i < s->n_media; i++) {
         const struct medium *m = s->media[i].medium;
@@ -185,7 +185,7 @@ void look_progress(const struct quern_sequence *s, int *done, int *total)
         for (int j = 0; j < i; j++) again |= s->media[j].medium == m;
         if (m->whole || again || !unread(s, &s->media[i])) continue;
         *total += medium_tokens(m);
-        if (l->medium == m) *done += (int)((int64_t)medium_tokens(m) * l->part / vision_parts(s->e->sight->vision));
+        if (l->medium == m) *done += (int)((int64_t)medium_tokens(m) * l->part / vision_parts(s->e->projector->vision));
     }
 }
 
@@ -197,23 +197,23 @@ static bool stopped(const struct quern_engine *e, double start, int budget_ms)
            (budget_ms > 0 && e->options.now() - start >= budget_ms);
 }
 
-int quern_media_look(struct quern_engine *e, uint64_t id, int budget_ms, const float **out, int *tokens, int *width)
+int quern_media_encode(struct quern_engine *e, uint64_t id, int budget_ms, const float **out, int *tokens, int *width)
 {
-    struct medium *m = quern_sees(e) ? store_find(&e->sight->store, id) : NULL;
+    struct medium *m = quern_sees(e) ? store_find(&e->projector->store, id) : NULL;
     if (!m) return fail(&e->error, ERR_PARAM, "media", 0, "No image with this id is held.");
     if (e->step.running && !m->whole)
         return fail(&e->error, ERR_BUSY, "step", 0, "Images are encoded between steps.");
     int status = engine_check(e);
     if (status) return status;
     double start = e->options.now();
-    if (!m->whole && e->sight->look.medium != m) look_drop(e);
-    if (!m->whole && !e->sight->look.medium) begin(e, NULL, m); /* the store has room for any single medium */
+    if (!m->whole && e->projector->look.medium != m) encode_drop(e);
+    if (!m->whole && !e->projector->look.medium) begin(e, NULL, m); /* the store has room for any single medium */
     while (!m->whole) {
         run_part(e);
         if (!m->whole && (e->awaits || stopped(e, start, budget_ms))) return NEED_MORE;
     }
     *out = m->result;
     *tokens = medium_tokens(m);
-    *width = e->sight->store.width;
+    *width = e->projector->store.width;
     return OK;
 }

@@ -25,10 +25,10 @@ const withoutQuant = (name, quant) =>
 const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
 
 /** The stored copy of a model, or null, also if nothing can be stored here. */
-export const findKept = async (url) => findCopy(await models.list().catch(() => []), url);
+export const findStored = async (url) => findCopy(await models.list().catch(() => []), url);
 
-export class Kept {
-  #list = byId('kept-list');
+export class Stored {
+  #list = byId('stored-list');
   #choose;
   #inUse = '';    // address of the model in use
   #entries = [];  // from the last listing
@@ -48,10 +48,9 @@ export class Kept {
   /** Shows the present state. @param {string} [inUse] address of the model in use */
   async refresh(inUse = this.#inUse) {
     this.#inUse = place(inUse);
-    const [entries, usage, talks] = await Promise.all([models.list(), models.usage(), models.kept()]).catch((error) => [
-      null,
-      error,
-    ]);
+    const [entries, usage, talks] = await Promise.all([models.list(), models.usage(), models.saved()]).catch(
+      (error) => [null, error],
+    );
     if (entries) this.#show(entries, usage, talks);
     else this.#showFailure(usage);
   }
@@ -63,13 +62,13 @@ export class Kept {
       ...entries.map((entry) => this.#row(entry)),
       ...(talks.length ? [this.#talksRow(talks)] : []),
     );
-    byId('kept-none').hidden = entries.length > 0;
+    byId('stored-none').hidden = entries.length > 0;
     this.#showUsage(usage, entries.length > 0);
   }
 
   #showFailure(error) {
     this.#list.replaceChildren();
-    byId('kept-none').hidden = true;
+    byId('stored-none').hidden = true;
     byId('storage').hidden = true;
     byId('persist').hidden = true;
     byId('storage-text').textContent = `This browser stores no models for this page: ${explain(error).message}`;
@@ -92,7 +91,7 @@ export class Kept {
     const granted = await models.persist().catch(() => false);
     await this.refresh();
     announce(granted ? 'The models will be kept.' : 'The browser did not agree to keep them.');
-    if (granted) return byId('kept-title').focus();
+    if (granted) return byId('stored-title').focus();
     byId('storage-text').textContent += ' It did not agree to keep them for now.';
     return undefined;
   }
@@ -102,10 +101,10 @@ export class Kept {
   #row(entry) {
     const name = title(entry.name);
     const quant = quantOf(entry.name);
-    const row = element('li', { className: 'kept-row' }, element('div', { className: 'row-text' },
+    const row = element('li', { className: 'stored-row' }, element('div', { className: 'row-text' },
       element('strong', {}, element('bdi', {}, withoutQuant(name, quant))), ...this.#tags(quant, entry),
       element('p', {}, this.#state(entry)), ...this.#bar(entry)));
-    row.dataset.testid = 'kept';
+    row.dataset.testid = 'stored';
     const amount = entry.complete ? entry.size || entry.loaded : entry.loaded;
     const label = entry.complete ? 'Load' : 'Resume';
     const { url, vision } = entry;
@@ -121,7 +120,7 @@ export class Kept {
     const name = 'Cache of conversations';
     const row = element(
       'li',
-      { className: 'kept-row' },
+      { className: 'stored-row' },
       element(
         'div',
         { className: 'row-text' },
@@ -129,7 +128,7 @@ export class Kept {
         element('p', {}, `${bytes(amount)} for ${count(talks.length)}, so that they go on at once`),
       ),
     );
-    row.dataset.testid = 'kept-talks';
+    row.dataset.testid = 'stored-talks';
     row.append(this.#actions(row, { name, amount, remove: () => models.forget() }));
     return row;
   }
@@ -191,7 +190,7 @@ export class Kept {
       await what.remove();
       announce(`${what.name} is deleted.`);
       await this.refresh();
-      byId('kept-title').focus();
+      byId('stored-title').focus();
     } catch (error) {
       const { message, hint } = explain(error);
       const problem = element('p', { className: 'problem' }, `${message} ${hint}`.trim());

@@ -12,9 +12,9 @@
 export async function turn({ load }, { source, options, text, token }) {
   const model = await load(source, { ...options, contextSize: 2560, threads: 2 });
   const start = performance.now();
-  const { usage, timings } = await model.chat(text, { keep: 'talk', maxTokens: 1, temperature: 0, logitBias: { [token]: 100 } }).result;
+  const { usage, timings } = await model.chat(text, { save: 'talk', maxTokens: 1, temperature: 0, logitBias: { [token]: 100 } }).result;
   const firstMs = performance.now() - start;
-  const [{ bytes, tokens }] = await model.kept();
+  const [{ bytes, tokens }] = await model.saved();
   const keepMs = performance.now() - start - firstMs;
   await model.dispose();
   return { firstMs, keepMs, bytes, tokens, promptTokens: usage.promptTokens, cachedTokens: usage.cachedTokens, ...timings };
@@ -39,15 +39,15 @@ export async function stops({ load }, { source, options, text, token }) {
   const restoring = [];
   for (const delay of DELAYS) {
     const model = await begin();    // one that knows nothing of it
-    const reply = model.chat(text, { keep: 'talk', maxTokens: 256, ...chosen });
+    const reply = model.chat(text, { save: 'talk', maxTokens: 256, ...chosen });
     await new Promise((done) => { setTimeout(done, delay); });
     restoring.push(await stopped(reply));
     await model.dispose();
   }
   const model = await begin();
-  await model.chat(text, { keep: 'copy', maxTokens: 1, ...chosen }).result;
+  await model.chat(text, { save: 'copy', maxTokens: 1, ...chosen }).result;
   let isWritten = false;
-  const written = model.kept().then(() => { isWritten = true; });
+  const written = model.saved().then(() => { isWritten = true; });
   const appending = [];
   while (!isWritten) {
     const reply = model.complete('the', { maxTokens: 256, ...chosen });

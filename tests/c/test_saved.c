@@ -4,14 +4,14 @@
  * chunks and kernels wrote it. Of a file that is cut, damaged, foreign or half-written, only complete and matching
  * records are used.
  */
-#include "engine/kept.h"
+#include "engine/saved.h"
 #include "session.h"
 
 enum { TOKENS = 170, RECORDS = TOKENS / KV_PAGE, CONTEXT = 256, REPLY = 12 };
 
 /* A file as a store would hold it. */
-struct kept_file {
-    uint8_t header[KEPT_HEADER];
+struct saved_file {
+    uint8_t header[SAVED_HEADER];
     uint8_t *records; /* n records */
     uint64_t record;  /* bytes of each record */
     int n;
@@ -28,7 +28,7 @@ static struct quern_engine *load(const struct file *f, struct quern_options opti
     return engine_load(f, options, SIZE_MAX);
 }
 
-static uint8_t *record_at(const struct kept_file *f, int i) { return f->records + (uint64_t)i * f->record; }
+static uint8_t *record_at(const struct saved_file *f, int i) { return f->records + (uint64_t)i * f->record; }
 
 static struct quern_sequence *hold(struct quern_engine *e, int n)
 {
@@ -38,17 +38,17 @@ static struct quern_sequence *hold(struct quern_engine *e, int n)
 }
 
 /* Saves everything that is known of the conversation, from its beginning. */
-static struct kept_file keep(struct quern_engine *e, int n)
+static struct saved_file keep(struct quern_engine *e, int n)
 {
-    struct kept_file f = {.record = kept_record(e)};
+    struct saved_file f = {.record = saved_record(e)};
     struct quern_sequence *s = hold(e, n);
     f.records = malloc((RECORDS + 1) * (size_t)f.record);
-    CHECK(f.records != NULL && f.record % KEPT_HEADER == 0);
+    CHECK(f.records != NULL && f.record % SAVED_HEADER == 0);
     memset(f.records, ++n_kept, (RECORDS + 1) * (size_t)f.record);
-    CHECK_EQ(kept_open(s, name, f.header), OK);
+    CHECK_EQ(saved_open(s, name, f.header), OK);
     CHECK_EQ(quern_sequence_push(s, 1), ERR_BUSY); /* its tokens cannot be appended to */
     int status = OK;
-    while (!(status = kept_take(s, record_at(&f, f.n)))) f.n++;
+    while (!(status = saved_take(s, record_at(&f, f.n)))) f.n++;
     CHECK_EQ(status, ERR_EMPTY);
     quern_sequence_free(s);
     return f;
@@ -63,24 +63,24 @@ static void compute(struct quern_engine *e, int n)
 }
 
 /* A conversation of TOKENS, computed and saved. */
-static struct kept_file made_by(const struct file *model, struct quern_options options)
+static struct saved_file made_by(const struct file *model, struct quern_options options)
 {
     struct quern_engine *e = load(model, options);
     compute(e, TOKENS);
-    struct kept_file f = keep(e, TOKENS);
+    struct saved_file f = keep(e, TOKENS);
     CHECK_EQ(f.n, RECORDS);
     quern_free(e);
     return f;
 }
 
 /* Restores a file's records in a held sequence; returns the first error. */
-static int give_all(struct quern_sequence *s, struct kept_file *f)
+static int give_all(struct quern_sequence *s, struct saved_file *f)
 {
-    uint8_t header[KEPT_HEADER];
-    CHECK_EQ(kept_open(s, name, header), OK);
+    uint8_t header[SAVED_HEADER];
+    CHECK_EQ(saved_open(s, name, header), OK);
     if (memcmp(header, f->header, sizeof header)) return ERR_FORMAT;
     int status = OK;
-    for (int i = 0; i < f->n && !status; i++) status = kept_give(s, record_at(f, i), f->record);
+    for (int i = 0; i < f->n && !status; i++) status = saved_give(s, record_at(f, i), f->record);
     return status;
 }
 
@@ -119,7 +119,7 @@ static void round_trip(void)
     static const enum quern_kv types[] = {QUERN_KV_F16, QUERN_KV_F32, QUERN_KV_Q8};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         struct reference r = reference_with("nano.Q8_0", types[i]);
-        struct kept_file f = made_by(&r.file, (struct quern_options){.kv = types[i], .chunk = 7});
+        struct saved_file f = made_by(&r.file, (struct quern_options){.kv = types[i], .chunk = 7});
         struct quern_engine *e = load(&r.file, (struct quern_options){.kv = types[i]});
         struct quern_sequence *s = hold(e, TOKENS);
         int32_t said[REPLY], alone[REPLY];
@@ -147,10 +147,10 @@ static void same_bytes(void)
     static const struct quern_options ways[] = {
         {.chunk = 1}, {.threads = 3, .chunk = 64}, {.scalar = true}, {.profile = true}};
     struct file model = golden_file("moe-nano.Q4_K_M", "gguf");
-    struct kept_file f = made_by(&model, (struct quern_options){0});
+    struct saved_file f = made_by(&model, (struct quern_options){0});
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct kept_file g = made_by(&model, ways[i]);
-        CHECK(!memcmp(f.header, g.header, KEPT_HEADER) && !memcmp(f.records, g.records, (size_t)(f.record * RECORDS)));
+        struct saved_file g = made_by(&model, ways[i]);
+        CHECK(!memcmp(f.header, g.header, SAVED_HEADER) && !memcmp(f.records, g.records, (size_t)(f.record * RECORDS)));
         free(g.records);
     }
     free(f.records);
@@ -161,11 +161,11 @@ static void same_bytes(void)
 static void known_in_part(void)
 {
     struct reference r = reference_new("nano.Q8_0");
-    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct saved_file f = made_by(&r.file, (struct quern_options){0});
     struct quern_engine *e = load(&r.file, (struct quern_options){0});
     compute(e, 70);
     struct quern_sequence *s = hold(e, TOKENS);
-    memset(record_at(&f, 1) + KEPT_HEAD, 0, (size_t)f.record - KEPT_HEAD); /* so this record is not read */
+    memset(record_at(&f, 1) + SAVED_HEAD, 0, (size_t)f.record - SAVED_HEAD); /* so this record is not read */
     CHECK_EQ(give_all(s, &f), OK);
     CHECK_EQ(quern_sequence_length(s), RECORDS * KV_PAGE);
     quern_sequence_free(s);
@@ -180,26 +180,26 @@ static void known_in_part(void)
 static void appending(void)
 {
     struct file model = golden_file("nano.F16", "gguf");
-    struct kept_file whole = made_by(&model, (struct quern_options){0});
+    struct saved_file whole = made_by(&model, (struct quern_options){0});
     struct quern_engine *e = load(&model, (struct quern_options){0});
     compute(e, 100);
-    struct kept_file f = keep(e, 100);
+    struct saved_file f = keep(e, 100);
     CHECK_EQ(f.n, 3);
     compute(e, TOKENS);
     struct quern_sequence *s = hold(e, TOKENS);
-    uint8_t header[KEPT_HEADER];
-    CHECK_EQ(kept_open(s, name, header), OK);
-    for (int i = 0; i < 3; i++) CHECK_EQ(kept_give(s, record_at(&f, i), KEPT_HEAD), OK);
-    while (kept_take(s, record_at(&f, f.n)) == OK) f.n++;
+    uint8_t header[SAVED_HEADER];
+    CHECK_EQ(saved_open(s, name, header), OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(saved_give(s, record_at(&f, i), SAVED_HEAD), OK);
+    while (saved_take(s, record_at(&f, f.n)) == OK) f.n++;
     CHECK(f.n == RECORDS && !memcmp(f.records, whole.records, (size_t)(f.record * RECORDS)));
     quern_sequence_free(s);
 
     ids[70] ^= 1; /* the conversation continues differently, so the third record is not part of it */
     s = hold(e, TOKENS);
-    CHECK_EQ(kept_open(s, name, header), OK);
-    for (int i = 0; i < 2; i++) CHECK_EQ(kept_give(s, record_at(&f, i), KEPT_HEAD), OK);
-    CHECK_EQ(kept_give(s, record_at(&f, 2), f.record), ERR_EMPTY);
-    CHECK_EQ(kept_take(s, record_at(&f, 2)), ERR_EMPTY); /* and its positions are not computed either */
+    CHECK_EQ(saved_open(s, name, header), OK);
+    for (int i = 0; i < 2; i++) CHECK_EQ(saved_give(s, record_at(&f, i), SAVED_HEAD), OK);
+    CHECK_EQ(saved_give(s, record_at(&f, 2), f.record), ERR_EMPTY);
+    CHECK_EQ(saved_take(s, record_at(&f, 2)), ERR_EMPTY); /* and its positions are not computed either */
     quern_free(e);
     free(f.records);
     free(whole.records);
@@ -212,13 +212,13 @@ static void appending(void)
 static void flipped(void)
 {
     struct reference r = reference_new("nano.Q4_0");
-    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct saved_file f = made_by(&r.file, (struct quern_options){0});
     struct quern_engine *e = load(&r.file, (struct quern_options){0});
     uint64_t seed = 7;
     for (int round = 0; round < 600; round++) {
         int damaged = round % f.n;
         uint64_t at =
-            round < 3 * KEPT_HEAD / 4 ? (uint64_t)(round * 4 / 3) : (uint64_t)random_below(&seed, (int)f.record);
+            round < 3 * SAVED_HEAD / 4 ? (uint64_t)(round * 4 / 3) : (uint64_t)random_below(&seed, (int)f.record);
         uint8_t bit = (uint8_t)(1 << random_below(&seed, 8));
         struct quern_sequence *s = hold(e, TOKENS);
         record_at(&f, damaged)[at] ^= bit;
@@ -230,10 +230,10 @@ static void flipped(void)
         if (round % 50 == 0) check_last_row(&r, e, TOKENS, damaged * KV_PAGE);
         disturb_pages(e, 3);
     }
-    for (int at = 0; at < KEPT_HEADER; at++) {
+    for (int at = 0; at < SAVED_HEADER; at++) {
         struct bytes found;
         f.header[at] ^= 4;
-        CHECK_EQ(kept_name(f.header, &found), ERR_FORMAT);
+        CHECK_EQ(saved_name(f.header, &found), ERR_FORMAT);
         f.header[at] ^= 4;
     }
     quern_free(e);
@@ -245,24 +245,24 @@ static void flipped(void)
 static void out_of_place(void)
 {
     struct reference r = reference_new("nano.Q6_K");
-    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct saved_file f = made_by(&r.file, (struct quern_options){0});
     struct quern_engine *e = load(&r.file, (struct quern_options){0});
-    uint8_t header[KEPT_HEADER];
+    uint8_t header[SAVED_HEADER];
     uint8_t *torn = calloc(1, (size_t)f.record);
     for (int i = 0; i < f.n; i++) {
         struct quern_sequence *s = hold(e, TOKENS);
-        CHECK_EQ(kept_open(s, name, header), OK);
-        for (int k = 0; k < i; k++) CHECK_EQ(kept_give(s, record_at(&f, k), f.record), OK);
+        CHECK_EQ(saved_open(s, name, header), OK);
+        for (int k = 0; k < i; k++) CHECK_EQ(saved_give(s, record_at(&f, k), f.record), OK);
         for (int k = 0; k < f.n; k++)
-            if (k != i) CHECK_EQ(kept_give(s, record_at(&f, k), f.record), ERR_FORMAT);
+            if (k != i) CHECK_EQ(saved_give(s, record_at(&f, k), f.record), ERR_FORMAT);
         memcpy(torn, record_at(&f, i), (size_t)f.record / 2); /* as after a crash: the rest is zeros */
-        CHECK_EQ(kept_give(s, torn, f.record), ERR_FORMAT);
-        CHECK_EQ(kept_give(s, torn, KEPT_HEAD - 1), ERR_FORMAT);
+        CHECK_EQ(saved_give(s, torn, f.record), ERR_FORMAT);
+        CHECK_EQ(saved_give(s, torn, SAVED_HEAD - 1), ERR_FORMAT);
         torn[KV_PAGE * 8] ^= 1; /* the record's number */
-        CHECK_EQ(kept_give(s, torn, KEPT_HEAD), ERR_FORMAT);
-        CHECK_EQ(kept_give(s, memset(torn, 0, (size_t)f.record), f.record), ERR_FORMAT);
+        CHECK_EQ(saved_give(s, torn, SAVED_HEAD), ERR_FORMAT);
+        CHECK_EQ(saved_give(s, memset(torn, 0, (size_t)f.record), f.record), ERR_FORMAT);
         CHECK_EQ(quern_sequence_length(s), i * KV_PAGE);
-        CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
+        CHECK_EQ(saved_give(s, record_at(&f, i), f.record), OK);
         quern_sequence_free(s);
         check_last_row(&r, e, TOKENS, (i + 1) * KV_PAGE);
         disturb_pages(e, 3);
@@ -277,21 +277,21 @@ static void out_of_place(void)
 static void foreign(void)
 {
     struct file model = golden_file("nano.F32", "gguf"), other = golden_file("nano.F16", "gguf");
-    struct kept_file f = made_by(&model, (struct quern_options){0});
+    struct saved_file f = made_by(&model, (struct quern_options){0});
     const struct file *models[] = {&model, &other, &model};
     const struct quern_options options[] = {{.kv = QUERN_KV_F32}, {0}, {.quantize = QUERN_TO_Q8}};
     for (int i = 0; i < 3; i++) {
         struct quern_engine *e = load(models[i], options[i]);
         struct quern_sequence *s = hold(e, TOKENS);
-        uint8_t header[KEPT_HEADER];
-        CHECK_EQ(kept_open(s, name, header), OK);
-        CHECK(memcmp(header, f.header, KEPT_HEADER));
-        CHECK_EQ(kept_give(s, f.records, f.record), ERR_FORMAT);
+        uint8_t header[SAVED_HEADER];
+        CHECK_EQ(saved_open(s, name, header), OK);
+        CHECK(memcmp(header, f.header, SAVED_HEADER));
+        CHECK_EQ(saved_give(s, f.records, f.record), ERR_FORMAT);
         CHECK_EQ(quern_sequence_length(s), 0);
         quern_free(e);
     }
     struct bytes found;
-    CHECK_EQ(kept_name(f.header, &found), OK);
+    CHECK_EQ(saved_name(f.header, &found), OK);
     CHECK(found.size == name.size && !memcmp(found.data, name.data, name.size));
     free(f.records);
     file_free(&model);
@@ -319,22 +319,22 @@ static void fingerprint(void)
     struct quern_engine *e = load(&model, (struct quern_options){.threads = 2});
     struct quern_sequence *s = hold(e, TOKENS);
     struct part p = {.changed = -1};
-    uint8_t before[KEPT_HEADER], header[KEPT_HEADER];
-    CHECK_EQ(kept_open(s, name, before), OK);
+    uint8_t before[SAVED_HEADER], header[SAVED_HEADER];
+    CHECK_EQ(saved_open(s, name, before), OK);
     model_each(e->model, flip_part, &p);
     for (int i = 1, n = p.n; i < n; i++) { /* the first part comes from the configuration */
         p = (struct part){.changed = i};
         model_each(e->model, flip_part, &p);
         e->has_fingerprint = false;
-        CHECK_EQ(kept_open(s, name, header), OK);
-        CHECK_EQ(!memcmp(header, before, KEPT_HEADER), p.absent);
+        CHECK_EQ(saved_open(s, name, header), OK);
+        CHECK_EQ(!memcmp(header, before, SAVED_HEADER), p.absent);
         p.n = 0;
         model_each(e->model, flip_part, &p);
     }
     e->has_fingerprint = false;
-    CHECK_EQ(kept_open(s, name, header), OK);
+    CHECK_EQ(saved_open(s, name, header), OK);
     CHECK(p.n > 10);
-    CHECK(!memcmp(header, before, KEPT_HEADER));
+    CHECK(!memcmp(header, before, SAVED_HEADER));
     quern_free(e);
     file_free(&model);
 }
@@ -350,16 +350,16 @@ static double hours(void)
 static void fingerprint_in_slices(void)
 {
     struct file model = golden_file("moe-nano.Q8_0", "gguf");
-    uint8_t header[3][KEPT_HEADER];
+    uint8_t header[3][SAVED_HEADER];
     for (int threads = 1; threads <= 3; threads++) {
         struct quern_engine *e = load(&model, (struct quern_options){.threads = threads});
         int slices = 1, before = quern_control(e)->heartbeat;
         e->options.now = hours;
-        while (kept_print(e, 1) == NEED_MORE) slices++;
+        while (saved_print(e, 1) == NEED_MORE) slices++;
         CHECK(slices > 1 || threads > 1);
         CHECK_EQ(quern_control(e)->heartbeat, before + slices);
-        CHECK_EQ(kept_open(hold(e, TOKENS), name, header[threads - 1]), OK);
-        CHECK(!memcmp(header[threads - 1], header[0], KEPT_HEADER));
+        CHECK_EQ(saved_open(hold(e, TOKENS), name, header[threads - 1]), OK);
+        CHECK(!memcmp(header[threads - 1], header[0], SAVED_HEADER));
         CHECK_EQ(quern_control(e)->heartbeat, before + slices);
         quern_free(e);
     }
@@ -371,19 +371,19 @@ static void fingerprint_in_slices(void)
 static void in_halves(void)
 {
     struct reference r = reference_new("nano.Q8_0");
-    struct kept_file f = made_by(&r.file, (struct quern_options){0});
-    uint8_t header[KEPT_HEADER];
+    struct saved_file f = made_by(&r.file, (struct quern_options){0});
+    uint8_t header[SAVED_HEADER];
     for (int threads = 1; threads <= 3; threads++) {
         struct quern_engine *e = load(&r.file, (struct quern_options){.threads = threads});
         struct quern_sequence *s = hold(e, TOKENS);
-        CHECK_EQ(kept_open(s, name, header), OK);
+        CHECK_EQ(saved_open(s, name, header), OK);
         for (int i = 0; i < f.n; i++) {
             int unused = kv_pages_unused(e->kv);
             for (uint8_t damage = 1; damage != 255; damage--) {
                 record_at(&f, i)[f.record - 1] ^= damage;
-                CHECK_EQ(kept_give_begin(s, record_at(&f, i), f.record), OK);
+                CHECK_EQ(saved_give_begin(s, record_at(&f, i), f.record), OK);
                 CHECK_EQ(quern_sequence_length(s), i * KV_PAGE);
-                CHECK_EQ(kept_give_end(s), damage ? ERR_FORMAT : OK);
+                CHECK_EQ(saved_give_end(s), damage ? ERR_FORMAT : OK);
                 record_at(&f, i)[f.record - 1] ^= damage;
                 CHECK_EQ(kv_pages_unused(e->kv), damage ? unused : unused - 1);
             }
@@ -399,29 +399,29 @@ static void in_halves(void)
 
 static void bad_calls(void)
 {
-    static const uint8_t letters[KEPT_NAME + 1] = {'a'};
+    static const uint8_t letters[SAVED_NAME + 1] = {'a'};
     struct file model = golden_file("nano.F32", "gguf");
     struct quern_engine *e = load(&model, (struct quern_options){0});
-    struct kept_file f = made_by(&model, (struct quern_options){0});
-    uint8_t header[KEPT_HEADER];
+    struct saved_file f = made_by(&model, (struct quern_options){0});
+    uint8_t header[SAVED_HEADER];
     struct quern_sequence *s = sequence_new(e);
-    CHECK_EQ(kept_open(s, name, header), ERR_BUSY); /* no tokens are set */
-    CHECK_EQ(kept_give(s, f.records, f.record), ERR_BUSY);
-    CHECK_EQ(kept_take(s, f.records), ERR_BUSY);
+    CHECK_EQ(saved_open(s, name, header), ERR_BUSY); /* no tokens are set */
+    CHECK_EQ(saved_give(s, f.records, f.record), ERR_BUSY);
+    CHECK_EQ(saved_take(s, f.records), ERR_BUSY);
     quern_sequence_set(s, ids, TOKENS, QUERN_LAST);
-    CHECK_EQ(kept_open(s, name, header), ERR_BUSY); /* not held */
+    CHECK_EQ(saved_open(s, name, header), ERR_BUSY); /* not held */
     quern_sequence_set(s, ids, TOKENS, QUERN_HELD);
-    CHECK_EQ(kept_give(s, f.records, f.record), ERR_BUSY); /* not opened */
-    CHECK_EQ(kept_open(s, (struct bytes){letters, KEPT_NAME + 1}, header), ERR_PARAM);
-    CHECK_EQ(kept_open(s, (struct bytes){letters, 0}, header), ERR_PARAM);
-    CHECK_EQ(kept_open(s, (struct bytes){letters, KEPT_NAME}, header), OK);
-    CHECK_EQ(kept_take(s, f.records), ERR_EMPTY);
+    CHECK_EQ(saved_give(s, f.records, f.record), ERR_BUSY); /* not opened */
+    CHECK_EQ(saved_open(s, (struct bytes){letters, SAVED_NAME + 1}, header), ERR_PARAM);
+    CHECK_EQ(saved_open(s, (struct bytes){letters, 0}, header), ERR_PARAM);
+    CHECK_EQ(saved_open(s, (struct bytes){letters, SAVED_NAME}, header), OK);
+    CHECK_EQ(saved_take(s, f.records), ERR_EMPTY);
     /* its last token is always computed, so its only page is not needed */
     quern_sequence_set(s, ids, KV_PAGE, QUERN_HELD);
-    CHECK_EQ(kept_open(s, name, header), OK);
-    CHECK_EQ(kept_give(s, f.records, f.record), OK);
+    CHECK_EQ(saved_open(s, name, header), OK);
+    CHECK_EQ(saved_give(s, f.records, f.record), OK);
     CHECK_EQ(quern_sequence_length(s), 0);
-    CHECK_EQ(kept_give(s, record_at(&f, 1), f.record), ERR_EMPTY);
+    CHECK_EQ(saved_give(s, record_at(&f, 1), f.record), ERR_EMPTY);
     quern_free(e);
     free(f.records);
     file_free(&model);
@@ -431,20 +431,20 @@ static void bad_calls(void)
 static void pages_run_out(void)
 {
     struct reference r = reference_new("nano.Q8_0");
-    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct saved_file f = made_by(&r.file, (struct quern_options){0});
     struct quern_engine *e = load(&r.file, (struct quern_options){.kv_positions = CONTEXT});
     struct quern_sequence *held = hold(e, TOKENS), *other = sequence_new(e);
     int32_t own[CONTEXT], said[REPLY], alone[REPLY];
-    uint8_t header[KEPT_HEADER];
-    CHECK_EQ(kept_open(held, name, header), OK);
-    for (int i = 0; i < 3; i++) CHECK_EQ(kept_give(held, record_at(&f, i), f.record), OK);
+    uint8_t header[SAVED_HEADER];
+    CHECK_EQ(saved_open(held, name, header), OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(saved_give(held, record_at(&f, i), f.record), OK);
     for (int i = 0; i < CONTEXT; i++) own[i] = ids[(i + 5) % 97];
     quern_sequence_set(other, own, CONTEXT, QUERN_LAST);
     logits_last(e, other);
     CHECK_EQ(quern_sequence_length(held), 0);
-    CHECK_EQ(kept_give(held, record_at(&f, 3), f.record), ERR_BUSY);
+    CHECK_EQ(saved_give(held, record_at(&f, 3), f.record), ERR_BUSY);
     uint8_t *record = malloc((size_t)f.record);
-    CHECK_EQ(kept_take(held, record), ERR_EMPTY);
+    CHECK_EQ(saved_take(held, record), ERR_EMPTY);
     free(record);
     quern_sequence_free(other);
     reply(e, held, said);

@@ -4,7 +4,7 @@
 import { Engine } from '../../js/engine/engine.js';
 import { instantiate } from '../../js/engine/instance.js';
 import { QuernError } from '../../js/shared/errors.js';
-import { Keeping } from '../../js/worker/keeping.js';
+import { Saving } from '../../js/worker/saving.js';
 import { Runner } from '../../js/worker/runner.js';
 
 const [HEADER, DATE, PAGE] = [4096, 8, 32];
@@ -129,7 +129,7 @@ async function restored({ glue, module, chunks, store, rest, token }, beside) {
   clocked(measured, { open: 'openMs' }, sums);
   const runner = new Runner(engine, rest);
   const fail = (error) => { throw error; };
-  const keeping = new Keeping(engine, runner, { store: measured, tell: fail, fail });
+  const saving = new Saving(engine, runner, { store: measured, tell: fail, fail });
   const times = [];
   const job = lone();
   const writer = beside && runner.add(writing(Int32Array.from([5, 6, 7]), token, times), job);
@@ -141,8 +141,8 @@ async function restored({ glue, module, chunks, store, rest, token }, beside) {
     phases[name] = { ms: performance.now() - start, ...(beside && gapsOf(times, start, performance.now())) };
   };
   if (beside) await phase('alone', () => pause(4000));
-  if (beside) await phase('fingerprint', () => keeping.expect());
-  await phase('restore', () => keeping.run('talk', silent(ids), lone()).catch((error) => { if (error !== ENOUGH) throw error; }));
+  if (beside) await phase('fingerprint', () => saving.expect());
+  await phase('restore', () => saving.run('talk', silent(ids), lone()).catch((error) => { if (error !== ENOUGH) throw error; }));
   const restoreMs = last - first;
   const parts = { ...sums, openToLastGiveMs: restoreMs - (beside ? 0 : sums.fingerprintMs ?? 0) };
   if (beside) {
@@ -150,10 +150,10 @@ async function restored({ glue, module, chunks, store, rest, token }, beside) {
       const work = silent(ids);
       work.begin = () => { };
       work.look = () => ({});
-      await keeping.run('another', work, lone());
-      await keeping.kept();
+      await saving.run('another', work, lone());
+      await saving.saved();
     });
-    await keeping.forget('another');
+    await saving.forget('another');
     job.stopped = true;
     job.onStop();
     await writer;

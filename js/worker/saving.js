@@ -8,10 +8,10 @@ import { asQuernError, isOf } from '../shared/errors.js';
 import { guarded } from '../store/guard.js';
 import { ownerOf } from './shares.js';
 import {
-  KeptFile, PAGE, forgetKept, holding, keepsAny, listKept, makeRoom, mostRecords, removeKept, sentenceOf, sizeOf,
-} from '../store/kept.js';
+  SavedFile, PAGE, forgetSaved, holding, savesAny, listSaved, makeRoom, mostRecords, removeSaved, sentenceOf, sizeOf,
+} from '../store/saved.js';
 
-const KEEP_BYTES = 2 ** 31;
+const SAVE_BYTES = 2 ** 31;
 
 /**
  * What reads ahead into one room while the other is looked at: a promise that is not awaited yet is not unhandled.
@@ -22,7 +22,7 @@ const ahead = (coming) => {
   return coming;
 };
 
-export class Keeping {
+export class Saving {
   #engine;
   #runner;
   #store;
@@ -41,15 +41,15 @@ export class Keeping {
    * @param {import('./runner.js').Runner} runner
    * @param {object} how
    * @param {object} [how.store] undefined: nothing is kept
-   * @param {number} [how.keepMaxBytes] of all files together
+   * @param {number} [how.saveMaxBytes] of all files together
    * @param {(text: string) => void} how.tell
    * @param {(error: Error) => void} how.fail the engine has crashed
    */
-  constructor(engine, runner, { store, keepMaxBytes = KEEP_BYTES, tell, fail }) {
+  constructor(engine, runner, { store, saveMaxBytes = SAVE_BYTES, tell, fail }) {
     this.#engine = engine;
     this.#runner = runner;
-    this.#store = store && keepMaxBytes > 0 ? guarded(store) : null;
-    this.#most = keepMaxBytes;
+    this.#store = store && saveMaxBytes > 0 ? guarded(store) : null;
+    this.#most = saveMaxBytes;
     this.#tell = tell;
     this.#fail = fail;
   }
@@ -79,15 +79,15 @@ export class Keeping {
   }
 
   /** What is kept, once nothing more is to be written. */
-  async kept() {
+  async saved() {
     await this.#writing;
-    return this.#store ? listKept(this.#store) : [];
+    return this.#store ? listSaved(this.#store) : [];
   }
 
   /** Forgets what is kept under a name, or all; replies under way are not kept either. */
   async forget(name) {
     for (const ticket of this.#wanted) if (name === undefined || ticket.name === name) this.#wanted.delete(ticket);
-    if (this.#store) await forgetKept(this.#store, name);
+    if (this.#store) await forgetSaved(this.#store, name);
   }
 
   /** Work with the store or the engine, which fails for itself alone. */
@@ -118,7 +118,7 @@ export class Keeping {
 
   /** Where something is kept already the engine finds out, in idle slices, whether it can be its own. */
   expect() {
-    return this.#attempt('', async () => { if (await keepsAny(this.#store)) await this.#identify({}); });
+    return this.#attempt('', async () => { if (await savesAny(this.#store)) await this.#identify({}); });
   }
 
   /**
@@ -142,13 +142,13 @@ export class Keeping {
   async #read(name, sequence, place, isOver) {
     const pages = Math.floor((sequence.size - 1) / PAGE);       // its last token is always computed
     if (isOver() || sequence.known >= PAGE * Math.min(pages, this.#written.get(name) ?? Infinity)) return;
-    const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes);
+    const file = await SavedFile.open(this.#store, name, this.#engine.recordBytes);
     if (!file) return;
     let good;                 // records that are not damaged
     try {
       await this.#identify(place);
       if (isOver()) return;
-      const header = sequence.keep(name);
+      const header = sequence.save(name);
       const isOurs = await file.beginsWith(header);
       if (isOver()) return;
       good = isOurs ? await this.#give(file, Math.min(pages, file.records), { sequence, place, isOver }) : -1;
@@ -188,8 +188,8 @@ export class Keeping {
   async #mend(name, good) {
     await holding(this.#store, name, async () => {
       this.#notice('storage/corrupt');
-      if (good <= 0) return removeKept(this.#store, name);
-      const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
+      if (good <= 0) return removeSaved(this.#store, name);
+      const file = await SavedFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
       try {
         if (file.records > good) await file.cut(good);
       } finally {
@@ -221,8 +221,8 @@ export class Keeping {
     const { name } = ticket;
     await this.#identify(ticket.place);
     if (!this.#isWanted(ticket)) return;
-    const header = sequence.keep(name);
-    const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
+    const header = sequence.save(name);
+    const file = await SavedFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
     try {
       if (!this.#isWanted(ticket)) return;
       if (!await file.beginsWith(header)) await file.begin(header);
@@ -231,7 +231,7 @@ export class Keeping {
     } finally {
       this.#written.set(name, file.records);
       if (file.records > 0) await file.finish().finally(() => file.close());
-      else await file.close().then(() => removeKept(this.#store, name));
+      else await file.close().then(() => removeSaved(this.#store, name));
     }
   }
 

@@ -2,8 +2,8 @@
 // A browser's store by itself, as keep-steps.js reads and writes it, and what keep-parts.js measures over it.
 import glue from '../../dist/quern-simd.mjs';
 import { OpfsStore } from '../../js/store/store-opfs.js';
-import { gaps, parts } from './keep-parts.js';
-import { plain } from './keep-steps.js';
+import { gaps, parts } from './saved-parts.js';
+import { plain } from './saved-steps.js';
 
 async function* chunks(url) {
   for await (const chunk of (await fetch(url)).body) yield chunk;
