@@ -120,6 +120,13 @@ export interface LoadOptions {
    */
   kvPositions?: number | undefined;
   /**
+   * Number of remembered states, 0 to 64, for models that have a state beside the KV cache; each takes
+   * {@link Info.stateBytes}. A reply continues from a remembered state: after the system prompt, before the last
+   * question, or after the prompt. Default 3, enough for one conversation, or for two in turn; fewer if memory is short.
+   * Other models ignore it.
+   */
+  snapshots?: number | undefined;
+  /**
    * Most bytes of the store that conversations saved by {@link ChatOptions.save} may take together. Default 2 GiB. To
    * make room for a new conversation, the least recently used ones are deleted; of a conversation that is larger than
    * the limit only the beginning is saved. 0 saves none.
@@ -1045,10 +1052,13 @@ export interface Info {
   /** Most replies that are generated at the same time, and positions that they share. */
   readonly parallel: number;
   readonly kvPositions: number;
+  /** Bytes of a conversation's state, 0 if the model has none; and how many states are remembered at least. */
+  readonly stateBytes: number;
+  readonly snapshots: number;
   /** Bytes that the engine needs once the model is loaded. */
   readonly memoryBytes: number;
   /**
-   * The plan made from the file's header, in bytes: packed weights, KV cache (of `kvPositions` positions), everything
+   * The plan made from the file's header, in bytes: packed weights, KV cache (of `kvPositions` positions) and states, everything
    * else, the sum, and the limit; and for each type of `kv` the cost of a context.
    */
   readonly plan: {

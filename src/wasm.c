@@ -24,7 +24,7 @@
  * js/engine/instance.js expects this text. It is a custom section, so that it can be read before any code of another
  * version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"18\"\n"
+        ".ascii \"19\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -202,11 +202,10 @@ EXPORT address wasm_sequence_new(address e, uint32_t scope, int priority)
 EXPORT void wasm_sequence_free(address s) { quern_sequence_free(SEQUENCE(s)); }
 EXPORT int wasm_sequence_number(address s) { return quern_sequence_number(SEQUENCE(s)); }
 
-EXPORT int wasm_sequence_set(address s, address ids, int n, int outputs)
+EXPORT int wasm_sequence_marks(address s, address marks, int n)
 {
-    return quern_sequence_set(SEQUENCE(s), TO(const int32_t, ids), n, (enum quern_outputs)outputs);
+    return quern_sequence_marks(SEQUENCE(s), TO(const int32_t, marks), n);
 }
-
 EXPORT int wasm_sequence_pending(address s) { return quern_sequence_pending(SEQUENCE(s)); }
 
 EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), budget_ms); }

@@ -12,7 +12,7 @@ const flagsOf = (table) =>
       .map(({ flag, ...row }) => [flag, row]),
   );
 
-const { vision, store, header, parallel, 'kv-positions': kvPositions, ...load } = flagsOf(rows.LOAD);
+const { vision, store, header, parallel, 'kv-positions': kvPositions, snapshots, ...load } = flagsOf(rows.LOAD);
 
 const TOKENS = { kind: 'count', most: 2 ** 24 };
 
@@ -97,6 +97,7 @@ export const FLAGS = {
   parallel,
   queue: { value: 'N', text: 'requests that may wait (512); clients of further ones are told when to try again' },
   'kv-positions': kvPositions,
+  snapshots,
   'share-caches': {
     value: '',
     text: "requests of all keys share what was computed for prompts and images",
@@ -155,6 +156,7 @@ export const COMMANDS = {
       'parallel',
       'queue',
       'kv-positions',
+      'snapshots',
       'share-caches',
       'slots',
       'grace',

@@ -85,9 +85,15 @@ export class Engine {
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
     this.staging = new Staging(wasm, this.#heap, () => this.#engine);    // before the plan, which counts what is taken
-    const { kv = 'f16', quantize, files = 1, device = null } = options;
+    const { kv = 'f16', quantize, files = 1, snapshots, device = null } = options;
     this.#device = device;
-    const values = { ...options, ...quantized(quantize), kv: KV_TYPES[kv], files };
+    const values = {
+      ...options,
+      ...quantized(quantize),
+      kv: KV_TYPES[kv],
+      files,
+      snapshots: snapshots === 0 ? -1 : snapshots,
+    };
     this.#engine = this.#heap.lend(8 * ENGINE.length, (table) => {
       this.#heap.float64(table, ENGINE.length).set(ENGINE.map((name) => Number(values[name] ?? 0)));
       return wasm._wasm_new(table);

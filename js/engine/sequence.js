@@ -72,6 +72,17 @@ export class Sequence {
     });
   }
 
+  /**
+   * Where its state is remembered, of a model that has one: after so many of its tokens.
+   * @param {number[]} places ascending
+   */
+  mark(places) {
+    this.#heap.lend(4 * places.length, (address) => {
+      this.#heap.int32(address, places.length).set(places);
+      this.#check(this.#wasm._wasm_sequence_marks(this.#address, address, places.length));
+    });
+  }
+
   /** Its tokens, and those of them whose keys and values it has. */
   get size() { return this.#size; }
   get length() { return this.#size - this.pending; }

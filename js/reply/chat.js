@@ -69,6 +69,7 @@ export function channelsOf(engine, channels) {
  *   sampling
  * @property {string} [begun] what there is of its text already, as it was given
  * @property {number} [dropped] messages that were left out of it
+ * @property {number[]} [marks] where its state is remembered (snapshots.js), of a model that has one
  * @property {Uint8Array[]} [media] ids of its images and pairs of frames, in the order of their pads (engine/media.js)
  */
 

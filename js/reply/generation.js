@@ -52,7 +52,9 @@ export class Generation {
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
   hold(sequence) {
-    sequence.set(this.#prompt.ids, 'held', this.media);
+    const { ids, marks } = this.#prompt;
+    sequence.set(ids, 'held', this.media);
+    if (marks) sequence.mark(marks);
   }
 
   /** Where it is the rest of a text. @param {import('./guide.js').Slice} slice */
@@ -83,6 +85,15 @@ export class Generation {
 
   /** All tokens so far, the prompt's too. */
   get ids() { return [...this.#prompt.ids, ...this.#tokens]; }
+
+  /**
+   * Those that are kept: of a model with states as far as the next prompt begins alike, all of which is to be known.
+   */
+  get kept() {
+    const { ids, marks } = this.#prompt;
+    const least = marks?.at(-1) ?? 0;
+    return { ids: marks ? ids.subarray(0, least + 1) : this.ids, least };
+  }
 
   /**
    * @param {import('../engine/engine.js').EngineEvent} event

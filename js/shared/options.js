@@ -116,6 +116,10 @@ export const LOAD = {
     kind: 'whole', least: 1, most: TOKENS, engine: true, flag: 'kv-positions', value: 'N',
     text: 'KV cache for all replies together, in tokens (one context)',
   },
+  snapshots: {
+    kind: 'whole', least: 0, most: 64, engine: true, flag: 'snapshots', value: 'N',
+    text: 'places of conversations that a model with states goes on from (3)',
+  },
   saveMaxBytes: { kind: 'bytes', least: 0, most: MOST },
   address: { kind: 'names', names: [32, 64] },
   visionOptions: { kind: 'limits' },

@@ -114,12 +114,15 @@ export class SavedFile {
   close() { return this.#file.close(); }
 }
 
+/** Records that a conversation's state takes behind its pages, by the header. @param {Uint8Array} header */
+export const statesIn = ({ buffer }) => new DataView(buffer).getUint32(52, true);
+
 /** What a header says: whose file it is and how long its records are; null: nothing that makes sense. */
 async function readHeader(bytes, file) {
   const view = new DataView(bytes.buffer);
   const name = new TextDecoder().decode(bytes.subarray(74, 74 + view.getUint16(72, true)));
   const record = Number(view.getBigUint64(32, true));
-  return record > 0 && name && await fileOf(name) === file ? { name, record } : null;
+  return record > 0 && name && await fileOf(name) === file ? { name, record, states: statesIn(bytes) } : null;
 }
 
 /** One file: {file, name, tokens, bytes, date}; the name is '' where it does not say. */
@@ -134,11 +137,12 @@ async function describe(store, file) {
     const records = Math.floor((bytes - HEADER) / known.record);
     const end = HEADER + records * known.record;
     const date = new Uint8Array(DATE);
-    const isDated = bytes === end + DATE && (await readAll(open, end, date)) === DATE;
+    const isDated = bytes === end + DATE && await readAll(open, end, date) === DATE;
+    const tokens = Math.max(0, records - known.states) * PAGE;
     return {
       file,
       name: known.name,
-      tokens: records * PAGE,
+      tokens,
       bytes,
       date: isDated ? Number(new DataView(date.buffer).getBigUint64(0, true)) : 0,
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The code for replies with special demands: a grammar, tools, probabilities, a conversation that is shortened. It is a
-// separate file of the package, which the worker fetches for the first such reply; the first grammar also fetches its
-// wasm file.
+// The code for replies with special demands (a grammar, tools, probabilities, a conversation that is shortened) and for
+// models with states. It is a separate file of the package, which the worker fetches for the first such reply. The
+// first grammar also fetches its wasm file.
 
 import { CallGuide } from '../reply/call-guide.js';
 import { FLEXIBLE, schemaFlags, grammarOf } from '../reply/constraint.js';
@@ -18,6 +18,7 @@ import { SideEnd, sideWorkersOf } from './side-workers.js';
 
 export { formOf };
 export { promptThatFits } from '../reply/overflow.js';
+export { placesIn } from '../reply/snapshots.js';
 export { Tools } from '../reply/tools.js';
 
 /** Memory of a compiler: a grammar, the block made from it, and the source. */

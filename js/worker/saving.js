@@ -9,6 +9,7 @@ import { guarded } from '../store/guard.js';
 import { ownerOf } from './shares.js';
 import {
   SavedFile, PAGE, forgetSaved, holding, savesAny, listSaved, makeRoom, mostRecords, removeSaved, sentenceOf, sizeOf,
+  statesIn,
 } from '../store/saved.js';
 
 const SAVE_BYTES = 2 ** 31;
@@ -34,7 +35,7 @@ export class Saving {
   #writing = Promise.resolve();
   #wanted = new Set();            // {name} of each reply that is being made or kept
   #full = new Set();              // names for which there was no space
-  #written = new Map();           // name -> records of its file when this engine wrote it last
+  #written = new Map();           // name -> tokens of its file when this engine wrote it last
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -141,7 +142,7 @@ export class Saving {
 
   async #read(name, sequence, place, isOver) {
     const pages = Math.floor((sequence.size - 1) / PAGE);       // its last token is always computed
-    if (isOver() || sequence.known >= PAGE * Math.min(pages, this.#written.get(name) ?? Infinity)) return;
+    if (isOver() || sequence.known >= Math.min(PAGE * pages, this.#written.get(name) ?? Infinity)) return;
     const file = await SavedFile.open(this.#store, name, this.#engine.recordBytes);
     if (!file) return;
     let good;                 // records that are not damaged
@@ -151,7 +152,7 @@ export class Saving {
       const header = sequence.save(name);
       const isOurs = await file.beginsWith(header);
       if (isOver()) return;
-      good = isOurs ? await this.#give(file, Math.min(pages, file.records), { sequence, place, isOver }) : -1;
+      good = isOurs ? await this.#give(file, { sequence, states: statesIn(header), place, isOver }) : -1;
     } finally {
       await file.close();
     }
@@ -159,9 +160,10 @@ export class Saving {
   }
 
   /** @returns {Promise<number>} how many records are good, Infinity where none was found damaged */
-  async #give(file, n, { sequence, place, isOver }) {
-    const read = (i) =>
-      i < n ? file.read(i, this.#room(i % 2, file.lengthOf((i + 1) * PAGE > sequence.length))) : undefined;
+  async #give(file, { sequence, states, place, isOver }) {
+    const n = file.records;
+    const isWanted = (i) => (i + 1) * PAGE > sequence.length || i >= n - states;
+    const read = (i) => (i < n ? file.read(i, this.#room(i % 2, file.lengthOf(isWanted(i)))) : undefined);
     let coming = ahead(read(0));
     try {
       for (let i = 0; i < n; i++) {
@@ -203,14 +205,14 @@ export class Saving {
 
   #isWanted(ticket) { return this.#wanted.has(ticket) && !this.#runner.isDead; }
 
-  async #save(ticket, { ids, media, place }) {
+  async #save(ticket, { kept: { ids, least }, media, place }) {
     if (this.#full.has(ticket.name) || !this.#isWanted(ticket)) return;
     await holding(this.#store, ticket.name, async () => {
       if (!this.#isWanted(ticket)) return;
       const sequence = this.#engine.sequence(place);
       try {
         sequence.set(ids, 'held', media);
-        if (sequence.known >= PAGE) await this.#write(ticket, sequence);
+        if (sequence.known >= Math.max(PAGE, least)) await this.#write(ticket, sequence);
       } finally {
         if (!this.#runner.isDead) sequence.free();
       }
@@ -222,14 +224,15 @@ export class Saving {
     await this.#identify(ticket.place);
     if (!this.#isWanted(ticket)) return;
     const header = sequence.save(name);
+    const states = statesIn(header);
     const file = await SavedFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
     try {
       if (!this.#isWanted(ticket)) return;
       if (!await file.beginsWith(header)) await file.begin(header);
       const agreed = await this.#agree(ticket, file, sequence);
-      await this.#append(ticket, file, sequence, agreed);
+      await this.#append(ticket, file, sequence, { agreed, states });
     } finally {
-      this.#written.set(name, file.records);
+      this.#written.set(name, states ? sequence.known : PAGE * file.records);
       if (file.records > 0) await file.finish().finally(() => file.close());
       else await file.close().then(() => removeSaved(this.#store, name));
     }
@@ -247,10 +250,12 @@ export class Saving {
   }
 
   /** What there is behind them makes way for what is new, if anything is. */
-  async #append(ticket, file, sequence, agreed) {
+  async #append(ticket, file, sequence, { agreed, states }) {
     if (!this.#isWanted(ticket)) return;
     const bytes = this.#engine.recordBytes;
-    const most = Math.min(Math.floor(sequence.length / PAGE), mostRecords(this.#most, bytes));
+    const all = Math.floor(sequence.length / PAGE) + states;
+    const most = Math.min(all, mostRecords(this.#most, bytes));
+    if (states && most < all) return;       // pages without their state are of no use
     const room = this.#room(2, bytes);
     if (agreed < most) await makeRoom(this.#store, ticket.name, sizeOf(most, bytes), this.#most);
     for (let i = agreed; i < most; i++) {

@@ -53,6 +53,8 @@ export class Service {
   #jobs = new Map();      // id -> job that is not answered yet
   #grammars;              // the means that extras.js gets
   #grammarBytes = (_) => 0;
+  /** @type {(ids: Int32Array) => number[] | undefined} */
+  #placesIn = (_) => undefined;
   #events = [];           // [id, event] not sent yet
 
   /** @param {Host} host */
@@ -198,6 +200,7 @@ export class Service {
       const mayDrop = options.overflow === 'drop';
       prompt = await promptOf(messages, media, mustFit && !mayDrop);
       if (mayDrop) prompt = await this.#shortened(prompt, { messages, media, options }, promptOf);
+      prompt.marks = this.#placesIn(prompt.ids);
       const work = workOf(prompt);
       if (prompt.places) prompt.media = await this.#media.take(prompt.places.order, this.#asker(options, job));
       if (save !== undefined) return await this.#saving.run(save, work, job, release);
@@ -245,6 +248,7 @@ export class Service {
       fail: (error) => this.#fail({ id: 0 }, error),
     });
     this.#saving.expect();
+    if (this.#engine.facts.stateBytes) this.#placesIn = (await this.#host.extras()).placesIn(this.#engine);
     if (this.#engine.facts.vision) {
       const vision = await this.#host.vision();
       this.#media = new vision.MediaLoader(this.#engine, vision, this.#host, options.visionOptions);

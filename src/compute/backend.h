@@ -84,7 +84,8 @@ struct backend_ops {
     void (*run)(struct backend *b, const struct op *ops, int n); /* n operations, in their order; see backend_run() */
 
     /* --- what comes back: complete when the next submit() returns, or has arrived --- */
-    void (*kv_get)(struct backend *b, int page, void *bytes); /* a whole page, [kv_bytes()] */
+    /* a whole page, [kv_bytes()], with zeros for all positions after the first n */
+    void (*kv_get)(struct backend *b, int page, int n, void *bytes);
     /* the same bytes as slot_set() */
     void (*slot_get)(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes);
     /* Hashes bytes from .. from + n - 1 of w's panels, after all rows have come: out [HASH_BYTES], the same in every

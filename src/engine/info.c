@@ -220,6 +220,14 @@ static void write_plan(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
+/* The state that a conversation has beside pages, and how many states are remembered at least. */
+static void write_states(struct json *j, const struct quern_engine *e)
+{
+    uint64_t bytes = plan_shape(e, e->context_size).state.bytes;
+    json_number(j, "stateBytes", (double)bytes);
+    json_number(j, "snapshots", bytes ? e->snapshots : 0);
+}
+
 /* The types to which weights were quantized. */
 static void write_quantized(struct json *j, const struct quern_engine *e)
 {
@@ -321,6 +329,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "chunk", e->step.chunk);
     json_number(&j, "parallel", e->options.parallel);
     json_number(&j, "kvPositions", plan_kv_positions(e, e->context_size));
+    write_states(&j, e);
     write_quantized(&j, e);
     write_vision(&j, e);
     if (!e->options.inspect) write_run(&j, e);

@@ -213,20 +213,20 @@ static void drop_step(struct kv_seq *s)
 {
     drop_slot(s, &s->next);
     drop_slot(s, &s->mid);
-    s->keeps = false;
+    s->end_as = KEPT_NOT;
 }
 
 /* A snapshot of the state at a position that is computed. */
-static void keep(const struct kv_seq *s, int32_t slot, int length, bool first)
+static void keep(const struct kv_seq *s, int32_t slot, int length, enum kept_as as)
 {
-    if (slot == NONE || !length) return;
-    slots_keep(&s->cache->slots, (struct snapshot){slot, s->pages[(length - 1) / KV_PAGE], length}, first);
+    if (slot == NONE || !length || as == KEPT_NOT) return;
+    slots_keep(&s->cache->slots, (struct snapshot){slot, s->pages[(length - 1) / KV_PAGE], length, as}, as);
 }
 
 static void leave_state(struct kv_seq *s)
 {
     drop_step(s);
-    keep(s, s->slot, s->length, true);
+    keep(s, s->slot, s->length, KEPT_LEAST);
     drop_slot(s, &s->slot);
 }
 
@@ -366,7 +366,9 @@ static bool resume_at(struct kv_seq *s, struct snapshot k)
         slots_let_go(&c->slots, k.slot);
         return false;
     }
-    keep(s, k.slot, k.length, false); /* it has been used */
+    /* the conversation goes on behind it, and where it does not it is kept as its mark again */
+    slots_lower(&c->slots, k.slot);
+    keep(s, k.slot, k.length, KEPT_LESS);
     slots_let_go(&c->slots, s->slot);
     s->slot = k.slot;
     return true;
@@ -472,11 +474,14 @@ int kv_reserve(struct kv_seq *s, int n)
     return status;
 }
 
-void kv_mark(struct kv_seq *s, int at, int end)
+void kv_mark(struct kv_seq *s, int at, int end, enum kept_as as)
 {
-    if (!s->cache->slots.n || at <= s->length) return;
-    if (at == end) s->keeps = true;
-    else if (s->mid == NONE) s->mid = slots_take(&s->cache->slots), s->mid_at = at;
+    struct slots *slots = &s->cache->slots;
+    if (!slots->n) return;
+    if (at == s->length) keep(s, s->slot, at, as); /* it may have come by itself */
+    else if (at < s->length) slots_touch(slots, s->pages[(at - 1) / KV_PAGE], at, as);
+    else if (at == end) s->end_as = as;
+    else if (s->mid == NONE) s->mid = slots_take(slots), s->mid_at = at, s->mid_as = as;
 }
 
 void kv_trim(struct kv_seq *s)
@@ -495,8 +500,8 @@ void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
     drop_slot(s, &s->slot);
     s->slot = s->next;
     s->next = NONE;
-    keep(s, s->mid, s->mid_at, false);
-    if (s->keeps) keep(s, s->slot, s->length, false);
+    keep(s, s->mid, s->mid_at, s->mid_as);
+    keep(s, s->slot, s->length, s->end_as);
     drop_step(s);
 }
 

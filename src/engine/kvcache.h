@@ -34,7 +34,7 @@ struct kv_seq {
     int32_t next;    /* what the running step writes: at its end, */
     int32_t mid;     /* and at `mid_at`, where a snapshot is wanted */
     int mid_at;
-    bool keeps;      /* its end is a place for a snapshot too */
+    enum kept_as mid_as, end_as; /* the snapshot there, and the one at its end */
 };
 
 /* Copies the first n positions of a page. */
@@ -75,8 +75,9 @@ int kv_reserve(struct kv_seq *s, int n);
 /* The same without a state. */
 int kv_reserve_pages(struct kv_seq *s, int n);
 /* A snapshot is wanted where the step that was reserved for passes `at` or ends: the length will be `end`. One before
- * the end; it is given up where there is no slot for it. Nothing without states. */
-void kv_mark(struct kv_seq *s, int at, int end);
+ * the end; it is given up where there is no slot for it. One that is there already gets younger. Nothing without
+ * states. */
+void kv_mark(struct kv_seq *s, int at, int end, enum kept_as as);
 /* Lets reserved pages behind the length go, and what the step was to write. */
 void kv_trim(struct kv_seq *s);
 /* The next n positions, reserved before, hold these ids now. The state is what the step has written, or lacking. */

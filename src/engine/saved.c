@@ -302,6 +302,8 @@ static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t 
     struct kv_seq *kv = &s->turn.kv;
     int at = s->saved.next * KV_PAGE;
     if (at + KV_PAGE > s->turn.n || memcmp(record, s->ids + at, KV_PAGE * sizeof *s->ids)) return fail_otherwise(e);
+    /* behind it there may be no state */
+    if (n < saved_record(e) && at + KV_PAGE > kv->length && kv_slots(e->kv)) return fail_otherwise(e);
     /* its last token is always computed */
     if (n < saved_record(e) || at + KV_PAGE <= kv->length || at + KV_PAGE >= s->turn.n) return OK;
     if (at > kv->length) return fail_taken(e);
@@ -403,7 +405,7 @@ static void get_part(struct quern_sequence *s, int part, uint8_t *out)
         slot_range(s->e, part, &from, &size);
         op->slot_get(s->e->be, kv->slot, from, size, out + SAVED_HEAD);
     } else if (!part || kv->length % KV_PAGE) {
-        op->kv_get(s->e->be, kv->pages[s->saved.next], out + SAVED_HEAD);
+        op->kv_get(s->e->be, kv->pages[s->saved.next], part ? kv->length % KV_PAGE : KV_PAGE, out + SAVED_HEAD);
     }
 }
 

@@ -26,9 +26,10 @@ int saved_print(struct quern_engine *e, int budget_ms);
 int saved_open(struct quern_sequence *s, struct bytes name, uint8_t *out);
 /* The name in somebody's header [SAVED_HEADER], borrowed. OK, ERR_FORMAT. */
 int saved_name(const uint8_t *header, struct bytes *name);
-/* The file's next record, n bytes of it: at least its head, which is enough where its page is known or not wanted; the
- * whole of it gives the page to s, as if computed. Overwrites a part of it meanwhile. OK: the next one; ERR_FORMAT:
- * damaged, the file ends here; ERR_EMPTY: the conversation goes on otherwise, or ends; ERR_BUSY: no page is unused. */
+/* The file's next record, n bytes of it: at least its head, which is enough where its page is known or, without states,
+ * not wanted; the whole of it gives the page to s, as if computed. Overwrites a part of it meanwhile. OK: the next one;
+ * ERR_FORMAT: damaged, the file ends here; ERR_EMPTY: the conversation goes on otherwise, or ends; ERR_BUSY: no page is
+ * unused. */
 int saved_give(struct quern_sequence *s, uint8_t *record, uint64_t n);
 /* The same in two halves, between which the engine's other threads work at it while the caller, say, reads the next one
  * into another room. Meanwhile nothing else is asked of the engine, and the record stays. Whether it is damaged the

@@ -503,7 +503,8 @@ static void read_rows(struct sched *q, int most)
 static void mark(struct sched_seq *s)
 {
     int end = s->kv.length + s->rows;
-    for (int i = 0; i < s->n_marks && s->marks[i] <= end; i++) kv_mark(&s->kv, s->marks[i], end);
+    for (int i = 0; i < s->n_marks && s->marks[i] <= end; i++)
+        kv_mark(&s->kv, s->marks[i], end, i + 1 < s->n_marks ? KEPT_LESS : KEPT_MOST);
 }
 
 static void take(struct sched *q, struct sched_seq *s)

@@ -30,7 +30,7 @@ struct sched_seq {
     bool all;                 /* outputs of every row, not only of the last */
     bool held;                /* nothing is computed yet; the owner may match, reserve and commit */
     int priority;             /* 0 normal, 1 background; in the list only sched_prefer() changes it */
-    /* [n_marks] where snapshots are wanted of a model that has states: lengths, ascending */
+    /* [n_marks] where snapshots are wanted of a model that has states: lengths, ascending; the last one matters most */
     int32_t marks[SCHED_MARKS];
     int n_marks;
     /* others' pages are remembered longer than its own once it has left, whatever its priority is by then */

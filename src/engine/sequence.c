@@ -226,7 +226,7 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     s->turn.priority = s->priority;
     s->turn.forgotten_first = s->priority > 0;
     s->turn.marks[0] = (n - 1) / KV_PAGE * KV_PAGE;
-    s->turn.n_marks = s->turn.marks[0] > 0;
+    s->turn.n_marks = s->turn.marks[0] > 0 && !sequence_hidden(s);
     s->begun = false;
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
@@ -241,8 +241,8 @@ int quern_sequence_marks(struct quern_sequence *s, const int32_t *marks, int n)
     bool good = n >= 0 && n <= SCHED_MARKS;
     for (int i = 0; i < n && good; i++) good = marks[i] > (i ? marks[i - 1] : 0) && marks[i] < s->turn.n;
     if (!good)
-        return fail(&e->error, ERR_PARAM, "marks", 0,
-                    "Marks are at most %d ascending places inside the tokens that were set.", SCHED_MARKS);
+        return fail(&e->error, ERR_PARAM, "marks", 0, "Marks are at most %d ascending places inside the tokens.",
+                    SCHED_MARKS);
     if (n) memcpy(s->turn.marks, marks, (size_t)n * sizeof *marks);
     s->turn.n_marks = n;
     return OK;

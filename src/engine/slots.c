@@ -34,17 +34,21 @@ void slots_close(struct slots *s)
 
 /* --- snapshots --------------------------------------------------------------------------------------------- */
 
-static void insert(struct slots *s, int at, struct snapshot k)
+static void insert(struct slots *s, struct snapshot k, enum kept_as as)
 {
+    int at = as == KEPT_LEAST ? 0 : as == KEPT_LESS ? s->n_less : s->n_snapshots;
     memmove(s->snapshots + at + 1, s->snapshots + at, (size_t)(s->n_snapshots - at) * sizeof k);
     s->snapshots[at] = k;
+    s->snapshots[at].as = as;
     s->n_snapshots++;
+    s->n_less += as != KEPT_MOST;
 }
 
 static struct snapshot take_out(struct slots *s, int i)
 {
     struct snapshot k = s->snapshots[i];
     s->n_snapshots--;
+    s->n_less -= i < s->n_less;
     memmove(s->snapshots + i, s->snapshots + i + 1, (size_t)(s->n_snapshots - i) * sizeof k);
     return k;
 }
@@ -63,36 +67,42 @@ static int find(const struct slots *s, int32_t page, int length)
     return NONE;
 }
 
-void slots_keep(struct slots *s, struct snapshot k, bool first)
+void slots_touch(struct slots *s, int32_t page, int length, enum kept_as as)
 {
-    int i = find(s, k.page, k.length);
-    if (i != NONE && first) return;
-    if (i != NONE) {
-        k = take_out(s, i);
-        insert(s, s->n_snapshots, k);
-        return;
-    }
+    int i = find(s, page, length);
+    if (i != NONE && as != KEPT_LEAST) insert(s, take_out(s, i), as);
+}
+
+void slots_keep(struct slots *s, struct snapshot k, enum kept_as as)
+{
+    slots_touch(s, k.page, k.length, as);
+    if (find(s, k.page, k.length) != NONE) return;
     s->kept[k.slot]++;
     s->refs[k.slot]++;
     if (s->n_snapshots == s->room) forget(s, 0);
-    insert(s, first ? 0 : s->n_snapshots, k);
+    insert(s, k, as);
+}
+
+void slots_lower(struct slots *s, int32_t slot)
+{
+    for (int i = s->n_less; i < s->n_snapshots; i++)
+        if (s->snapshots[i].slot == slot) insert(s, take_out(s, i), KEPT_LESS);
 }
 
 void slots_copy(struct slots *s, int32_t from, int32_t to, int length)
 {
-    /* copies come behind those that are still to be seen */
-    for (int i = s->n_snapshots - 1; i >= 0 && s->n_snapshots < s->room; i--) {
+    for (int i = 0; i < s->n_snapshots && s->n_snapshots < s->room; i++) { /* one may be seen twice, and is kept once */
         struct snapshot k = s->snapshots[i];
         if (k.page != from || k.length > length) continue;
         k.page = to;
-        slots_keep(s, k, false);
+        slots_keep(s, k, KEPT_LESS);
     }
 }
 
 void slots_age(struct slots *s, int32_t page)
 {
     for (int i = 0; i < s->n_snapshots; i++)
-        if (s->snapshots[i].page == page) insert(s, 0, take_out(s, i));
+        if (s->snapshots[i].page == page) insert(s, take_out(s, i), KEPT_LEAST);
 }
 
 void slots_forget(struct slots *s, int32_t page)
@@ -117,13 +127,20 @@ static bool kept_later(const struct slots *s, int i)
     return false;
 }
 
+/* Whether a snapshot is the youngest of its rank. What was only let go has none. */
+static bool is_youngest(const struct slots *s, int i)
+{
+    return s->snapshots[i].as != KEPT_LEAST && (i == s->n_less - 1 || i == s->n_snapshots - 1);
+}
+
 /* The slot that only snapshots hold whose youngest snapshot is the oldest; NONE. */
 static int32_t find_oldest(const struct slots *s)
 {
-    for (int i = 0; i < s->n_snapshots; i++) {
-        int32_t slot = s->snapshots[i].slot;
-        if (s->refs[slot] == s->kept[slot] && !kept_later(s, i)) return slot;
-    }
+    for (int youngest = 0; youngest < 2; youngest++)
+        for (int i = 0; i < s->n_snapshots; i++) {
+            int32_t slot = s->snapshots[i].slot;
+            if (is_youngest(s, i) == youngest && s->refs[slot] == s->kept[slot] && !kept_later(s, i)) return slot;
+        }
     return NONE;
 }
 

@@ -90,6 +90,17 @@ static struct played_call *played_add(struct played *p, enum played_what what)
     return c;
 }
 
+void played_do(struct backend *b, played_work *work, const void *context, size_t bytes)
+{
+    if (!b->late) {
+        work(b, context);
+        return;
+    }
+    struct played_call *c = played_add(played_of(b), PLAYED_WORK);
+    c->work = work;
+    played_keep(c, context, bytes);
+}
+
 /* --- what is checked --------------------------------------------------------------------------------------------- */
 
 static void played_check(const struct played *p, struct handle h, uint64_t n)
@@ -183,10 +194,10 @@ static void played_ask(struct backend *b, struct played_answer answer)
     p->answers[i] = answer;
 }
 
-static void played_kv_get(struct backend *b, int page, void *bytes)
+static void played_kv_get(struct backend *b, int page, int n, void *bytes)
 {
     memset(bytes, 0xFF, (size_t)played_of(b)->cpu->kv_bytes(b));
-    played_ask(b, (struct played_answer){.page = page, .bytes = bytes});
+    played_ask(b, (struct played_answer){.page = page, .rows = n, .bytes = bytes});
 }
 
 static void played_slot_get(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes)
@@ -287,6 +298,7 @@ static void played_compute(struct backend *b, const struct played_call *c)
     case PLAYED_COPY: cpu->kv_copy(b, c->to, c->from, c->n); break;
     case PLAYED_SET: cpu->kv_set(b, c->to, c->copies[0]); break;
     case PLAYED_SLOT: cpu->slot_set(b, c->to, c->at, c->bytes, c->copies[0]); break;
+    case PLAYED_WORK: c->work(b, c->copies[0]); break;
     }
 }
 
@@ -300,7 +312,7 @@ static void answer_one(struct backend *b, struct played_answer *a)
     } else if (a->of_slot) {
         cpu->slot_get(b, a->page, a->from, a->n, a->bytes);
     } else if (a->bytes) {
-        cpu->kv_get(b, a->page, a->bytes);
+        cpu->kv_get(b, a->page, a->rows, a->bytes);
     } else {
         a->values = malloc(bytes);
         if (!a->values) abort();

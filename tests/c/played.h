@@ -17,13 +17,17 @@ enum { BACKEND_CPU, BACKEND_PLAYED };
 
 enum { PLAYED_ANSWERS = 1024 };
 
-enum played_what { PLAYED_OP, PLAYED_COPY, PLAYED_SET, PLAYED_SLOT };
+enum played_what { PLAYED_OP, PLAYED_COPY, PLAYED_SET, PLAYED_SLOT, PLAYED_WORK };
+
+/* Other work, of a played architecture. */
+typedef void played_work(struct backend *b, const void *context);
 
 struct played_call {
     enum played_what what;
     struct op op;
     int to, from, n;      /* page numbers; `to` may also be a slot, then with: */
     uint64_t at, bytes;
+    played_work *work;
     void *copies[16];     /* copies of what the call points to */
     int n_copies;
     struct played_call *next;
@@ -33,7 +37,7 @@ struct played_call {
 struct played_answer {
     struct result result; /* a copy of its values goes to: */
     float *values;
-    int page;             /* or a page, to: */
+    int page, rows;       /* or a page, of which only the first rows count, to: */
     void *bytes;
     bool of_slot;         /* or n bytes of slot `page` */
     const struct weight *w; /* or the hash of a part of a weight, to `bytes` */
@@ -54,6 +58,10 @@ struct played {
 };
 
 struct played *played_of(const struct backend *b);
+
+/* Adds other work between the operations, with a copy of its context [bytes]; does it at once if the backend is the
+ * CPU. */
+void played_do(struct backend *b, played_work *work, const void *context, size_t bytes);
 
 /* Computes everything that was requested; its results have then arrived, and quern_arrive() must be called. */
 void played_deliver(struct backend *b);

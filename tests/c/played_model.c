@@ -4,9 +4,10 @@
  */
 #include "played_model.h"
 
-#include "compute/cpu/cpu.h"
 #include "models/model.h"
+#include "played.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,15 +19,25 @@ bool played_states;
 static const struct batch *batch; /* of the running step */
 static uint64_t hashes[ROWS_MOST]; /* of its rows, after the layers computed so far */
 
+/* What the backend is to do: with rows of a run in a layer, or with rows of logits. */
+struct played_rows {
+    struct state_run run;
+    int layer, vocab, n;
+    struct handle logits;
+    int32_t ids[ROWS_MOST]; /* [n] tokens of the run, or rows of the batch */
+};
+
+static struct played_rows rows;
+
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 31) * 0x9E3779B97F4A7C15;
     return (x ^ x >> 29) * 0xBF58476D1CE4E5B9;
 }
 
-static uint64_t *state_of(const struct model *m, int slot, int layer)
+static uint64_t *state_of(const struct backend *b, int slot, int layer)
 {
-    return (uint64_t *)(void *)cpu_slot((const struct cpu *)m->bind.be, slot) + (size_t)layer * WORDS;
+    return (uint64_t *)(void *)cpu_slot((const struct cpu *)b, slot) + (size_t)layer * WORDS;
 }
 
 /* Every word is read again sooner or later. */
@@ -37,16 +48,36 @@ static void read_id(uint64_t *state, uint64_t id)
     state[0] = mix(state[0] + *word + id);
 }
 
-static void run_rows(const struct model *m, const struct state_run *run, int layer)
+static void read_rows(struct backend *b, const void *context)
 {
-    uint64_t *to = state_of(m, run->to, layer);
-    if (run->from == run->to || run->n < 1) abort();
-    if (run->from >= 0) memcpy(to, state_of(m, run->from, layer), WORDS * sizeof *to);
+    const struct played_rows *r = context;
+    uint64_t *to = state_of(b, r->run.to, r->layer);
+    if (r->run.from == r->run.to || r->run.n < 1) abort();
+    if (r->run.from >= 0) memcpy(to, state_of(b, r->run.from, r->layer), WORDS * sizeof *to);
     else memset(to, 0, WORDS * sizeof *to);
-    for (int i = run->first; i < run->first + run->n; i++) {
-        read_id(to, (uint64_t)batch->tokens[i] + 1000 * (uint64_t)layer);
-        hashes[i] = mix(hashes[i] ^ to[0]);
+    for (int i = 0; i < r->n; i++) {
+        uint64_t *hash = &hashes[r->run.first + i];
+        read_id(to, (uint64_t)r->ids[i] + 1000 * (uint64_t)r->layer);
+        *hash = mix((r->layer ? *hash : 0) ^ to[0]);
     }
+}
+
+static void add_to_logits(struct backend *b, const void *context)
+{
+    const struct played_rows *r = context;
+    float *logits = cpu_at((struct cpu *)b, r->logits);
+    size_t vocab = (size_t)r->vocab;
+    for (int i = 0; i < r->n; i++) {
+        uint64_t hash = hashes[r->ids[i]];
+        for (int k = 0; k < 4; k++, hash = mix(hash + 1))
+            logits[(size_t)i * vocab + hash % vocab] += (float)(hash >> 40 & 0xFFFF) / 8192;
+    }
+}
+
+/* The first n of `rows` are there. */
+static void do_rows(const struct model *m, played_work *work)
+{
+    played_do(m->bind.be, work, &rows, offsetof(struct played_rows, ids) + (size_t)rows.n * sizeof *rows.ids);
 }
 
 /* --- the architecture: what differs from Qwen3 ------------------------------------------------------------------- */
@@ -66,26 +97,29 @@ static void played_begin(struct model *m, const struct batch *b)
         if (b->runs[i].first != at || (b->runs[i].from < 0) != (b->kv[at].index == 0)) abort();
     if (at != b->n || b->n > ROWS_MOST) abort();
     batch = b;
-    memset(hashes, 0, sizeof hashes);
     model_qwen3.begin(m, b);
 }
 
 static void played_layer(struct model *m, const struct batch *b, int layer)
 {
-    for (int i = 0; i < b->n_runs; i++) run_rows(m, &b->runs[i], layer);
+    for (int i = 0; i < b->n_runs; i++) {
+        rows.run = b->runs[i];
+        rows.layer = layer;
+        rows.n = rows.run.n;
+        memcpy(rows.ids, b->tokens + rows.run.first, (size_t)rows.n * sizeof *rows.ids);
+        do_rows(m, read_rows);
+    }
     model_qwen3.layer(m, b, layer);
 }
 
 static struct outputs played_end(const struct model *m)
 {
     struct outputs made = model_qwen3.end(m);
-    float *logits = (float *)(uintptr_t)m->bind.be->ops->result(m->bind.be, made.logits);
-    size_t vocab = (size_t)m->config.vocab_size;
-    for (int i = 0; batch && i < batch->n_logits; i++) {
-        uint64_t hash = hashes[batch->out[i]];
-        for (int k = 0; k < 4; k++, hash = mix(hash + 1))
-            logits[(size_t)i * vocab + hash % vocab] += (float)(hash >> 40 & 0xFFFF) / 8192;
-    }
+    rows.vocab = m->config.vocab_size;
+    rows.logits = made.logits;
+    rows.n = batch ? batch->n_logits : 0;
+    if (rows.n) memcpy(rows.ids, batch->out, (size_t)rows.n * sizeof *rows.ids);
+    do_rows(m, add_to_logits);
     return made;
 }
 

@@ -135,7 +135,7 @@ static bool advance(struct shadow *s, int n, int mark)
         n_full++;
         return false;
     }
-    if (mark > s->seq.length && mark <= end_at) kv_mark(&s->seq, mark, end_at);
+    if (mark > s->seq.length && mark <= end_at) kv_mark(&s->seq, mark, end_at, KEPT_MOST);
     compute(s, n);
     kv_commit(&s->seq, s->ids + s->seq.length, n);
     CHECK(s->seq.next < 0 && s->seq.mid < 0 && s->seq.slot >= 0);
@@ -194,6 +194,24 @@ static void marks(void)
         }
 }
 
+/* Which of four conversations and two places to return to are forgotten first. */
+static void spared(void)
+{
+    static const int order[] = {4, 0, 1, 2, 5, 3}; /* the youngest of each rank last */
+    struct slots s;
+    int32_t slot[6];
+    mem = (struct mem){0};
+    CHECK_EQ(slots_open(&s, &mem, 6), OK);
+    for (int i = 0; i < 6; i++) {
+        slot[i] = slots_take(&s);
+        slots_keep(&s, (struct snapshot){slot[i], i, 10, KEPT_NOT}, i < 4 ? KEPT_MOST : KEPT_LESS);
+        slots_let_go(&s, slot[i]);
+    }
+    for (int i = 0; i < 6; i++) CHECK_EQ(slots_take(&s), slot[order[i]]);
+    CHECK_EQ(slots_take(&s), -1);
+    slots_close(&s);
+}
+
 /* A dropped step leaves no trace, whatever it has written. */
 static void dropped_steps(void)
 {
@@ -204,8 +222,8 @@ static void dropped_steps(void)
     run(&shadows[0], ids, 40, 64, 0);
     for (int i = 0; i < 5; i++) {
         CHECK_EQ(kv_reserve(&shadows[0].seq, 60), OK);
-        kv_mark(&shadows[0].seq, 70, 100);
-        kv_mark(&shadows[0].seq, 100, 100);
+        kv_mark(&shadows[0].seq, 70, 100, KEPT_LESS);
+        kv_mark(&shadows[0].seq, 100, 100, KEPT_MOST);
         compute(&shadows[0], 60);
         kv_trim(&shadows[0].seq);
         check_cache();
@@ -248,8 +266,8 @@ static int32_t taken_after(void (*change)(struct slots *s, int32_t a, int32_t b)
     mem = (struct mem){0};
     CHECK_EQ(slots_open(&s, &mem, 3), OK);
     int32_t a = slots_take(&s), b = slots_take(&s);
-    slots_keep(&s, (struct snapshot){a, 1, 10}, false);
-    slots_keep(&s, (struct snapshot){b, 2, 20}, false);
+    slots_keep(&s, (struct snapshot){a, 1, 10, KEPT_NOT}, KEPT_LESS);
+    slots_keep(&s, (struct snapshot){b, 2, 20, KEPT_NOT}, KEPT_LESS);
     if (change) change(&s, a, b);
     slots_let_go(&s, a);
     slots_let_go(&s, b);
@@ -263,19 +281,37 @@ static int32_t taken_after(void (*change)(struct slots *s, int32_t a, int32_t b)
 
 static void kept_again(struct slots *s, int32_t a, int32_t b)
 {
-    (void)b, slots_keep(s, (struct snapshot){a, 1, 10}, false);
+    (void)b, slots_keep(s, (struct snapshot){a, 1, 10, KEPT_NOT}, KEPT_LESS);
 }
 static void let_go_again(struct slots *s, int32_t a, int32_t b)
 {
-    (void)b, slots_keep(s, (struct snapshot){a, 1, 10}, true);
+    (void)b, slots_keep(s, (struct snapshot){a, 1, 10, KEPT_NOT}, KEPT_LEAST);
 }
 static void kept_elsewhere(struct slots *s, int32_t a, int32_t b)
 {
-    (void)b, slots_keep(s, (struct snapshot){a, 3, 10}, false);
+    (void)b, slots_keep(s, (struct snapshot){a, 3, 10, KEPT_NOT}, KEPT_LESS);
 }
 static void copied(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_copy(s, 1, 4, 10); }
 static void copied_below(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_copy(s, 1, 4, 9); }
 static void aged(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_age(s, 2); }
+static void touched(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_touch(s, 1, 10, KEPT_LESS); }
+static void not_there(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_touch(s, 1, 11, KEPT_MOST); }
+
+/* The older one matters more, of which a copy does not. */
+static void matters(struct slots *s, int32_t a, int32_t b)
+{
+    slots_touch(s, 1, 10, KEPT_MOST);
+    slots_keep(s, (struct snapshot){b, 2, 20, KEPT_NOT}, KEPT_LESS);
+    slots_copy(s, 1, 4, 10);
+    (void)a;
+}
+
+static void matters_no_more(struct slots *s, int32_t a, int32_t b)
+{
+    matters(s, a, b);
+    slots_touch(s, 2, 20, KEPT_MOST);
+    slots_touch(s, 1, 10, KEPT_LESS);
+}
 
 static void order_of_slots(void)
 {
@@ -286,6 +322,10 @@ static void order_of_slots(void)
     CHECK_EQ(taken_after(copied), 1);
     CHECK_EQ(taken_after(copied_below), 0);
     CHECK_EQ(taken_after(aged), 1);
+    CHECK_EQ(taken_after(touched), 1);
+    CHECK_EQ(taken_after(not_there), 0);
+    CHECK_EQ(taken_after(matters), 1);
+    CHECK_EQ(taken_after(matters_no_more), 0);
 }
 
 /* Two sequences continue from one state and never affect each other; a mark is given up if there is no slot for it, a
@@ -306,7 +346,7 @@ static void shared(void)
     for (; shadows[0].seq.length < 80; check_cache()) CHECK(advance(&shadows[0], 5, 62));
     CHECK_EQ(kv_reserve(&shadows[0].seq, 10), OK);
     CHECK_EQ(kv_reserve(&shadows[1].seq, 10), OK);
-    kv_mark(&shadows[0].seq, 84, 90);
+    kv_mark(&shadows[0].seq, 84, 90, KEPT_MOST);
     CHECK_EQ(shadows[0].seq.mid, -1);
     open_sequence(&shadows[2]);
     CHECK_EQ(kv_reserve(&shadows[2].seq, 1), ERR_MEM_KV);
@@ -350,6 +390,9 @@ static void given(void)
     states[shadows[0].seq.next] = hash_of(ids, 2 * KV_PAGE);
     kv_commit(&shadows[0].seq, ids, 0);
     check_cache();
+    CHECK_EQ(kv_snapshots(cache), 0);
+    kv_mark(&shadows[0].seq, 2 * KV_PAGE, 2 * KV_PAGE, KEPT_MOST);
+    CHECK_EQ(kv_snapshots(cache), 1);
     CHECK(advance(&shadows[0], 36, 0));
     kv_cut(&shadows[0].seq, 2 * KV_PAGE);
     CHECK(kv_lacks_state(&shadows[0].seq));
@@ -391,7 +434,7 @@ static void drop_step(struct shadow *s, uint64_t *seed)
     int n = 1 + random_below(seed, LENGTH_MAX - s->seq.length + 1);
     if (s->seq.length + n > LENGTH_MAX || kv_reserve(&s->seq, n)) return;
     for (int i = 0; i < n; i++) s->ids[s->seq.length + i] = 77;
-    kv_mark(&s->seq, s->seq.length + (n + 1) / 2, s->seq.length + n);
+    kv_mark(&s->seq, s->seq.length + (n + 1) / 2, s->seq.length + n, random_below(seed, 2) ? KEPT_LESS : KEPT_MOST);
     compute(s, n);
     if (random_below(seed, 2)) kv_trim(&s->seq);
     else kv_clear(&s->seq);
@@ -445,6 +488,7 @@ static const struct check tests[] = {
     {"oldest_first", oldest_first},
     {"order_of_slots", order_of_slots},
     {"shared", shared},
+    {"spared", spared},
     {"forgotten_pages", forgotten_pages},
     {"given", given},
     {"short_memory", short_memory},

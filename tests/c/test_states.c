@@ -5,6 +5,7 @@
  * any layer, after losing its pages, or restored from a file.
  */
 #include "engine/saved.h"
+#include "played.h"
 #include "played_model.h"
 #include "session.h"
 
@@ -133,7 +134,7 @@ static void second_turn(void)
 {
     static const int32_t marks[] = {60, 90};
     begin();
-    struct quern_engine *e = load((struct quern_options){0});
+    struct quern_engine *e = load((struct quern_options){.chunk = 64});
     struct quern_sequence *s = sequence_new(e);
     CHECK_EQ(read_talk(e, s, 0, 100, marks, 2), 0);
     quern_sequence_free(s);
@@ -153,6 +154,54 @@ static void second_turn(void)
     CHECK_EQ(quern_sequence_marks(s, (int32_t[]){5, 5}, 2), ERR_PARAM);
     CHECK_EQ(quern_sequence_marks(s, (int32_t[]){0}, 1), ERR_PARAM);
     CHECK_EQ(quern_sequence_marks(s, (int32_t[]){100}, 1), ERR_PARAM);
+    quern_free(e);
+    end();
+}
+
+enum { SYSTEM = 10, SAYS = 5 };
+
+/* A turn of a conversation: its prompt, with marks behind what the system says, before what is asked (0: that is the
+ * same) and before the reply, then a reply that the next prompt does not have. How much of it is known. */
+static int turn(struct quern_engine *e, int talk, int n, int asked, uint32_t scope)
+{
+    struct quern_sequence *s = quern_sequence_new(e, scope, 0);
+    const int32_t three[] = {SYSTEM, asked, n - 2}, two[] = {SYSTEM, n - 2};
+    int known = read_talk(e, s, talk, n, asked ? three : two, asked ? 3 : 2);
+    for (int i = 0; i < SAYS; i++) {
+        CHECK_EQ(quern_sequence_push(s, 5 + i), OK);
+        logits_last(e, s);
+    }
+    quern_sequence_free(s);
+    return known;
+}
+
+/* With the snapshots that there are by default a conversation goes on, is asked otherwise, and answered anew; two go on
+ * in turn. */
+static void turns(void)
+{
+    begin();
+    struct quern_engine *e = load((struct quern_options){.kv_positions = 4 * CONTEXT, .parallel = 1, .chunk = 64});
+    CHECK_EQ(kv_slots(e->kv), 5);
+    for (int round = 0; round < 2; round++) {
+        CHECK_EQ(turn(e, 0, 35, 0, 0), 0);
+        CHECK_EQ(turn(e, 0, 60, 45, 0), 33);
+        CHECK_EQ(turn(e, 0, 100, 70, 0), 58);
+        CHECK_EQ(turn(e, 0, 100, 70, 0), 98);
+        CHECK_EQ(turn(e, 0, 100, 70, 0), 98);
+        CHECK_EQ(turn(e, 2, 95, 70, 0), 70);
+        CHECK_EQ(turn(e, 2, 120, 107, 0), 93);
+        kv_each_forgotten(e->kv, poison_page, e->be);
+        CHECK_EQ(turn(e, 0, 35, 0, 0), 0);
+        CHECK_EQ(turn(e, 0, 60, 45, 0), 33);
+        CHECK_EQ(turn(e, 4, 80, 0, 0), SYSTEM); /* another conversation */
+        CHECK_EQ(turn(e, 0, 100, 70, 0), 58);
+        CHECK_EQ(turn(e, 4, 110, 90, 0), 78);
+        kv_each_forgotten(e->kv, poison_page, e->be);
+        for (uint32_t scope = 1; scope <= 2; scope++) CHECK_EQ(turn(e, 0, 35, 0, scope), 0);
+        for (uint32_t scope = 1; scope <= 2; scope++) CHECK_EQ(turn(e, 0, 60, 45, scope), 33);
+        for (uint32_t scope = 1; scope <= 2; scope++) CHECK_EQ(turn(e, 0, 100, 70, scope), 58);
+        kv_each_forgotten(e->kv, poison_page, e->be);
+    }
     quern_free(e);
     end();
 }
@@ -308,12 +357,31 @@ struct saved_file {
 
 static uint8_t *record_at(const struct saved_file *f, int i) { return f->records + (uint64_t)i * f->record; }
 
+/* What was asked of a device comes back. */
+static void deliver(struct quern_engine *e)
+{
+    CHECK(quern_awaits(e));
+    played_deliver(e->be);
+    quern_arrive(e, 10);
+}
+
 static struct quern_sequence *hold(struct quern_engine *e, int n, uint8_t *header)
 {
     struct quern_sequence *s = sequence_new(e);
     CHECK(quern_sequence_set(s, talks[0], n, QUERN_HELD) >= 0);
-    CHECK_EQ(saved_open(s, name, header), OK);
+    int status = saved_open(s, name, header);
+    for (; status == NEED_MORE; status = saved_open(s, name, header)) deliver(e);
+    CHECK_EQ(status, OK);
     return s;
+}
+
+/* The file's next record, whenever it comes. */
+static int take(struct quern_engine *e, struct quern_sequence *s, uint8_t *record)
+{
+    int status = saved_take(s, record);
+    if (status != NEED_MORE) return status;
+    deliver(e);
+    return saved_take(s, record);
 }
 
 /* Adds to a file what is known of the conversation of n tokens, after the records that agree with it. Returns their
@@ -325,7 +393,7 @@ static int keep(struct quern_engine *e, int n, struct saved_file *f)
     f->record = saved_record(e);
     if (!f->records) f->records = calloc(RECORDS_MOST, (size_t)f->record);
     while (agreed < f->n && saved_give(s, record_at(f, agreed), SAVED_HEAD) == OK) agreed++;
-    for (f->n = agreed; saved_take(s, record_at(f, f->n)) == OK;) CHECK(++f->n < RECORDS_MOST);
+    for (f->n = agreed; take(e, s, record_at(f, f->n)) == OK;) CHECK(++f->n < RECORDS_MOST);
     quern_sequence_free(s);
     return agreed;
 }
@@ -344,7 +412,8 @@ static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said
     int cached = 0, n_said = 0, n;
     CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.max_tokens = REPLY}), OK);
     for (bool ended = false; !ended;) {
-        CHECK_EQ(quern_step(e, 0), OK);
+        if (quern_awaits(e)) deliver(e);
+        else CHECK_EQ(quern_step(e, 0), OK);
         const struct quern_event *events = quern_events(e, &n);
         for (int i = 0; i < n; i++) {
             if (events[i].number != quern_sequence_number(s)) continue;
@@ -395,6 +464,66 @@ static void kept(void)
         quern_free(e);
         free(f.records);
     }
+    end();
+}
+
+/* What is kept of a page that is not full is what was read: the rest of it may be of another conversation. */
+static void kept_alone(void)
+{
+    begin();
+    for (enum quern_kv kv = QUERN_KV_F16; kv <= QUERN_KV_Q8; kv++) {
+        struct saved_file f[2] = {0};
+        for (int i = 0; i < 2; i++) {
+            struct quern_engine *e = load((struct quern_options){.kv = kv});
+            if (i) kv_each_forgotten(e->kv, poison_page, e->be);
+            struct quern_sequence *s = sequence_new(e);
+            CHECK_EQ(quern_sequence_set(s, talks[0], 70, QUERN_LAST), 0);
+            logits_last(e, s);
+            quern_sequence_free(s);
+            keep(e, 71, &f[i]);
+            quern_free(e);
+        }
+        CHECK(f[0].n == f[1].n && !memcmp(f[0].records, f[1].records, (size_t)((uint64_t)f[0].n * f[0].record)));
+        free(f[0].records);
+        free(f[1].records);
+    }
+    end();
+}
+
+/* Over a device that answers late there are the same logits and the same records, from which it goes on as well. */
+static void late(void)
+{
+    struct saved_file f[2] = {0};
+    int32_t said[2][REPLY];
+    uint8_t header[SAVED_HEADER];
+    begin();
+    for (int backend = BACKEND_CPU; backend <= BACKEND_PLAYED; backend++) {
+        struct quern_engine *e = load((struct quern_options){.backend = backend, .chunk = 13});
+        struct quern_sequence *s = sequence_new(e);
+        CHECK_EQ(quern_sequence_set(s, talks[0], 70, QUERN_LAST), 0);
+        CHECK_EQ(quern_sequence_marks(s, (int32_t[]){20, 40}, 2), OK);
+        while (quern_sequence_pending(s) > 0) {
+            CHECK_EQ(quern_step(e, 0), OK);
+            if (quern_awaits(e)) deliver(e);
+            check_logits(s, 0);
+        }
+        quern_sequence_free(s);
+        keep(e, 71, &f[backend]);
+        quern_free(e);
+    }
+    CHECK(f[0].n == f[1].n && !memcmp(f[0].records, f[1].records, (size_t)((uint64_t)f[0].n * f[0].record)));
+    CHECK(f[0].n > 2 && !memcmp(f[0].header, f[1].header, SAVED_HEADER));
+    for (int backend = BACKEND_CPU; backend <= BACKEND_PLAYED; backend++) {
+        struct quern_engine *e = load((struct quern_options){.backend = backend});
+        struct quern_sequence *s = hold(e, TALK, header);
+        CHECK_EQ(give_all(s, &f[1 - backend]), OK);
+        CHECK_EQ(quern_sequence_length(s), 70);
+        CHECK_EQ(reply(e, s, said[backend]), 70);
+        quern_free(e);
+    }
+    CHECK(!memcmp(said[0], said[1], sizeof said[0]));
+    free(f[0].records);
+    free(f[1].records);
     end();
 }
 
@@ -539,17 +668,10 @@ static void plan(void)
 }
 
 static const struct check tests[] = {
-    {"states_matter", states_matter},
-    {"cuts", cuts},
-    {"second_turn", second_turn},
-    {"followers", followers},
-    {"aborts", aborts},
-    {"simulation", simulation},
-    {"kept", kept},
-    {"saved_on", saved_on},
-    {"saved_badly", saved_badly},
-    {"saved_let_go", saved_let_go},
-    {"plan", plan},
+    {"states_matter", states_matter}, {"cuts", cuts},     {"second_turn", second_turn}, {"turns", turns},
+    {"followers", followers},         {"aborts", aborts}, {"simulation", simulation},   {"kept", kept},
+    {"kept_alone", kept_alone},       {"late", late},     {"saved_on", saved_on},         {"saved_badly", saved_badly},
+    {"saved_let_go", saved_let_go},     {"plan", plan},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

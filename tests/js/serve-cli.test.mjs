@@ -131,6 +131,6 @@ test('the programs of the recipe do as they say', { timeout: 120_000 }, async (t
 test('its help says what it is safe from', async () => {
   const { out } = await quern(['help', 'serve']);
   assert.match(out, /^usage: quern serve MODEL \[options\]/);
-  for (const name of ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'slots', 'grace', 'context', 'threads']) assert.match(out, new RegExp(`^ {2}--${name} `, 'm'));
+  for (const name of ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'snapshots', 'slots', 'grace', 'context', 'threads']) assert.match(out, new RegExp(`^ {2}--${name} `, 'm'));
   assert.ok(out.split('\n').every((line) => line.length < 160));
 });

@@ -69,7 +69,7 @@ model.chat('x', { tools: [{ name: 'a', parameters: z.object({ n: z.int() }) }] }
 model.info.sampling.topP satisfies number | undefined;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;
-await load('x', { parallel: 8, kvPositions: 8192, saveMaxBytes: 2 ** 30 });
+await load('x', { parallel: 8, kvPositions: 8192, snapshots: 8, saveMaxBytes: 2 ** 30 });
 model.complete('x', { priority: 'background' });
 model.chat('x', { save: 'talk' });
 (await model.saved())[0]?.tokens satisfies number | undefined;

@@ -59,14 +59,18 @@ struct page_view {
     uint8_t *part[PARTS]; /* of one head */
 };
 
-static struct page_view page_at(const struct cpu *c, int page, int layer, int head)
+/* Of a page that lies at `bytes`. */
+static struct page_view view_of(const struct kv_shape *s, uint8_t *bytes, int layer, int head)
 {
     struct page_view p;
-    uint64_t at = (uint64_t)page * cpu_page_bytes(&c->kv) + (uint64_t)layer * layer_bytes(&c->kv);
-    uint8_t *bytes = c->pages + (size_t)at + (size_t)head * head_bytes(&c->kv);
-    for (enum part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(&c->kv, part), part++)
-        p.part[part] = bytes;
+    bytes += (size_t)((uint64_t)layer * layer_bytes(s)) + (size_t)head * head_bytes(s);
+    for (enum part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(s, part), part++) p.part[part] = bytes;
     return p;
+}
+
+static struct page_view page_at(const struct cpu *c, int page, int layer, int head)
+{
+    return view_of(&c->kv, c->pages + (size_t)((uint64_t)page * cpu_page_bytes(&c->kv)), layer, head);
 }
 
 static uint8_t *whole_page(const struct cpu *c, int page) { return page_at(c, page, 0, 0).part[0]; }
@@ -81,9 +85,33 @@ void cpu_kv_copy(struct backend *b, int to, int from, int n)
 
 uint64_t cpu_kv_bytes(const struct backend *b) { return cpu_page_bytes(&((const struct cpu *)b)->kv); }
 
-void cpu_kv_get(struct backend *b, int page, void *bytes)
+/* Zeros from the position on. Codes and notes of a position lie together, its halves or floats among those of others.
+ */
+static void clear_rows(const struct kv_shape *s, const struct page_view *page, int position)
 {
-    memcpy(bytes, whole_page((struct cpu *)b, page), (size_t)cpu_kv_bytes(b));
+    size_t size = s->type == KV_F32 ? sizeof(float) : sizeof(uint16_t);
+    for (enum part part = KEY_NOTES; part < PARTS; part++) {
+        size_t bytes = part_bytes(s, part);
+        if (part < KEYS || s->type == KV_Q8)
+            memset(page->part[part] + (size_t)position * bytes, 0, (size_t)(KV_PAGE - position) * bytes);
+        else for (int i = position * s->head_dim; i < KV_PAGE * s->head_dim; i++) {
+            int at = i / s->head_dim, d = i % s->head_dim;
+            memset(page->part[part] +
+                       (part == KEYS ? key_place(at, d, s->head_dim) : value_place(at, d, s->head_dim)) * size,
+                   0, size);
+        }
+    }
+}
+
+/* Positions behind the first n may be anybody's. */
+void cpu_kv_get(struct backend *b, int page, int n, void *bytes)
+{
+    const struct cpu *c = (const struct cpu *)b;
+    memcpy(bytes, whole_page(c, page), (size_t)cpu_kv_bytes(b));
+    for (int i = 0; i < c->kv.n_layers * c->kv.n_kv_heads && n < KV_PAGE; i++) {
+        struct page_view view = view_of(&c->kv, bytes, i / c->kv.n_kv_heads, i % c->kv.n_kv_heads);
+        clear_rows(&c->kv, &view, n);
+    }
 }
 
 void cpu_kv_set(struct backend *b, int page, const void *bytes)

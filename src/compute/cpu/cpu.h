@@ -129,7 +129,7 @@ void cpu_attention_take(struct arena *a, struct cpu *c); /* its scratch, for c->
 uint64_t cpu_page_bytes(const struct kv_shape *shape);
 void cpu_kv_copy(struct backend *b, int to, int from, int n);
 uint64_t cpu_kv_bytes(const struct backend *b);
-void cpu_kv_get(struct backend *b, int page, void *bytes);
+void cpu_kv_get(struct backend *b, int page, int n, void *bytes);
 void cpu_kv_set(struct backend *b, int page, const void *bytes);
 void cpu_kv_poison(struct backend *b, int page); /* fills a page with NaN; for tests */
 /* Stores x [dim] as the key or value of a position in its page: key_place(), value_place(). */
