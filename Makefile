@@ -135,10 +135,10 @@ serve: site docs ; $(NODE) tools/serve.mjs --docs docs/site
 
 test: lint test-c test-node
 
-# The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
+# The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=web, or SUITES=js/server
 SUITES ?= js web
 test-node: native site faults
-	$(NODE) tools/test-node.mjs $(wildcard $(SUITES:%=tests/%/*.test.mjs))
+	$(NODE) tools/test-node.mjs $(wildcard $(SUITES:%=tests/%/*.test.mjs) $(SUITES:%=tests/%/*/*.test.mjs))
 
 ## make lint           the checks of rooms, style and sizes
 ## make stats          sizes of files and functions against their limits

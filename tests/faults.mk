@@ -25,7 +25,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 	ln build/faults/quern-simd.wasm build/faults/quern-simd-text.wasm
 	@touch $@
 
-# Its backend may be a played device, and its models may have states, for tests/js/device.test.mjs and states.test.mjs.
+# Its backend may be a played device, and its models may have states, for tests/js/engine/device.test.mjs and states.test.mjs.
 PLAYED = $(filter-out %/compute/backends.o %/models/families.o,$(TEST_OBJECTS)) build/wasm/simd/played.o
 build/played/quern-simd.mjs: $(PLAYED)
 	@mkdir -p $(@D)

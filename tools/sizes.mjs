@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Sizes of what is shipped: each file of dist/ but the source maps, plain and compressed, and what a page downloads of
 // them, with its limit. Printed by `make size`; what pages download, and what vision add to it, is kept by
-// tests/js/package.test.mjs.
+// tests/js/project/package.test.mjs.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';

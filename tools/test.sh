@@ -6,7 +6,7 @@
 #                         some of them: npm run test:big -- schemas limits
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
 #   tools/test.sh long    every test in its full length, as before a release: hours, one of them eight clients of a server
-#                         some of them: npm run test:long -- saboteur schedules store-schedules
+#                         some of them: npm run test:long -- saboteur schedules store-schedules, or a folder: npm run test:long -- net/
 #   tools/test.sh bench   quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
 #                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
 #   tools/test.sh places  the packed package in every place where people build and run it; writes docs/places.md
@@ -31,8 +31,11 @@ long)
     shopt -s nullglob
     files=()
     for name; do
-        found=(tests/[jw]*/"$name".test.mjs)
-        [ ${#found[@]} -gt 0 ] || { echo "test: no $name.test.mjs in tests/js or tests/web" >&2; exit 2; }
+        case $name in
+        */) found=(tests/[j]s/"$name"*.test.mjs) ;;
+        *) found=(tests/[jw]*/"$name".test.mjs tests/js/*/"$name".test.mjs) ;;
+        esac
+        [ ${#found[@]} -gt 0 ] || { echo "test: no $name.test.mjs in tests/js/* or tests/web, nor a folder tests/js/$name" >&2; exit 2; }
         files+=("${found[@]}")
     done
     exec node tools/test-node.mjs "${files[@]}"

@@ -54,7 +54,7 @@ bench-ops: $(BUILD)/bench/ops build/wasm/bench/ops-simd.mjs build/wasm/bench/ops
 bench-vision: $(BUILD)/bench/vision build/wasm/bench/vision-simd.mjs build/wasm/bench/vision-relaxed.mjs
 	$(NODE) tests/bench/vision.mjs $(ARGS)
 
-# --- the schema compiler, line by line, for tests/js/schemas.test.mjs ---
+# --- the schema compiler, line by line, for tests/js/grammar/schemas.test.mjs ---
 
 $(BUILD)/bench/schema-lines: tests/bench/schema_lines.c $(filter $(BUILD)/obj/grammar/% $(BUILD)/obj/base/%,$(OBJECTS))
 	@mkdir -p $(@D)

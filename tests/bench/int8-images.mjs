@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How far a Q8_0 pair that sees is from float arithmetic over its own values, beside llama.cpp's int8 path: MODEL.md's figures for models of other
 // seeds. Each model has the golden one's shapes and values in another order, quantised anew; what is exact is this engine over those values as
-// F32, which is transformers' within 1e-9 (tests/js/vision.test.mjs). All rows of text in the seven conversations that have no video.
+// F32, which is transformers' within 1e-9 (tests/js/media/vision.test.mjs). All rows of text in the seven conversations that have no video.
 //
 //   make native dist && node tests/bench/int8-images.mjs [SEED...]      1 to 10; needs cc, and tools/llama.sh where it can be
 import { execFileSync } from 'node:child_process';
@@ -18,7 +18,7 @@ import { imagesOf } from '../fixtures/images-of.mjs';
 import { random } from '../fixtures/random.mjs';
 import { LIMITS, Q8, goldenCases, imagePath } from '../fixtures/vision/golden.mjs';
 import { vlCases } from '../fixtures/vision-models.mjs';
-import { compile, glue } from '../js/engine-host.mjs';
+import { compile, glue } from '../js/support/engine-host.mjs';
 import { PROJECT } from './fixtures.mjs';
 import { hasNative, nativeCommand } from './native.mjs';
 

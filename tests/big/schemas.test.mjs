@@ -67,4 +67,4 @@ describe('JSON-Schema-Test-Suite', () => {
 
 // The test of every run, with more of them. (Node's test runner in a child of its own runs nothing.)
 process.env.QUERN_LONG = '1';
-await import('../js/schemas.test.mjs');
+await import('../js/grammar/schemas.test.mjs');

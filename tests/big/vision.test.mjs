@@ -7,7 +7,7 @@ import { serve } from '../../tools/serve.mjs';
 import { PROJECT, bigProjector, randomPrompt, seeingModel } from '../bench/fixtures.mjs';
 import { median } from '../bench/report.mjs';
 import { Tab } from '../bench/tab.mjs';
-import { soon } from '../js/soon.mjs';
+import { soon } from '../js/support/soon.mjs';
 import { record } from './results.mjs';
 import { traced } from './trace.mjs';
 

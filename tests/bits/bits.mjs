@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One arithmetic on every machine: the SHA-256 of the logits of each golden file, and of what is seen in an image, by one engine, compared with
-// those of another machine. CI makes the list on an x86 and compares on ARM, macOS, Windows and in Safari; tests/js/golden.test.mjs compares on one machine.
+// those of another machine. CI makes the list on an x86 and compares on ARM, macOS, Windows and in Safari; tests/js/engine/golden.test.mjs compares on one machine.
 //   node tests/bits/bits.mjs ENGINE [--out FILE] [--against FILE]
 // ENGINE: native, node (every build, one thread and two), chromium, webkit (Playwright's), safari (by safaridriver).
 import assert from 'node:assert/strict';

@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { PROJECT } from '../fixtures/golden.mjs';
-import { npm, pack } from '../js/pack.mjs';
+import { npm, pack } from '../js/support/pack.mjs';
 
 const HERE = join(PROJECT, 'tests/places');
 /** Where all that is installed lies. */

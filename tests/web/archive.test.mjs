@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { length } from '../fixtures/lengths.mjs';
 import { familiesOf, pathTo } from '../../web/conversation/tree.js';
-import { soon } from '../js/soon.mjs';
+import { soon } from '../js/support/soon.mjs';
 import { eventually, station } from './browser.mjs';
 import { ChatPage, openChat, storeSettings } from './chat-page.mjs';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Replies side by side in a page: all of them stream, and each is the same as alone, with threads and without isolation
 // headers. A stopped reply does not stop the others. The same in Firefox: firefox.test.mjs; everything else in Node:
-// tests/js/batch.test.mjs.
+// tests/js/worker/batch.test.mjs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';

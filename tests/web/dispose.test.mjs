@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dispose() returns the engine's memory as soon as the browser has ended its threads, and not only at a garbage
 // collection, even if the page keeps the Model: a renderer uses the same memory after several models as after one. In
-// Chromium; Firefox and Node: firefox.test.mjs, tests/js/dispose.test.mjs.
+// Chromium; Firefox and Node: firefox.test.mjs, tests/js/page/dispose.test.mjs.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';

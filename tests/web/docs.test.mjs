@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { buildDocs } from '../../tools/docs.mjs';
-import { removeFolder, temporaryFolder } from '../js/pack.mjs';
+import { removeFolder, temporaryFolder } from '../js/support/pack.mjs';
 import { complaints, eventually, station } from './browser.mjs';
 
 const folder = temporaryFolder();

@@ -7,7 +7,7 @@
 // (W13), which have no Worker, like the shared ones that are tested.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { soon } from '../js/soon.mjs';
+import { soon } from '../js/support/soon.mjs';
 import { length, some } from '../fixtures/lengths.mjs';
 import { PROJECT, eventually, station } from './browser.mjs';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
-import { npm, pack, removeFolder, temporaryFolder } from '../js/pack.mjs';
+import { npm, pack, removeFolder, temporaryFolder } from '../js/support/pack.mjs';
 import { LONG } from '../fixtures/lengths.mjs';
 import { PROJECT, Visit, eventually, station } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';

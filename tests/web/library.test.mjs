@@ -9,7 +9,7 @@ import { LIMITED } from '../fixtures/limited.mjs';
 import { PROJECT, station } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
 import { checkLimited } from './limited.mjs';
-import { soon } from '../js/soon.mjs';
+import { soon } from '../js/support/soon.mjs';
 
 const DEMO = '/web/models/demo-q8_0.gguf';
 

@@ -162,7 +162,7 @@ test('a model of another family: model/unsupported, by name', async () => {
 
 test('a broken file for each code: what it says, and the page lives', async () => {
   const { chat, close } = await openChat(here);
-  const groups = new Map(badFiles().map((file) => [file.codes[0], file]));      // each file by itself: tests/js/files.test.mjs
+  const groups = new Map(badFiles().map((file) => [file.codes[0], file]));      // each file by itself: tests/js/files/files.test.mjs
   for (const { id, what, codes, bytes } of groups.values()) {
     await chat.loadFile(`${id}.gguf`, bytes);
     await chat.error.waitFor();

@@ -3,7 +3,7 @@
 // second turn reads only what is new.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { soon } from '../js/soon.mjs';
+import { soon } from '../js/support/soon.mjs';
 import { complaints, eventually, station } from './browser.mjs';
 import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // In Chromium, too, work beside replies runs in slices by turns: while a long text is tokenized, or a prompt is made of
 // a conversation that is designed to take long, other requests are answered and a reply goes on. The same in Node, with
-// more texts: tests/js/slices.test.mjs.
+// more texts: tests/js/worker/slices.test.mjs.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -2,7 +2,7 @@
 // Runs the specification of stores with the browser's store, which is synchronous in workers only.
 import { guarded } from '../../js/store/guard.js';
 import { OpfsStore } from '../../js/store/store-opfs.js';
-import { STORE_SPEC } from '../js/store-spec.mjs';
+import { STORE_SPEC } from '../js/store/store-spec.mjs';
 
 const stores = [new OpfsStore(), new OpfsStore()].map((store) => guarded(store));
 const failures = [];

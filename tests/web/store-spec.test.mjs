@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The browser's store does what every store must (tests/js/store-spec.mjs).
+// The browser's store does what every store must (tests/js/store/store-spec.mjs).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PROJECT, station } from './browser.mjs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The store in Chromium and, before a release, in Firefox: a page that dies during a download, damage, two tabs, no
-// network, no store. Everything that does not depend on the browser is in tests/js/store.test.mjs.
+// network, no store. Everything that does not depend on the browser is in tests/js/store/store.test.mjs.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';

@@ -7,7 +7,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { transform } from 'esbuild';
-import { removeFolder, temporaryFolder } from '../js/pack.mjs';
+import { removeFolder, temporaryFolder } from '../js/support/pack.mjs';
 import { PROJECT, eventually, station } from './browser.mjs';
 
 const RECIPE = readFileSync(join(PROJECT, 'docs/recipes/service-worker.md'), 'utf8');

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// `quern quantize`: files as good as llama.cpp's own, the same bytes natively, in Node and with any number of threads, what other
+// programs need to know about them, and what is refused. What disks, signals and other writers do is in quantize-faults.test.mjs,
+// what becomes of weights while they are loaded in quantize-load.test.mjs.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { load } from '../../../dist/node.js';
+import { GOLDEN, PROJECT, tokens } from '../../fixtures/golden.mjs';
+import { SOURCES } from '../../fixtures/hf/sources.mjs';
+import { readGguf } from '../../fixtures/gguf-reader.mjs';
+import { divergence, floatsOf } from '../../fixtures/divergence.mjs';
+import { some } from '../../fixtures/lengths.mjs';
+
+const CLI = join(PROJECT, 'dist/cli.js');
+const TYPES = ['q8_0', 'q4_0', 'q4_k', 'q6_k'];
+const golden = (name) => join(PROJECT, GOLDEN, name);
+
+/** llama.cpp's files, all matrices of which have one type. */
+const THEIRS = { nano: { q8_0: 'Q8_0', q4_0: 'Q4_0', q4_k: 'Q4_K_M', q6_k: 'Q6_K' }, 'moe-nano': { q8_0: 'Q8_0', q4_k: 'Q4_K_M' } };
+
+let folder;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'quantize-'));
+});
+after(() => rmSync(folder, { recursive: true }));
+
+const cli = (...args) => spawnSync(process.execPath, [CLI, 'quantize', ...args], { encoding: 'utf8' });
+
+/** The new file's path. */
+function quantize(input, type, { threads = 2, name = 'out.gguf' } = {}) {
+  const out = join(folder, name);
+  const { status, stderr } = cli(input, out, '--type', type, '--threads', threads);
+  assert.equal(status, 0, stderr);
+  return out;
+}
+
+async function logitsOf(source, ids = tokens) {
+  const model = await load(source, { threads: 1, kv: 'f32', store: false });
+  try {
+    return await model.logits(ids);
+  } finally {
+    await model.dispose();
+  }
+}
+
+for (const [model, types] of Object.entries(THEIRS)) {
+  for (const [type, name] of Object.entries(types)) {
+    test(`${model} as ${type}: as near to the floats as llama.cpp's ${name}`, async (t) => {
+      const exact = floatsOf(golden(`${model}.F32.exact.f32`));
+      const out = quantize(golden(`${model}.F32.gguf`), type);
+      const ours = divergence(exact, await logitsOf(out));
+      const theirs = divergence(exact, await logitsOf(golden(`${model}.${name}.gguf`)));
+      t.diagnostic(`KL ${ours.toExponential(2)}, llama.cpp's ${theirs.toExponential(2)}`);
+      assert.ok(ours <= 1.1 * theirs, `${ours} against ${theirs}`);
+    });
+  }
+}
+
+test('the same bytes natively and in Node, with any number of threads', () => {
+  for (const [i, type] of TYPES.entries()) {
+    const files = some([1, 2, 5], 3, i).map((threads) => readFileSync(quantize(golden('nano.BF16.gguf'), type, { threads })));
+    execFileSync(join(PROJECT, 'build/release/quern'), ['quantize', golden('nano.BF16.gguf'), join(folder, 'native.gguf'), '--type', type, '--threads', '3']);
+    for (const file of files) assert.ok(file.equals(readFileSync(join(folder, 'native.gguf'))), type);
+  }
+});
+
+test('keys are copied, the file type and the version set; routers, vectors and odd rows keep more bits', () => {
+  const before = readGguf(readFileSync(golden('duo.F32.gguf'))).kv;
+  const { kv, tensors } = readGguf(readFileSync(quantize(golden('duo.F32.gguf'), 'q4_k')));
+  assert.deepEqual(Object.fromEntries(kv), { ...Object.fromEntries(before), 'general.file_type': 15, 'general.quantization_version': 2 });
+  const types = Object.fromEntries([...tensors].map(([name, { type }]) => [name, type]));
+  const some = { 'output.weight': 'Q6_K', 'token_embd.weight': 'Q4_K', 'blk.0.attn_v.weight': 'Q4_K', 'blk.1.attn_v.weight': 'Q6_K', 'blk.1.ffn_down.weight': 'Q6_K', 'blk.0.attn_output.weight': 'Q8_0', 'blk.1.attn_q_norm.weight': 'F32' };
+  for (const [name, type] of Object.entries(some)) assert.equal(types[name], type, name);
+  const moe = readGguf(readFileSync(quantize(golden('moe-nano.F32.gguf'), 'q4_0'))).tensors;
+  assert.equal(moe.get('blk.0.ffn_gate_inp.weight').type, 'F32');
+  assert.deepEqual(moe.get('blk.0.ffn_down_exps.weight').dims, [256, 256, 8]);
+});
+
+test('a folder becomes what the GGUF file of the same weights becomes', async () => {
+  const gguf = join(folder, 'twin.gguf');
+  writeFileSync(gguf, SOURCES.f32());
+  const [a, b] = [quantize(gguf, 'q8_0', { name: 'a.gguf' }), quantize(join(PROJECT, 'tests/fixtures/hf/f32'), 'q8_0', { name: 'b.gguf' })];
+  const [one, two] = [a, b].map((path) => readGguf(readFileSync(path)));
+  assert.equal(two.tensors.size, one.tensors.size);
+  for (const [name, { type, dims, data }] of one.tensors) assert.deepEqual({ type, dims, data }, (({ type, dims, data }) => ({ type, dims, data }))(two.tensors.get(name)), name);
+  const spell = (kv) => Object.fromEntries([...kv].filter(([key]) => !/general\.name/.test(key)).sort());
+  assert.deepEqual(spell(two.kv), { ...spell(one.kv), 'general.sampling.temp': Math.fround(0.6) }, "and what the folder's generation_config.json says");
+  assert.deepEqual(await logitsOf(a, [1, 2, 280]), await logitsOf(b, [1, 2, 280]));
+});
+
+test('refused: other types, itself, what is quantised, bad names; nothing is left', () => {
+  const own = join(folder, 'own.gguf');
+  copyFileSync(golden('nano.F32.gguf'), own);
+  mkdirSync(join(folder, 'sub'));
+  const bad = Buffer.from(readFileSync(own));
+  bad.writeFloatLE(NaN, bad.length - 200);
+  writeFileSync(join(folder, 'bad.gguf'), bad);
+  const cases = [
+    [/^quern: use\/param: The type must be/, own, join(folder, 'x.gguf'), '--type', 'q5_k'],
+    [/^quern: use\/param: --type is missing/, own, join(folder, 'x.gguf')],
+    [/^quern: use\/param: The new file would replace/, own, own, '--type', 'q8_0'],
+    [/^quern: use\/param: The new file would replace/, own, join(folder, 'sub/../own.gguf'), '--type', 'q8_0'],
+    [/^quern: use\/param: The new file's name/, own, join(folder, 'sub'), '--type', 'q8_0'],
+    [/^quern: use\/param: The new file cannot/, own, join(folder, 'none/x.gguf'), '--type', 'q8_0'],
+    [/^quern: use\/param: The model is not/, join(folder, 'none.gguf'), join(folder, 'x.gguf'), '--type', 'q8_0'],
+    [/^quern: use\/param: The folder holds no model/, join(folder, 'sub'), join(folder, 'x.gguf'), '--type', 'q8_0'],
+    [/^quern: model\/unsupported: .*quantised already \(Q8_0\)/, golden('nano.Q8_0.gguf'), join(folder, 'x.gguf'), '--type', 'q4_0'],
+    [/^quern: model\/unsupported: .*quantised already \(F8_E4M3\)/, join(PROJECT, 'tests/fixtures/hf/f8'), join(folder, 'x.gguf'), '--type', 'q4_0'],
+    [/^quern: model\/nonfinite: .*not finite/, join(folder, 'bad.gguf'), join(folder, 'x.gguf'), '--type', 'q6_k'],
+    [/^quern: model\/format: /, CLI, join(folder, 'x.gguf'), '--type', 'q6_k'],
+  ];
+  const files = readdirSync(folder).sort();
+  for (const [wanted, ...args] of cases) {
+    const { status, stderr } = cli(...args);
+    assert.equal(status, 1, String(args));
+    assert.match(stderr, wanted);
+    assert.deepEqual(readdirSync(folder).sort(), files, String(args));
+  }
+  assert.ok(readFileSync(own).equals(readFileSync(golden('nano.F32.gguf'))));
+});

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The model itself, against Hugging Face's transformers in float32: dense and with experts, tied and not, heads wider than the
+// model, shares renormalised or not, layers of both kinds mixed, and YaRN far beyond the original context.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from '../../../dist/node.js';
+import { CONFIGS, VOCAB, expected, modelFile } from '../../fixtures/transformers.mjs';
+
+/** Of the largest logit of a row. Angles are float32 there, double here. */
+const MOST = 1e-5;
+
+for (const name of Object.keys(CONFIGS)) {
+  test(`${name}: the logits of transformers`, async (t) => {
+    const { tokens, rows, logits } = expected(name);
+    assert.equal(logits.length, rows.length * VOCAB);
+    const model = await load(new Blob([modelFile(name)]), { kv: 'f32', threads: 2, contextSize: 128 });
+    try {
+      const ours = await model.logits(tokens);
+      assert.equal(ours.length, tokens.length * VOCAB);
+      let worst = 0;
+      for (const [i, row] of rows.entries()) {
+        const theirs = logits.subarray(i * VOCAB, (i + 1) * VOCAB);
+        const largest = theirs.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+        const error = theirs.reduce((most, x, j) => Math.max(most, Math.abs(x - ours[row * VOCAB + j])), 0) / largest;
+        assert.ok(error < MOST, `position ${row}: ${error}`);
+        worst = Math.max(worst, error);
+      }
+      t.diagnostic(`largest difference ${worst.toExponential(1)}`);
+    } finally {
+      await model.dispose();
+    }
+  });
+}
