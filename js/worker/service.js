@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The engine worker's main object: takes messages and answers them. Replies and scores run side by side (runner.js);
 // other requests (such as tokens of a text) are answered in between. Images of a conversation are measured first, and
-// released after the reply (sight.js).
+// released after the reply (media-loader.js).
 
 import { Chat } from '../reply/chat.js';
 import { around } from '../engine/around.js';

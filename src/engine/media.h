@@ -46,7 +46,7 @@ struct look {
     double left;              /* ms that encoding may take before the next step */
 };
 
-/* State of an engine with vision; see sight.h. */
+/* State of an engine with vision; see projector.h. */
 struct projector {
     bool apart;               /* the projector is a separate file */
     struct checkpoint ck;     /* the projector's file */

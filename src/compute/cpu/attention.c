@@ -87,7 +87,7 @@ uint64_t cpu_kv_bytes(const struct backend *b) { return cpu_page_bytes(&((const 
 
 /* Zeros from the position on. Codes and notes of a position lie together, its halves or floats among those of others.
  */
-static void clear_rows(const struct kv_shape *s, const struct page_view *page, int position)
+__attribute__((cold)) static void clear_rows(const struct kv_shape *s, const struct page_view *page, int position)
 {
     size_t size = s->type == KV_F32 ? sizeof(float) : sizeof(uint16_t);
     for (enum part part = KEY_NOTES; part < PARTS; part++) {
