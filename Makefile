@@ -82,6 +82,8 @@ TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/no_vision
 # memories in an old form, which browsers no longer know; sed replaces it.
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
+$(addprefix build/wasm/$(1)/,$(addsuffix .o,$(PACKING))): WASM_OPT = -O2
+$(addprefix build/wasm/$(1)/,$(addsuffix .o,$(BY_HAND))): WASM_OPT = -O2 -fno-vectorize -fno-slp-vectorize
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WARM))): WASM_OPT = -Os -fno-vectorize -fno-slp-vectorize
 build/wasm/$(1)/image/resize.o: WASM_OPT = -O2
 build/wasm/$(1)/%.o: WASM_OPT = -Oz

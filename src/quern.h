@@ -117,14 +117,14 @@ int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pus
 /* Computes pending tokens of all sequences together: one token of each sequence that writes, and at most a chunk of the
  * others in all. Stops early, after a layer or a part of the output head, when budget_ms > 0 has passed or attention is
  * asked for; the next call goes on from there. A sequence may find that none of its tokens were computed, because it
- * waits or because its pages were taken and it starts again. Returns OK (the step is done, or nothing is pending), 1
- * (stopped early), ERR_BUSY (a device's answer is awaited). */
+ * waits or because its pages were taken and it starts again. Returns OK (the step is done, or nothing is pending),
+ * NEED_MORE = 1 (stopped early), ERR_BUSY (a device's answer is awaited). */
 int quern_step(struct quern_engine *e, int budget_ms);
 /* For backends on a device (never the CPU). quern_awaits(): whether the last call (a step, an image, a page or the
  * fingerprint for a saved conversation) awaits an answer of the device. Until the answer has arrived, computing returns
  * ERR_BUSY. quern_arrive() tells the engine that it has arrived, after `ms` of work; then quern_events() has the
  * results, and a call that returned NEED_MORE is made again. A negative `ms` means that the device is lost: every reply
- * ends with ERR_LOST, and every later call but quern_free() returns it. */
+ * ends with ERR_LOST, and every later call that loads, sets tokens or computes returns it. */
 bool quern_awaits(const struct quern_engine *e);
 void quern_arrive(struct quern_engine *e, double ms);
 
@@ -169,13 +169,14 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
  * the next call, and other replies go on. OK, also without a reply; ERR_MEM_LOAD. */
 enum { QUERN_LENIENT = 1, QUERN_WAITS = 2 };
 int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags);
-/* Ends the reply at once. Its pages remain reusable, and no event follows. Does nothing without a reply. */
+/* Ends the reply at once, also between two calls of an unfinished step, which goes on for the others. Its pages remain
+ * reusable, and no event follows. Does nothing without a reply. */
 void quern_reply_end(struct quern_sequence *s);
 
 /* READ: the first step with rows of the prompt begins, or such a step has ended: `done` of `total` tokens are computed,
  * `cached` of them came from the cache. TOKEN: a token was sampled, and pushed unless END follows. END: the reply has
  * ended for the reason in `end`; no event follows. LET_GO: its pages were taken for other sequences; it continues by
- * itself with the same result. LOOK: `done` of `total` visual tokens that it needs are encoded. */
+ * itself with the same result. ENCODE: `done` of `total` visual tokens that it needs are encoded. */
 enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QUERN_ENCODE };
 /* An end token came; max_tokens was reached; an error, see `status`; the context is full. */
 enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR, QUERN_CONTEXT };

@@ -28,7 +28,7 @@ struct quern_options {
     int threads;           /* including the caller's; default 1 */
     int context_size;      /* positions; default: see struct quern_plan */
     enum quern_kv kv;      /* type of the KV cache */
-    int chunk;             /* most rows per step, besides one for each sequence that writes; default 64 */
+    int chunk;             /* most rows per step, with those of sequences that write; default 64 */
     int parallel;          /* sequences computed side by side, 1 .. 16; default 4 */
     int waiting;           /* further sequences that may wait; default 64 */
     int kv_positions;        /* positions of all sequences together; default, and at least, context_size */

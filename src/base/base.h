@@ -80,4 +80,11 @@ static inline uint32_t bits_from_f32(float v) { uint32_t bits; __builtin_memcpy(
 static inline int min_int(int a, int b) { return a < b ? a : b; }
 static inline int max_int(int a, int b) { return a > b ? a : b; }
 
+/* Before a loop that compilers shall vectorize, also in a file that is compiled without that. */
+#ifdef __clang__
+#define VECTORIZE _Pragma("clang loop vectorize(enable) unroll(disable)")
+#else
+#define VECTORIZE
+#endif
+
 #endif

@@ -62,9 +62,9 @@ struct backend_ops {
     int (*reserve)(struct backend *b, const struct reserve *r);
     /* Number of values in a cache of an encoder's keys and values: OF_CACHE. */
     uint64_t (*heads_size)(const struct backend *b, const struct heads *s);
-    /* Called after reserve, while weights are still loading: runs every operation on made-up data for about a
-     * millisecond, for machines that compile code better after it has run for a while. Overwrites scratch and page 0
-     * only. Returns whether more is to be done. */
+    /* Called after reserve, while weights are still loading: runs the operations that take most of the time on made-up
+     * data for about a millisecond, for machines that compile code better after it has run for a while. Overwrites
+     * scratch and page 0 only. Returns whether more is to be done. */
     bool (*warm)(struct backend *b);
 
     /* --- pages --- */

@@ -7,6 +7,9 @@
  * and a device that records operations are made from that table, so a new operation is one row here and one function in
  * each backend.
  *
+ * The CPU's function is cpu_NAME (compute/cpu/), and a cost of its own is cost_NAME in ops.c; nothing links without
+ * them. CONTRIBUTING.md has the steps.
+ *
  * All values are float32. [n, ...] is n rows, which never influence each other. MODEL.md states every formula.
  */
 #ifndef QUERN_OPS_H

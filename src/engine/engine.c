@@ -237,6 +237,7 @@ static int failed(struct quern_engine *e, int status)
 /* OK if the engine can take files now, else the reason. */
 static int check_loading(struct quern_engine *e)
 {
+    if (engine_lost(e)) return ERR_LOST;
     if (e->state == STATE_FAILED) e->error = e->failure;
     if (e->state == STATE_FAILED) return e->failure.code;
     return e->state == STATE_LOADING ? OK : fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
@@ -335,7 +336,8 @@ int quern_finish(struct quern_engine *e)
 {
     if (e->state == STATE_READY) return OK;
     int status = check_loading(e);
-    if (!status) status = all_ended(e);
+    if (status) return status;
+    status = all_ended(e);
     if (!status && e->options.inspect) status = inspect(e, &e->error);
     if (!status) status = info_write(e, &e->error);
     if (status) return failed(e, status);

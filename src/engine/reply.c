@@ -17,8 +17,8 @@ enum { CONTROL = 3 }; /* token type of control tokens */
 static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
 /* Most events of a step: four for each sequence in the step, and a LET_GO for each sequence that was admitted before
- * the plan and for each that was admitted in it. With vision two more for each: a LOOK, and room for further plans that
- * are made while a medium is encoded. */
+ * the plan and for each that was admitted in it. With vision two more for each: an ENCODE, and room for further plans
+ * that are made while a medium is encoded. */
 static int events_most(const struct quern_engine *e) { return (e->projector ? 8 : 6) * e->options.parallel; }
 
 /* Most bytes of text in a step: for each reply its longest token and the bytes held before, also at its end. */
@@ -152,6 +152,7 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
 {
     struct quern_engine *e = s->e;
     int room = e->context_size - s->turn.n;
+    if (engine_lost(e)) return ERR_LOST;
     if (s->outputs != QUERN_HELD || s->begun || s->turn.n == 0)
         return fail(&e->error, ERR_BUSY, "held", 0, "A reply begins once, after its tokens have been set and held.");
     if (room == 0) return sequence_fail_context(e, s->turn.n + 1);

@@ -203,6 +203,7 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
 {
     struct quern_engine *e = s->e;
     struct placed *placed;
+    if (engine_lost(e)) return ERR_LOST;
     if (n < 1) return fail(&e->error, ERR_EMPTY, "tokens", 0, "There is nothing to do: no tokens.");
     if (outputs != QUERN_HIDDEN && outputs != QUERN_STATES && e->model->config.headless) return fail_headless(e);
     if (n > e->context_size) return sequence_fail_context(e, n);
@@ -251,6 +252,7 @@ int quern_sequence_marks(struct quern_sequence *s, const int32_t *marks, int n)
 int quern_sequence_push(struct quern_sequence *s, int32_t id)
 {
     struct quern_engine *e = s->e;
+    if (engine_lost(e)) return ERR_LOST;
     if (check_id(e, id)) return ERR_PARAM;
     if (s->replies || !s->listed || s->turn.held)
         return fail(&e->error, ERR_BUSY, "driven", 0,

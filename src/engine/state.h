@@ -157,6 +157,8 @@ struct quern_sequence {
 
 /* Whether the engine can be used now: OK, ERR_BUSY "loading" or "awaited", or the error that has ended it. */
 int engine_check(struct quern_engine *e);
+/* OK, or ERR_LOST with the error if the engine has lost its device. */
+int engine_lost(struct quern_engine *e);
 
 /* Shows callers that wait for the engine that it makes progress. */
 static inline void engine_beat(struct quern_engine *e)

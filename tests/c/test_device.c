@@ -257,8 +257,14 @@ static void check_lost(struct quern_engine *e, struct quern_sequence *const *s, 
         CHECK(t[i].end == QUERN_ERROR && t[i].status == ERR_LOST);
     }
     for (int i = 0; i < 2; i++) {
+        int32_t id = 1;
         CHECK_EQ(quern_step(e, 0), ERR_LOST);
         CHECK(quern_error(e)->code == ERR_LOST && strstr(quern_error(e)->message, "lost"));
+        CHECK_EQ(quern_sequence_set(s[0], &id, 1, QUERN_HELD), ERR_LOST);
+        CHECK_EQ(quern_reply_begin(s[0], &(struct quern_reply){.max_tokens = 1}), ERR_LOST);
+        CHECK_EQ(quern_sequence_push(s[0], id), ERR_LOST);
+        CHECK_EQ(quern_feed(e, "x", 1), ERR_LOST);
+        CHECK_EQ(quern_finish(e), ERR_LOST);
     }
 }
 

@@ -130,7 +130,7 @@ void cpu_kv_poison(struct backend *b, int page)
 static uint8_t oddity(const uint16_t *halves, int n)
 {
     uint16_t carry = 0, subnormal = 0;
-#pragma GCC unroll 1
+    VECTORIZE
     for (int i = 0; i < n; i++) {
         uint16_t rest = halves[i] & 0x7FFF;
         carry |= (uint16_t)(rest + 0x400); /* an exponent of all ones overflows */

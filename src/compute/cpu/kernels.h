@@ -4,7 +4,10 @@
  *
  * kernels_scalar is complete and is the reference; kernels_simd() starts as a copy of it and overrides what it has.
  * Every entry gives the same bits in both (tests/c/test_kernels.c compares with ==), so the choice of table changes
- * only the speed. The formulas are normative: see MODEL.md, "Arithmetic".
+ * only the speed. The formulas are normative: see MODEL.md, "Arithmetic". In one table gemv, few and gemm of a layout
+ * give the same bits too, whatever the tile: a block's codes are summed as integers, which is exact, and floats are
+ * added in the order of the columns. The scalar table has gemm only, which does the work of each gemv and few that is
+ * NULL.
  */
 #ifndef QUERN_KERNELS_H
 #define QUERN_KERNELS_H
