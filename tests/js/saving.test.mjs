@@ -259,7 +259,7 @@ test('a store that fails is told of once, and is left alone', async () => {
   for (let i = 0; i < 3; i++) assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
   assert.deepEqual(await saving.saved(), []);
   assert.equal(told.length, 1);
-  assert.match(told[0], /^quern: storage\/unavailable: Conversations cannot be kept here, and go on without\. \(.*played.*\)$/);
+  assert.match(told[0], /^quern: storage\/unavailable: Conversations cannot be saved here; they go on unsaved\. \(.*played.*\)$/);
   assert.equal(store.calls.length, 1);
 });
 
@@ -269,7 +269,7 @@ test('without space: a notice, that name is given up, what fits stays and others
   const { ask, saving, told } = await machine(store);
   assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
   assert.equal((await saving.saved())[0].tokens, 2 * PAGE);
-  assert.match(told.join(), /^quern: storage\/quota: There is not enough space to keep the conversation/);
+  assert.match(told.join(), /^quern: storage\/quota: There is not enough space to save the conversation/);
   await ask('talk', more(wanted[0]));
   assert.equal(told.length, 1);
   await saving.forget('talk');
@@ -506,10 +506,10 @@ test('what is kept of damaged files goes with all others, and is not listed', as
   assert.equal(disk.files.size, 0);
 });
 
-test('while it is being kept a name is busy for others', { timeout: 20_000 }, async () => {
+test('while it is being saved a name is busy for others', { timeout: 20_000 }, async () => {
   const disk = diskWith(file);
   const release = await new MemoryStore(disk).lock(file[0], { wait: false });
-  await rejectsWith(models.forget('talk', { store: new MemoryStore(disk) }), 'storage/busy', /being kept/);
+  await rejectsWith(models.forget('talk', { store: new MemoryStore(disk) }), 'storage/busy', /being saved/);
   release();
   await models.forget('talk', { store: new MemoryStore(disk) });
   assert.equal(disk.files.size, 0);
