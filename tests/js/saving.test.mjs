@@ -138,7 +138,7 @@ test('another version of the last turn takes the place of the first one', async 
   assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(fileOf(whole))), 0);
 });
 
-/** A reply with a damaged file: it is the same, uses at most so many tokens of the file, and the file is whole again. */
+/** A reply with a damaged file: it is the same, uses at most so many of its tokens, and the file is whole again. */
 async function heals(bytes, most, why) {
   const disk = diskWith([file[0], bytes]);
   const { ids, cached, told } = await once(new MemoryStore(disk), 'talk', PROMPT);
