@@ -15,7 +15,7 @@ import {
 const SAVE_BYTES = 2 ** 31;
 
 /**
- * Marks the promise of reading ahead as handled, since it is awaited only later.
+ * Marks the promise of a record that is read ahead as handled, since it is awaited only later.
  * @param {Promise<any>} [coming]
  */
 const ahead = (coming) => {
