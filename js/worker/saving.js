@@ -249,7 +249,7 @@ export class Saving {
     return file.records;
   }
 
-  /** Appends new records after the agreed ones, which replace other records there, if there are any new ones. */
+  /** Appends new records after the agreed ones. Other records there are cut off, but only if there are new ones. */
   async #append(ticket, file, sequence, { agreed, states }) {
     if (!this.#isWanted(ticket)) return;
     const bytes = this.#engine.recordBytes;

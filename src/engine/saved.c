@@ -282,7 +282,7 @@ static int fail_unused(struct quern_engine *e)
 
 static int fail_taken(struct quern_engine *e)
 {
-    return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of the conversation were taken for others.");
+    return fail(&e->error, ERR_BUSY, "pages", 0, "Others took pages of the conversation.");
 }
 
 static int fail_otherwise(struct quern_engine *e)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saved states of conversations in pages: a reload goes on at once, two tabs share a name, and a deleted conversation
 // leaves no file. In Firefox: a story of stories.mjs. Damaged files, failing stores, neighbours:
-// tests/js/save.test.mjs.
+// tests/js/saving.test.mjs.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PROJECT, complaints, eventually, station } from './browser.mjs';
