@@ -162,7 +162,7 @@ export interface Ranking {
 /** Messages, calls and their results, and reasoning; `instructions`, `tools`, `text.format` and the rest as the API has them. */
 export interface ResponseBody {
   input?: string | readonly object[];
-  /** Goes on from a response that is kept: those of this face, unless `store` was false. */
+  /** Continues from a stored response of this object; a response with `store: false` is not stored. */
   previous_response_id?: string | null;
   stream?: boolean | null;
 }
@@ -218,7 +218,7 @@ export interface OpenAIFace {
   completions: {
     create<const Body extends CompletionBody>(body: Body, options?: CallOptions): Answer<Body, TextCompletion, TextCompletion>;
   };
-  /** Those that are kept (1,000 at most, of 16 million letters together) are of this face alone. */
+  /** At most 1,000 responses, of 16 million letters together, are stored, for this object only. */
   responses: {
     create<const Body extends ResponseBody>(body: Body, options?: CallOptions): Answer<Body, ResponseObject, ResponseEvent>;
     retrieve(id: string): Promise<ResponseObject>;

@@ -104,10 +104,10 @@ int quern_sequence_number(const struct quern_sequence *s); /* from 1; unique in 
  * (`waiting` sequences wait already), ERR_UNSUPPORTED "head" (a model without an output head only has hidden states).
  */
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs);
-/* Of a model that has states: where those of a sequence that has been set, and not been computed yet, shall be
- * remembered, so that what begins alike goes on from there: after marks[i] tokens, ascending, 8 at most, the last one
- * for longer than the others. Otherwise the largest multiple of 32 below n is the only one, and of hidden states there
- * is none. OK, ERR_PARAM. */
+/* Sets where a model with states remembers the state of a sequence, so that sequences with the same beginning continue
+ * from there: after marks[i] tokens, ascending, at most 8; the last one is remembered longest. Call it after
+ * quern_sequence_set(), before a step. The default is one mark, the largest multiple of 32 below n, and none for hidden
+ * states. Has no effect on models without states. OK, ERR_PARAM. */
 int quern_sequence_marks(struct quern_sequence *s, const int32_t *marks, int n);
 /* Appends one token, as in decoding. OK, ERR_PARAM, ERR_CONTEXT. */
 int quern_sequence_push(struct quern_sequence *s, int32_t id);

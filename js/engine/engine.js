@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // quern.h's engine as a JavaScript object; sequence.js and heap.js are its parts, and nothing else calls wasm.
-// Addresses and status codes stay in here; whatever the engine refuses becomes a QuernError. Anything else that
-// is thrown (a trap) means that the engine must not be entered again, which service.js sees to.
+// Addresses and status codes stay in here, and errors of the engine become QuernErrors. Anything else that is thrown
+// (a trap) means that the engine must not be called again; service.js ensures this.
 
 import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
@@ -13,41 +13,41 @@ import { Sequence } from './sequence.js';
 import { Staging } from './staging.js';
 import { TextRun, textOf } from './text-run.js';
 
-/** Numbers of struct sched_facts, the last of which count steps by their size. */
+/** How many numbers struct sched_facts has; the last SIZES of them count steps by size. */
 const [FACTS, SIZES] = [17, 8];
 
-/** Bytes for second results: the facts at most. */
+/** Bytes for second results, at most the facts. */
 const OUT = 8 * FACTS;
 
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const PRIORITIES = { normal: 0, background: 1 };
-/** Of src/wasm.c's wasm_chat_template(). */
+/** Arguments of wasm_chat_template() in src/wasm.c. */
 const TEMPLATES = { chat: 0, tools: 2 };
 
 
 /**
- * Names for the numbers of struct quern_event: its types, how a reply ends, and how many numbers it has.
+ * An event of the engine (struct quern_event).
  * @typedef {object} EngineEvent
  * @property {'read' | 'token' | 'end' | 'letGo' | 'look'} type
  * @property {number} number of the sequence
  * @property {number} token
- * @property {number} kind of a token: of tokenizer.ggml.token_type
- * @property {string} text that a token completes; at an end what is left
- * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of images that are
- *   to be looked at
+ * @property {number} kind of a token, as in tokenizer.ggml.token_type
+ * @property {string} text the text that a token completes; at an end the rest
+ * @property {number} done computed tokens of `total`, `cached` of them from the cache; of a 'look' encoded visual
+ *   tokens
  * @property {number} total
  * @property {number} cached
- * @property {'stop' | 'length' | 'error' | 'context' | undefined} end and with an error that
+ * @property {'stop' | 'length' | 'error' | 'context' | undefined} end
  * @property {QuernError | null} error
  */
 const EVENTS = [, 'read', 'token', 'end', 'letGo', 'look'];
 const ENDS = [, 'stop', 'length', 'error', 'context'];
 const EVENT_WORDS = 11;
 
-/** Positions of a page of the cache. There are two more than the positions need. */
+/** Positions of a page of the cache. There are two more pages than the positions need. */
 const PAGE = 32;
 
-/** What weights become: those of layers, the embeddings. One word is for both. */
+/** The types that weights of layers and embeddings become. A string is for both. */
 function quantized(wanted) {
   const { weights = 'none', embeddings = 'none' } =
     typeof wanted === 'string' ? { weights: wanted, embeddings: wanted } : (wanted ?? {});
@@ -59,32 +59,32 @@ export class Engine {
   #heap;
   #engine;              // addresses
   #out;
-  #device;              // where it computes, if that is not the processor
-  #answer = null;       // of the device, while it is waited for
+  #device;              // the device that computes; null: the processor
+  #answer = null;       // the promise of the device's answer, while it is awaited
   #facts = null;        // parsed info
   #longestToken = 0;
 
-  /** Where bytes come in, until all have. */
+  /** Memory for incoming bytes, until finish(). */
   staging;
 
   /**
-   * Another part of the engine's interface, which comes with whoever needs it (image.js, media.js).
+   * Makes another part of the engine's interface, in a module that only some callers load (image.js, media.js).
    * @type {<Part>(of: new (where: any) => Part) => Part}
    */
   part;
 
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
-   * @param {object} options those of ENGINE; what is not given is 0. memoryLimit: bytes that the memory may grow to;
-   *   fileSize: of the first of `files`; restSize: of the others; backend: a row of src/compute/backends.c, and its
-   *   device: `answer()` resolves with the milliseconds that it took for what was asked last, and rejects when it is
-   *   lost
+   * @param {object} options those of ENGINE; a missing option is 0. memoryLimit: bytes that the memory may grow to;
+   *   fileSize: of the first of `files`; restSize: of the others; backend: a row of src/compute/backends.c; device: of
+   *   that backend; its `answer()` resolves with the milliseconds that the last request took, and rejects if the device
+   *   is lost
    */
   constructor({ wasm, memory }, options) {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
-    this.staging = new Staging(wasm, this.#heap, () => this.#engine);    // before the plan, which counts what is taken
+    this.staging = new Staging(wasm, this.#heap, () => this.#engine);    // before the plan, which counts it
     const { kv = 'f16', quantize, files = 1, snapshots, device = null } = options;
     this.#device = device;
     const values = {
@@ -112,7 +112,7 @@ export class Engine {
 
   // --- loading ---
 
-  /** Bytes that lie in the wasm memory already are taken where they are. */
+  /** Feeds bytes of the file. Bytes that are in the wasm memory already are not copied. */
   feed(chunk) {
     for (let at = 0; at < chunk.length; at += CHUNK) {
       const part = chunk.length > CHUNK ? chunk.subarray(at, at + CHUNK) : chunk;
@@ -120,13 +120,13 @@ export class Engine {
     }
   }
 
-  /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
+  /** Runs the kernels for a millisecond, so that the browser optimizes them. Returns whether more is to be done. */
   warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
 
-  /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
+  /** Ends the file and begins the model's next one. @param {number} size in bytes; 0 if not known */
   nextFile(size) { this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load'); }
 
-  /** All files of the model have ended, and the bytes of its projector follow. */
+  /** Ends the model's files and begins its projector. @param {number} size in bytes; 0 if not known */
   vision(size) { this.#check(this.#wasm._wasm_vision_next(this.#engine, size), 'load'); }
 
   finish() {
@@ -135,10 +135,10 @@ export class Engine {
     this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
   }
 
-  /** Bytes of the file that its header promises; 0 until it has come. */
+  /** Bytes of the file according to its header; 0 until the header has arrived. */
   fileSize() { return this.#wasm._wasm_file_size(this.#engine); }
 
-  /** What running the model takes, in bytes, and contexts (struct quern_plan); all 0 until the header has come. */
+  /** The memory plan in bytes, and contexts (struct quern_plan); all 0 until the header has arrived. */
   plan() {
     this.#wasm._wasm_plan(this.#engine, this.#out);
     const [weights, cache, scratch, total, limit, contextSize, wanted, largest] = this.#heap.float64(this.#out, 8);
@@ -148,13 +148,13 @@ export class Engine {
   /** Ends the threads; the memory goes with the object. */
   close() { this.#wasm.PThread.terminateAllThreads(); }
 
-  /** The engine's own description, as src/engine/info.c words it. */
+  /** The description of the model, made by src/engine/info.c. */
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
   /**
-   * The chat template; '' where the file has none.
-   * @param {boolean} [tools] of conversations with tools, which may have one of their own
+   * The chat template; '' if the file has none.
+   * @param {boolean} [tools] the template for conversations with tools, if the file has one
    */
   chatTemplate(tools = false) {
     const template = (which) =>
@@ -163,8 +163,7 @@ export class Engine {
   }
 
   /**
-   * Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given;
-   * and pages of the cache.
+   * Bytes: what the engine holds, the most it has held, the plan, and the wasm memory; and pages of the cache.
    */
   memory() {
     const used = this.#wasm._wasm_memory_used(this.#engine);
@@ -178,8 +177,7 @@ export class Engine {
   }
 
   /**
-   * Since the load: steps, the rows they computed, how often a reply had to let go of its pages, rows computed again
-   * for that, and steps by size.
+   * Since the load: steps, their rows, how often a reply was let go, rows computed again after that, and steps by size.
    */
   work() {
     const facts = this.#scheduled();
@@ -187,13 +185,13 @@ export class Engine {
     return { steps, rows, letGo, recomputed, sizes: [...facts.subarray(FACTS - SIZES)] };
   }
 
-  /** struct sched_facts, in order. */
+  /** The numbers of struct sched_facts, in order. */
   #scheduled() {
     this.#wasm._wasm_facts(this.#engine, this.#out);
     return this.#heap.float64(this.#out, FACTS);
   }
 
-  /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */
+  /** The cost of the steps since the last call, made by src/compute/profile.c; null without the option `profile`. */
   profile() {
     const address = this.#wasm._wasm_profile(this.#engine);
     return address ? JSON.parse(this.#heap.cString(address)) : null;
@@ -202,7 +200,7 @@ export class Engine {
   // --- text ---
 
   /**
-   * A text on its way to tokens.
+   * Begins to tokenize a text.
    * @param {string | Uint8Array} text
    * @param {'plain' | 'text' | 'chat'} [mode]
    * @param {number} [sentinel]
@@ -218,12 +216,12 @@ export class Engine {
     );
   }
 
-  /** The same at once. @returns {Int32Array} */
+  /** Tokenizes a text at once. @returns {Int32Array} */
   tokenize(...given) { return this.tokenizing(...given).all(); }
 
   detokenize(ids) { return atOnce(textOf(this, ids)); }
 
-  /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
+  /** Bytes of the longest token: gives a lower bound for the number of a text's tokens. */
   longestToken() {
     return (this.#longestToken ||= this.tokens().starts.reduce(
       (most, start, i, all) => Math.max(most, all[i + 1] - start || 1),
@@ -232,8 +230,8 @@ export class Engine {
   }
 
   /**
-   * All tokens, until the next call of anything: token i is bytes[starts[i]] to before bytes[starts[i + 1]], and its
-   * type types[i].
+   * All tokens: token i is bytes starts[i] .. starts[i + 1] - 1, its type is types[i]. Valid until the next call of any
+   * function.
    */
   tokens() {
     this.#wasm._wasm_tokens(this.#engine, this.#out);
@@ -243,14 +241,15 @@ export class Engine {
     return { starts: all, bytes: this.#heap.bytes(bytes, all[n]), types: this.#heap.bytes(types, n) };
   }
 
-  /** Of tokenizer.ggml.token_type. */
+  /** A token's type, as in tokenizer.ggml.token_type. */
   tokenType(id) { return this.#wasm._wasm_token_type(this.#engine, id); }
 
   // --- sequences and steps ---
 
   /**
-   * A conversation, empty.
-   * @param {{cacheScope?: number, priority?: 'normal' | 'background'}} [place] of other scopes' tokens nothing is known
+   * Makes an empty sequence.
+   * @param {{cacheScope?: number, priority?: 'normal' | 'background'}} [place] sequences of different scopes share no
+   *   cache
    */
   sequence({ cacheScope = 0, priority = 'normal' } = {}) {
     const address = this.#wasm._wasm_sequence_new(this.#engine, cacheScope, PRIORITIES[priority]);
@@ -267,14 +266,14 @@ export class Engine {
     );
   }
 
-  /** Computes for all sequences, for about `budgetMs`. @returns {boolean} whether a step was finished */
+  /** Computes all sequences for about `budgetMs`. @returns {boolean} whether a step was finished */
   step(budgetMs) { return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0; }
 
-  /** Whether a device has still to answer the last call: until then nothing else is computed. */
+  /** Whether the last call awaits a device's answer: until then nothing else is computed. */
   get awaits() { return this.#device !== null && this.#wasm._wasm_awaits(this.#engine) !== 0; }
 
   /**
-   * Waits until it has; events() are then what follows from the answer. A lost device ends every reply with `gpu/lost`.
+   * Waits for the device's answer; events() are then its results. A lost device ends every reply with `gpu/lost`.
    */
   async answer() {
     this.#answer ??= this.#device.answer().catch(() => -1).then((ms) => {
@@ -285,7 +284,7 @@ export class Engine {
   }
 
   /**
-   * What the last call of step() brought, or the last answer, in order.
+   * The events of the last step(), or of the last answer, in order.
    * @returns {EngineEvent[]} numbers are those of sequences
    */
   events() {
@@ -311,25 +310,24 @@ export class Engine {
   }
 
   /**
-   * The engine finds out, once, what model its saved conversations are of, for about so many milliseconds.
-   * @returns {boolean} whether it knows
+   * Computes the model's fingerprint for saved conversations, once, for about `budgetMs` per call.
+   * @returns {boolean} whether the fingerprint is complete
    */
   identify(budgetMs) { return this.#check(this.#wasm._wasm_saved_print(this.#engine, budgetMs)) === 0; }
 
   /**
-   * Bytes of a record of a saved conversation (MODEL.md), and room for some in the engine's memory, for as long as it
-   * lives.
+   * Bytes of a record of a saved conversation (MODEL.md); and a buffer in the engine's memory, which is never freed.
    */
   get recordBytes() { return this.#wasm._wasm_saved_record(this.#engine); }
   room(size) { return this.#heap.bytes(this.#heap.alloc(size), size); }
 
-  /** What a token stands for. */
+  /** The bytes of a token's text. */
   tokenBytes(id) {
     const address = this.#wasm._wasm_token(this.#engine, id, this.#out);
     return this.#heap.copy(address, this.#heap.int32(this.#out, 1)[0]);
   }
 
-  /** Passes a result on, or throws what the engine says about a negative status. */
+  /** Returns a status, or throws the engine's error if it is negative. */
   #check(status, phase = 'call') {
     if (status >= 0) return status;
     throw this.#error(status, phase);

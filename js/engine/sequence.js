@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
-// quern.h's sequence as a JavaScript object: one conversation's tokens in the engine. A reply is begun on tokens that
-// are held; what comes of it the engine tells by events (Engine.events). Other tokens are driven: computed while the
-// engine steps, and looked at in between.
+// quern.h's sequence as a JavaScript object: the tokens of one conversation in the engine. A reply begins on held
+// tokens, and the engine reports it by events (Engine.events). Other tokens are driven: the engine's steps compute
+// them, and the caller reads their outputs between steps.
 
 /**
- * What is wanted of the tokens: the logits of each, the last one's hidden state, a reply to all of them, or the hidden
- * state of each.
+ * What to compute: logits of each token, the hidden state of the last token, a reply, or hidden states of each token.
  */
 const OUTPUTS = { all: 1, hidden: 2, held: 3, states: 4 };
 
-/** Flags of what a reply may say. */
+/** Flags of wasm_reply_allow(). */
 const [LENIENT, WAITS] = [1, 2];
 
 /** Bytes of the header of a saved conversation (src/engine/saved.h). */
 const HEADER = 4096;
 
-/** What the engine says of a record, by its status. */
+/** Meanings of status codes for records. */
 const RECORDS = { 0: 'next', [-1]: 'damaged', [-10]: 'other', [-11]: 'full' };
 
 const encoder = new TextEncoder();
@@ -29,13 +28,13 @@ export class Sequence {
   #address;
   #size = 0;
 
-  /** Of its tokens those that were known when they were set. */
+  /** Number of tokens that were in the cache when they were set. */
   known = 0;
 
-  /** Events name it so; no other one of the engine ever has the same. */
+  /** Its number in events; unique in the engine. */
   number;
 
-  /** @param {object} engine its exported functions, heap, room for second results, facts, and what checks a status */
+  /** @param {object} engine its exported functions, heap, memory for second results, facts, and a check of statuses */
   constructor({ wasm, heap, out, facts, check }, address) {
     this.#wasm = wasm;
     this.#heap = heap;
@@ -46,7 +45,7 @@ export class Sequence {
     this.number = wasm._wasm_sequence_number(address);
   }
 
-  /** Wherever it is; what was computed stays known. */
+  /** Frees the sequence in any state; its pages stay in the cache. */
   free() { this.#wasm._wasm_sequence_free(this.#address); }
 
   /**
@@ -73,8 +72,8 @@ export class Sequence {
   }
 
   /**
-   * Where its state is remembered, of a model that has one: after so many of its tokens.
-   * @param {number[]} places ascending
+   * Sets where a model with states remembers the sequence's state.
+   * @param {number[]} places numbers of tokens, ascending
    */
   mark(places) {
     this.#heap.lend(4 * places.length, (address) => {
@@ -83,17 +82,17 @@ export class Sequence {
     });
   }
 
-  /** Its tokens, and those of them whose keys and values it has. */
+  /** Number of tokens, and number of computed tokens. */
   get size() { return this.#size; }
   get length() { return this.#size - this.pending; }
 
-  /** Tokens still to compute. */
+  /** Number of tokens that are not computed yet. */
   get pending() { return this.#wasm._wasm_sequence_pending(this.#address); }
 
   /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
   logits() { return this.#rows(this.#facts.vocabSize); }
 
-  /** The same of hidden states, where those of each token are wanted. */
+  /** The same for hidden states, after set() with 'states'. */
   states() { return this.#rows(this.#facts.dim); }
 
   #rows(width) {
@@ -110,9 +109,9 @@ export class Sequence {
   }
 
   /**
-   * Asks for a reply.
-   * @param {object} options every one of them: see reply/generation.js; silent: tokens that are none of its text,
-   *   beside those that only steer
+   * Begins a reply.
+   * @param {object} options all are required: see reply/generation.js; silent: tokens that are not part of its text, in
+   *   addition to control tokens
    */
   begin({
     temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, silent, maxTokens,
@@ -148,8 +147,8 @@ export class Sequence {
   }
 
   /**
-   * Of which tokens what follows is, by a bit each; null: of all, as at its beginning. Between two steps.
-   * @param {Uint32Array | null} bits @param {boolean} [lenient] without penalties
+   * Sets the tokens that may follow. Call it between two steps.
+   * @param {Uint32Array | null} bits one for each token; null: all tokens @param {boolean} [lenient] without penalties
    */
   allow(bits, lenient = false) {
     const size = bits?.byteLength ?? 0;
@@ -159,11 +158,11 @@ export class Sequence {
     });
   }
 
-  /** It is not known yet which: until the next allow() none follows, and others go on. Between two steps. */
+  /** Pauses the reply until the next allow(), while others go on. Call it between two steps. */
   wait() { this.#check(this.#wasm._wasm_reply_allow(this.#address, 0, WAITS)); }
 
   /**
-   * Held, it stands at the beginning of its file of this name.
+   * Prepares a held sequence to be read from or saved to the file of this name.
    * @returns {Uint8Array} the header that the file must have
    */
   save(name) {
@@ -176,11 +175,11 @@ export class Sequence {
   }
 
   /**
-   * Gives it the file's next record, or only its head where the page is known or not wanted. The engine's threads look
-   * at it while `meanwhile` runs, which leaves the record and the engine alone.
+   * Gives it the file's next record, or only its head if the page is known or not wanted. The engine's threads check
+   * the record while `meanwhile` runs, which must not use the record or the engine.
    * @param {Uint8Array} record in the engine's memory
-   * @returns {'next' | 'damaged' | 'other' | 'full'} next: it counts; other: the conversation goes on otherwise; full:
-   *   no page is unused
+   * @returns {'next' | 'damaged' | 'other' | 'full'} next: continue with the next record; other: the conversation
+   *   differs; full: no page is unused
    */
   give({ byteOffset, length }, meanwhile = () => {}) {
     const begun = this.#wasm._wasm_saved_give_begin(this.#address, byteOffset, length);
@@ -190,10 +189,9 @@ export class Sequence {
   }
 
   /**
-   * Makes the file's next record of its next page.
+   * Makes the file's next record, of the next page or the state.
    * @param {Uint8Array} record in the engine's memory
-   * @returns {boolean | null} false: there is none; null: a device has still to answer (Engine.awaits), then it is to
-   *   be asked again
+   * @returns {boolean | null} false: there is none; null: a device has to answer first (Engine.awaits), then call again
    */
   take({ byteOffset }) {
     const status = this.#wasm._wasm_saved_take(this.#address, byteOffset);
@@ -201,8 +199,8 @@ export class Sequence {
   }
 
   /**
-   * What is left of the text of a reply that is ended where it is: bytes of a character that is not whole. An end by
-   * the engine tells it itself.
+   * The rest of the text of a reply that is ended early: bytes of an incomplete character. If the engine ends the
+   * reply, the event has the rest.
    */
   rest() { return this.#heap.sized(this.#wasm._wasm_rest(this.#address, this.#out), this.#out); }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a conversation to token ids: what people typed is guarded (guard.js), the file's chat template puts special
-// tokens between the messages, and the tokenizer finds these alone. All of it goes by the turns of whoever asked.
+// From a conversation to token ids: typed text is guarded (guard.js), the file's chat template puts special tokens
+// between the messages, and the tokenizer recognises only these. All work is done in the turns of the request's owner.
 
 import { around } from '../engine/around.js';
 import { QuernError } from '../shared/errors.js';
@@ -10,7 +10,7 @@ import { jsonSteps } from '../shared/raw-json.js';
 import { MARKS } from './marks.js';
 
 /**
- * Sampling: what the file itself advises, else the model card.
+ * Sampling defaults: the values in the model's files, else those of the model card.
  * @param {{card: {plain: object, thinking: object}, sampling: object}} facts
  */
 export const defaultsOf = ({ card, sampling }, thinking) => ({
@@ -19,8 +19,8 @@ export const defaultsOf = ({ card, sampling }, thinking) => ({
 });
 
 /**
- * The prompt for a file without a template. Without thinking a reply begins as the family's own templates have it: with
- * an empty thought.
+ * The prompt for a file without a template. Without thinking, a reply begins with an empty thought, as in the templates
+ * of the family.
  * @param {import('./marks.js').Marks} marks
  */
 export function builtInChat(marks, messages, thinking, spelled = (content) => content, generationPrompt = true) {
@@ -30,8 +30,7 @@ export function builtInChat(marks, messages, thinking, spelled = (content) => co
 }
 
 /**
- * The prompt of a reply, and behind it as much of that reply as there is. Some templates have begun its thinking
- * already.
+ * Appends the beginning of a reply to its prompt. Some templates begin the thinking in the prompt.
  * @param {import('./marks.js').Marks} marks
  * @param {{content: string, reasoning_content?: string}} begun guarded
  */
@@ -41,11 +40,11 @@ export function goOn({ thinking: { open, close } }, prompt, { content, reasoning
   return `${prompt}${isOpen ? '' : `${open}\n`}${thought}${content && `\n${close}\n\n${content}`}`;
 }
 
-/** Whether a template knows how to switch thinking off; the built-in one does. */
+/** Whether a template can switch thinking off; the built-in one can. */
 export const knowsThinking = (template) => !template || template.includes('enable_thinking');
 
 /**
- * The channels that a vocabulary has tokens for, with their ids in place of the marks.
+ * Channels whose marks are tokens of the vocabulary, with the tokens' ids instead of the marks.
  * @param {import('../engine/engine.js').Engine} engine @param {{open: string, close: string, type: string}[]} channels
  */
 export function channelsOf(engine, channels) {
@@ -58,30 +57,29 @@ export function channelsOf(engine, channels) {
 }
 
 /**
- * @typedef {object} Prompt what a reply comes from
+ * @typedef {object} Prompt the prompt of a reply
  * @property {Int32Array} ids
  * @property {import('./text.js').Channel[]} channels that the reply can have beside its text
- * @property {import('./placeholders.js').Places} [places] of its images and videos, where it has some
- * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think
- *   make it
+ * @property {import('./placeholders.js').Places} [places] of its images and videos, if it has any
+ * @property {object | null} inside the channel in which the prompt ends, as with templates of models that always think
  * @property {{open: number}} [first] the channel with which the reply is to begin
- * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of
- *   sampling
- * @property {string} [begun] what there is of its text already, as it was given
- * @property {number} [dropped] messages that were left out of it
- * @property {number[]} [marks] where its state is remembered (snapshots.js), of a model that has one
+ * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults
+ *   sampling defaults
+ * @property {string} [begun] the given beginning of the reply's text
+ * @property {number} [dropped] number of messages that were left out
+ * @property {number[]} [marks] lengths at which a model with states remembers its state (snapshots.js)
  * @property {Uint8Array[]} [media] ids of its images and pairs of frames, in the order of their pads (engine/media.js)
  */
 
 /**
- * What somebody's work is done with, a little at a time beside that of others (worker/asker.js).
+ * Does the work for a request a little at a time, beside that of others (worker/asker.js).
  * @typedef {object} Asker
  * @property {<T>(work: () => T) => Promise<T>} run
  * @property {<T>(steps: Iterator<unknown, T, void>) => Promise<T>} through
  * @property {(text: string, mode?: 'plain' | 'text' | 'chat', sentinel?: number) => Promise<Int32Array>} tokens
  */
 
-/** Nobody else waits. @param {import('../engine/engine.js').Engine} engine @returns {Asker} */
+/** Works at once: no other request waits. @param {import('../engine/engine.js').Engine} engine @returns {Asker} */
 const alone = (engine) => ({
   run: async (work) => work(),
   through: async (steps) => atOnce(steps),
@@ -92,14 +90,14 @@ export class Chat {
   #engine;
   #marks;
   #template;
-  #toolTemplate;      // where the file has another one for conversations with tools
+  #toolTemplate;      // the template for conversations with tools, which may be the same
   #render;
   #channels;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {(template: string, json: string, asker: Asker) => Promise<string>} render variables as JSON: numbers and
-   *   orders stay what they are
+   * @param {(template: string, json: string, asker: Asker) => Promise<string>} render takes variables as JSON, which
+   *   keeps numbers and orders
    */
   constructor(engine, render) {
     this.#engine = engine;
@@ -116,10 +114,9 @@ export class Chat {
   }
 
   /**
-   * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last
-   * message. With `mustFit` a text that is far too long is refused before it is tokenized. `places`: of the messages'
-   * images and videos; `numberImages`: they are counted aloud. `tools`: of a conversation that has some. Without
-   * `generationPrompt` no reply is begun.
+   * The prompt of the next reply. thinking: with thinking; continue: the reply continues the last message; mustFit: a
+   * text that is far too long is refused before it is tokenized; places: of the messages' images and videos;
+   * numberImages: the text numbers them; tools: of a conversation with tools; generationPrompt: false begins no reply.
    * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?:
    *   boolean, places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
    * @param {Asker} [asker]
@@ -158,7 +155,7 @@ export class Chat {
     };
   }
 
-  /** The text of a conversation by its template; without one, as all models of this kind write it. */
+  /** The text of a conversation by its template, or by the built-in one of the model's family. */
   async #text(template, { messages, list, thinks }, options, asker) {
     const { numberImages = false, generationPrompt = true, places, tools } = options;
     if (!template) {
@@ -178,7 +175,7 @@ export class Chat {
   }
 
   /**
-   * Text or tokens to go on from, in which nothing is a mark.
+   * The prompt of a plain text or of tokens, in which nothing is a mark.
    * @param {string | Int32Array} given @param {Asker} [asker]
    * @returns {Promise<Prompt>}
    */
@@ -190,7 +187,7 @@ export class Chat {
   }
 }
 
-/** Refuses a text that cannot fit however well it is tokenized, before that work: pasted files can be huge. */
+/** Refuses a text that cannot fit, however it is tokenized, before that work: pasted files can be huge. */
 function refuseHopeless(engine, letters) {
   const limit = engine.contextSize;
   if (letters < limit) return;
@@ -203,11 +200,11 @@ export function tooLong(found, limit, about = '') {
   return new QuernError('use/context', message, { detail: { found, limit } });
 }
 
-/** Pixels of a token; of a video's in both frames together. And tokens of an image on which anything can be seen. */
+/** Pixels of a token (of a video: in both frames together), and the fewest tokens of a useful image. */
 const PIXELS = 1024;
 const LEAST = 4;
 
-/** The same of a prompt that is whole; its images might be smaller. @param {Prompt} prompt */
+/** The error for a complete prompt, which says whether smaller images would fit. @param {Prompt} prompt */
 export function tooLongWith({ ids: { length }, places }, limit) {
   const error = tooLong(length, limit);
   if (!places) return error;

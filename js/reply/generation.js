@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT
-// One reply, from its prompt to its result: the engine reads and samples (engine/sequence.js), and here its events
-// become text. Each is looked at between two steps, so nothing is computed in vain behind a stop text.
+// One reply, from its prompt to its result: the engine reads and samples (engine/sequence.js), and its events become
+// text here. Events are handled between two steps, so nothing is computed in vain after a stop text.
 
 import { tooLongWith } from './chat.js';
 import { ReplyText } from './text.js';
 
-/** The type of tokens that only steer, like `<|im_start|>`. */
+/** The type of control tokens, like `<|im_start|>`. */
 const CONTROL = 3;
 
 const DEFAULTS = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 };
 
 export class Generation {
-  #sequence = null;       // once begun
+  #sequence = null;       // set by begin()
   #prompt;
   #options;
   #limit;
   #emit;
   #text;
-  #done = 0;              // of the prompt
+  #done = 0;              // computed tokens of the prompt
   #cached = 0;
-  #tokens = [];           // written
-  #isRead = false;        // for what is thought of its prompt
-  #thoughts = 0;          // of them, those of thinking, with its marks
-  #extra;                 // what is asked for beside the text; undefined: nothing
-  #steps = 0;             // of writing: without the one that read the prompt's last token
+  #tokens = [];           // of the reply
+  #isRead = false;        // whether the prompt was read before, for the probabilities of its tokens
+  #thoughts = 0;          // number of thinking tokens, with their marks
+  #extra;                 // extra results beside the text; undefined: none
+  #steps = 0;             // steps that wrote, without the step that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
 
-  /** Of its sequence. @type {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} */
+  /** For its sequence. @type {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} */
   place;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {import('./chat.js').Prompt} prompt
-   * @param {object} options as options.js sends them
+   * @param {object} options as page/options.js sends them
    * @param {(event: object) => void} emit
    * @param {import('./extra.js').Extra} [extra]
    */
@@ -42,7 +42,7 @@ export class Generation {
     this.place = { cacheScope, guest, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
-    // it samples in any case
+    // the engine samples at least one token
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };
     this.#extra = extra;
     this.#emit = emit;
@@ -57,13 +57,13 @@ export class Generation {
     if (marks) sequence.mark(marks);
   }
 
-  /** Where it is the rest of a text. @param {import('./guide.js').Slice} slice */
+  /** Prepares a reply that continues a text. @param {import('./guide.js').Slice} slice */
   prepare(slice) { return this.#prompt.begun ? this.#extra?.goOn(this.#prompt.begun, slice) : undefined; }
 
   get isBehind() { return this.#extra?.isBehind ?? false; }
   pursue(ms) { this.#extra.pursue(ms); }
 
-  /** @param {import('../engine/sequence.js').Sequence} sequence that is held */
+  /** @param {import('../engine/sequence.js').Sequence} sequence a held one */
   begin(sequence) {
     this.#sequence = sequence;
     const { channels, ends = [] } = this.#prompt;
@@ -72,8 +72,8 @@ export class Generation {
   }
 
   /**
-   * Its prompt is read up to there, before it is held, for what is thought of each token: of none of them was that
-   * known.
+   * Tells the progress of reading the prompt before it is held, for the probabilities of its tokens. The cache has no
+   * probabilities.
    */
   read(done, began) {
     this.#isRead = true;
@@ -83,11 +83,12 @@ export class Generation {
   /** Ids of the prompt's images. */
   get media() { return this.#prompt.media; }
 
-  /** All tokens so far, the prompt's too. */
+  /** All tokens so far, including the prompt's. */
   get ids() { return [...this.#prompt.ids, ...this.#tokens]; }
 
   /**
-   * Those that are kept: of a model with states as far as the next prompt begins alike, all of which is to be known.
+   * The tokens that are saved. For a model with states these end where the next prompt still begins alike, and they
+   * are saved only if at least `least` of them are known.
    */
   get kept() {
     const { ids, marks } = this.#prompt;
@@ -97,8 +98,8 @@ export class Generation {
 
   /**
    * @param {import('../engine/engine.js').EngineEvent} event
-   * @param {number} began when its step did
-   * @returns {object | null} the result, if this is the end
+   * @param {number} began when the event's step began
+   * @returns {object | null} the result if the reply ends, or null
    */
   take({ type, ...event }, began) {
     switch (type) {
@@ -117,7 +118,7 @@ export class Generation {
     return null;
   }
 
-  /** What it was let go with is read once more, of which only the time shows. */
+  /** A reply that was let go reads its tokens again; only the time shows it. */
   #reads({ done, total, cached }, began) {
     if (this.#times.read !== undefined) return null;
     this.#times.admitted ??= began;
@@ -147,15 +148,15 @@ export class Generation {
     return this.#result(this.#limit > 0 ? end : 'length', end === 'stop', text);
   }
 
-  /** What there is of it, where it is. */
+  /** Ends the reply where it is. */
   stop() {
     return this.#result('aborted');
   }
 
   /**
    * @param {'stop' | 'length' | 'context' | 'aborted'} end
-   * @param {boolean} [byItself] no stop text has ended it
-   * @param {string} [rest] of its text, where the engine has ended it
+   * @param {boolean} [byItself] whether the reply ended without a stop text
+   * @param {string} [rest] the rest of its text, if the engine has ended it
    */
   #result(end, byItself = false, rest = undefined) {
     if (this.#tokens.length > 0) this.#text.push(rest ?? this.#sequence.rest());

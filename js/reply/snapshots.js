@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Where the state of a conversation is remembered, of models that have one beside the cache (src/engine/slots.h): a
-// state cannot be cut, so what begins like a prompt goes on from such a place in it, and computes what stands behind.
+// Where a model with states remembers the state of a conversation (src/engine/slots.h). A state cannot be cut, so a
+// prompt with the same beginning continues from one of these places and computes the tokens after it.
 //
-// There are three in a prompt. Behind what the system says, with which other conversations begin too. Before the last
-// thing that a person said, which may be edited. And behind what begins the reply: there the next prompt parts from
-// this one, since what was thought is not told again, and so does a reply that is made anew. A tool's result goes on
-// from the end of the reply, which the engine remembers by itself.
+// A prompt has three. After the system message, with which other conversations begin too. Before the last message of
+// the user, which may be edited. And after the header of the reply: there the next prompt begins to differ, since
+// thinking is not repeated, and so does a reply that is made again. A tool's result continues from the end of the
+// reply, which the engine remembers by itself.
 
 import { MARKS } from './marks.js';
 
-/** In a person's name: what a tool has returned. */
+/** The beginning of a user's message that is a tool's result. */
 const RESULT = '<tool_response>';
 
 /**
  * @param {import('../engine/engine.js').Engine} engine
- * @returns {(ids: Int32Array) => number[] | undefined} for a prompt's ids the lengths at which it is, ascending;
- *   undefined: there are no messages
+ * @returns {(ids: Int32Array) => number[] | undefined} gives the lengths for a prompt's ids, ascending; undefined if
+ *   there are no messages
  */
 export function placesIn(engine) {
   const { message, reply } = MARKS[engine.facts.marks];

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: MIT
-// The one list of what a model is loaded with, and of what a reply is asked for by numbers and files. From it come the
-// checks of options (page/options.js), the table that an engine is started with (engine/engine.js, src/wasm.c), and the
-// flags of both command lines with their limits and their help (cli/cli-syntax.js, src/cli/cli_args.c).
-// tools/options.mjs writes it for C.
+// The one list of options for loading a model, and of a reply's options that are numbers or have a flag. It is the
+// source for checks of options (page/options.js), for the table that starts an engine (engine/engine.js, src/wasm.c),
+// and for the flags of both command lines with their limits and help texts (cli/cli-syntax.js, src/cli/cli_args.c).
+// tools/options.mjs writes the list for C.
 //
-// Plain data. What a page loads has no flags and no help in it: tools/build.mjs leaves them out.
+// It is plain data. In pages it has no flags and no help texts: tools/build.mjs removes them.
 
 /**
  * @typedef {object} Row
- * @property {string} kind by which a value is checked (page/options.js), and read where it is a flag's
- *   (cli/cli-main.js)
- * @property {number} [least] of numbers @property {number} [most] of numbers, or of texts in a list
- * @property {any[]} [names] that there are
- * @property {true | string[]} [engine] what of the engine's table it becomes, where that is not its own name
- * @property {number} [letters] of a text at most
- * @property {string} [flag] of the command lines
- * @property {string} [value] what the flag takes, '' where it takes nothing
- * @property {string} [text] its help
- * @property {boolean} [many] it may be given several times
- * @property {true | object} [native] the native command line has it too; what differs there
+ * @property {string} kind how a value is checked (page/options.js), and how a flag's value is read (cli/cli-main.js)
+ * @property {number} [least] smallest number @property {number} [most] largest number, or most texts in a list
+ * @property {any[]} [names] allowed names
+ * @property {true | string[]} [engine] true: the engine's table has it; a list: its names there
+ * @property {number} [letters] most letters of a text
+ * @property {string} [flag] name on the command lines
+ * @property {string} [value] the flag's value in the help; '' if it takes none
+ * @property {string} [text] help text
+ * @property {boolean} [many] whether it may be given several times
+ * @property {true | object} [native] the native command line has it too; an object: what differs there
  */
 
 const MOST = Number.MAX_SAFE_INTEGER;
 const TOKENS = 2 ** 24;       // more than any context
 
-/** Pixels that images are reduced or enlarged to. */
+/** A limit of pixels, to which images are reduced or enlarged. */
 const pixels = (flag, text, more) => ({ kind: 'whole', least: 1024, most: 2 ** 26, flag, value: 'N', text, ...more });
 
-/** What weights may become, as enum quern_quantize counts them; the last one is for all of them. */
+/** Types that weights may become, in the order of enum quern_quantize; 'auto' covers weights and embeddings. */
 export const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 
-/** How a model gets here. */
+/** Options for downloading a model. */
 export const FETCH = {
   signal: { kind: 'signal' },
   headers: {
@@ -118,14 +117,14 @@ export const LOAD = {
   },
   snapshots: {
     kind: 'whole', least: 0, most: 64, engine: true, flag: 'snapshots', value: 'N',
-    text: 'places of conversations that a model with states goes on from (3)',
+    text: 'number of states that a model with states remembers (3)',
   },
   saveMaxBytes: { kind: 'bytes', least: 0, most: MOST },
   address: { kind: 'names', names: [32, 64] },
   visionOptions: { kind: 'limits' },
 };
 
-/** Those of `visionOptions`. Limits of pixels are of an image, and of all frames of a video together. */
+/** Options of `visionOptions`. A limit of pixels is for one image, or for all frames of a video together. */
 export const VISION = {
   minPixels: pixels('min-pixels', "smaller images are enlarged to N pixels (the model's own, 65536)"),
   maxPixels: pixels('max-pixels', 'larger images are reduced to N pixels (262144)', { engine: true, native: true }),
@@ -162,7 +161,7 @@ export const VISION = {
   },
 };
 
-/** Of a reply: what is a number, or has a flag. */
+/** Options of a reply that are numbers or have a flag. */
 export const REPLY = {
   maxTokens: {
     kind: 'whole',
@@ -242,10 +241,10 @@ export const REPLY = {
   json: { kind: 'boolean', flag: 'json-reply', value: '', text: 'the reply is JSON', native: true },
 };
 
-/** What else an engine is started with, which whoever starts it knows. */
+/** Further values of the engine's table, which the code that starts the engine sets. */
 const STARTED = ['inspect', 'fileSize', 'files', 'restSize', 'noVision', 'visionSize', 'backend', 'waiting'];
 
-/** All of it, in the order of the table that src/wasm.c reads; in C names have underscores (struct quern_options). */
+/** The engine's table, in the order in which src/wasm.c reads it; C names have underscores (struct quern_options). */
 export const ENGINE = [
   ...Object.entries({ ...LOAD, ...VISION }).flatMap(([name, { engine = [] }]) => (engine === true ? [name] : engine)),
   ...STARTED,

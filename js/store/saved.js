@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: MIT
-// Saved conversations as a store's files (MODEL.md has the layout): under which name one lies, whose it is and how much
-// of it there is, reading and cutting it, adding to it, forgetting it. Whether a header or a record is right the engine
-// says (src/engine/saved.c); behind the last record stands when the file was used last, so that the oldest can make
-// room. A crash leaves an end that is no record: whoever writes next cuts it off.
+// Saved conversations as files of a store (MODEL.md has the layout): names and sizes of the files, and reading,
+// cutting, extending and removing them. The engine checks headers and records (src/engine/saved.c). After the last
+// record stands the time of the last use, so that the oldest file can be removed first. A crash leaves an incomplete
+// record at the end, which the next write cuts off.
 
 import { alone, storageError } from './guard.js';
 import { keyOf, readAll, writeAll } from './store.js';
 
 const HEADER = 4096;
-const HEAD = 512;           // of a record: what tells whose page it is
+const HEAD = 512;           // bytes of a record before its page
 const DATE = 8;             // u64, milliseconds since 1970
 const FILE = /^kv-[0-9a-f]{32}$/;
 
 /** Tokens of a page. */
 export const PAGE = 32;
 
-/** How long whoever wants a file for himself waits for another one. */
+/** How long to wait for a file that another user holds. */
 const PATIENCE_MS = 3000;
 
 const SENTENCES = {
-  'storage/quota': 'There is not enough space to keep the conversation; it goes on without.',
-  'storage/unavailable': 'Conversations cannot be kept here, and go on without.',
-  'storage/corrupt': 'What was kept of the conversation is damaged, or of another model, and is read anew.',
+  'storage/quota': 'There is not enough space to save the conversation; it goes on unsaved.',
+  'storage/unavailable': 'Conversations cannot be saved here; they go on unsaved.',
+  'storage/corrupt': 'The saved conversation is damaged or of another model; it is read again.',
 };
 
-/** What is told of an error. */
-export const sentenceOf = (code) => SENTENCES[code] ?? 'The conversation is not kept.';
+/** The sentence for an error on the console. */
+export const sentenceOf = (code) => SENTENCES[code] ?? 'The conversation is not saved.';
 
 const fileOf = async (name) => `kv-${await keyOf(name)}`;
 
 /**
- * Does something with the file of a name that nobody else does anything with; else `storage/busy`.
+ * Works with the file of a name while no other user does; otherwise throws `storage/busy`.
  * @param {object} store guarded
  */
 export async function holding(store, name, work, patienceMs = PATIENCE_MS) {
   return alone(
     store,
     await fileOf(name),
-    { patienceMs, busy: storageError('storage/busy', 'a conversation of this name is being kept') },
+    { patienceMs, busy: storageError('storage/busy', 'a conversation of this name is being saved') },
     work,
   );
 }
@@ -47,7 +47,7 @@ export class SavedFile {
   #record;
   #size;
 
-  /** @param {number} record bytes of one @param {{write?: boolean}} [options] write: it is made if it is not there */
+  /** @param {number} record bytes of a record @param {{write?: boolean}} [options] write: makes a missing file */
   static async open(store, name, record, { write = false } = {}) {
     const kept = new SavedFile();
     kept.#file = await store.open(await fileOf(name), { write });
@@ -56,26 +56,26 @@ export class SavedFile {
     return kept.#file && kept;
   }
 
-  /** Whole records, if the header is that of the model at hand. */
+  /** Number of whole records, if the header is that of the current model. */
   get records() { return Math.max(0, Math.floor((this.#size - HEADER) / this.#record)); }
 
-  /** Whether something is behind them that belongs to nothing. */
+  /** Whether an incomplete record follows them. */
   get isTorn() { return ![0, HEADER, this.#at(this.records) + DATE].includes(this.#size); }
 
   #at(index) { return HEADER + index * this.#record; }
 
-  /** Whether it begins with these bytes. */
+  /** Whether the file begins with these bytes. */
   async beginsWith(header) {
     const own = new Uint8Array(HEADER);
     return await readAll(this.#file, 0, own) === HEADER && own.every((byte, i) => byte === header[i]);
   }
 
-  /** Bytes of a record that the engine needs: all, or its head. */
+  /** Bytes of a record that the engine needs: all of it, or only its head. */
   lengthOf(isWanted) { return isWanted ? this.#record : HEAD; }
 
   /**
-   * Fills `target` from the beginning of a record on.
-   * @returns {Promise<Uint8Array | null>} it; null: the file ends before
+   * Fills `target` from the beginning of a record.
+   * @returns {Promise<Uint8Array | null>} `target`; null if the file ends before
    */
   async read(index, target) {
     return await readAll(this.#file, this.#at(index), target) === target.length ? target : null;
@@ -87,7 +87,7 @@ export class SavedFile {
     await writeAll(this.#file, 0, header);
   }
 
-  /** Only the first so many records stay. */
+  /** Keeps only the first `records` records. */
   async cut(records) {
     await this.#file.truncate(this.#at(records));
     this.#size = this.#at(records);
@@ -100,9 +100,8 @@ export class SavedFile {
   }
 
   /**
-   * It is used now, and has what was added; whatever else there is at its end goes. Nothing is flushed, which would
-   * hold up the worker for as long as hundreds of megabytes take: what a power cut leaves is hashed before it is
-   * believed.
+   * Cuts off an incomplete end and adds the time of this use. Nothing is flushed, since that would block the worker
+   * while hundreds of megabytes are written: after a power cut the hashes show what is valid.
    */
   async finish() {
     await this.cut(this.records);
@@ -114,10 +113,10 @@ export class SavedFile {
   close() { return this.#file.close(); }
 }
 
-/** Records that a conversation's state takes behind its pages, by the header. @param {Uint8Array} header */
+/** Number of records of a state after the pages, from the header. @param {Uint8Array} header */
 export const statesIn = ({ buffer }) => new DataView(buffer).getUint32(52, true);
 
-/** What a header says: whose file it is and how long its records are; null: nothing that makes sense. */
+/** Reads the name and the size of records from a header; null if it makes no sense. */
 async function readHeader(bytes, file) {
   const view = new DataView(bytes.buffer);
   const name = new TextDecoder().decode(bytes.subarray(74, 74 + view.getUint16(72, true)));
@@ -125,7 +124,7 @@ async function readHeader(bytes, file) {
   return record > 0 && name && await fileOf(name) === file ? { name, record, states: statesIn(bytes) } : null;
 }
 
-/** One file: {file, name, tokens, bytes, date}; the name is '' where it does not say. */
+/** Describes a file: {file, name, tokens, bytes, date}; the name is '' if the header has none. */
 async function describe(store, file) {
   const open = await store.open(file, { write: false });
   if (!open) return null;
@@ -159,31 +158,31 @@ async function describeAll(store) {
 }
 
 const removeFile = (store, file, patienceMs) => {
-  const busy = storageError('storage/busy', 'the conversation is being kept');
+  const busy = storageError('storage/busy', 'the conversation is being saved');
   return alone(store, file, { patienceMs, busy }, () => store.remove(file));
 };
 
-/** Whether anything is; nothing where the store does not say. @param {object} store guarded */
+/** Whether the store has saved conversations; false if it cannot say. @param {object} store guarded */
 export const savesAny = async (store) => (await store.list().catch(() => [])).some((file) => FILE.test(file));
 
-/** What is kept, used last first. @param {object} store guarded */
+/** The saved conversations, last used first. @param {object} store guarded */
 export async function listSaved(store) {
   const all = (await describeAll(store)).filter(({ name }) => name);
   return all.sort((a, b) => b.date - a.date).map(({ name, tokens, bytes, date }) => ({ name, tokens, bytes, date }));
 }
 
-/** Removes a file, for whoever holds it. */
+/** Removes a file that the caller holds. */
 export const removeSaved = async (store, name) => store.remove(await fileOf(name));
 
-/** Forgets what is kept under a name, or, without one, all. */
+/** Removes the conversation saved under a name, or without a name all of them. */
 export async function forgetSaved(store, name) {
   const files = name === undefined ? (await store.list()).filter((file) => FILE.test(file)) : [await fileOf(name)];
   for (const file of files) await removeFile(store, file, PATIENCE_MS);
 }
 
 /**
- * Makes room for a file of so many bytes: those used longest ago go while all together have more than `most`. Files in
- * use stay.
+ * Makes room for a file of this size: removes the least recently used files until all together have at most `most`
+ * bytes. Files in use stay.
  */
 export async function makeRoom(store, name, bytes, most) {
   const own = await fileOf(name);
@@ -195,8 +194,8 @@ export async function makeRoom(store, name, bytes, most) {
   }
 }
 
-/** The most records that fit. */
+/** The number of records that fit into so many bytes. */
 export const mostRecords = (bytes, record) => Math.max(0, Math.floor((bytes - HEADER - DATE) / record));
 
-/** Bytes of a file of so many records. */
+/** Bytes of a file with this number of records. */
 export const sizeOf = (records, record) => HEADER + records * record + DATE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who asks for something, and what the work for him is done with, a little at a time: his turns (turns.js), and the
-// engine's tokenizer in them.
+// Does the work for one request a little at a time, in the turns of its owner (turns.js), including the engine's
+// tokenizer.
 
 import { ownerOf } from './shares.js';
 
@@ -11,13 +11,13 @@ export class Asker {
   /** @type {import('./shares.js').Owner} */
   owner;
 
-  /** After which nobody wants anything of it. @type {AbortSignal | undefined} */
+  /** Aborts the work. @type {AbortSignal | undefined} */
   signal;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {import('./turns.js').Turns} turns
-   * @param {{cacheScope?: number, guest?: number}} options of the request
+   * @param {{cacheScope?: number, guest?: number}} options those of the request
    * @param {AbortSignal} [signal]
    */
   constructor(engine, turns, options = {}, signal = undefined) {
@@ -27,22 +27,22 @@ export class Asker {
     this.owner = ownerOf(options);
   }
 
-  /** Does a little work. @template T @param {() => T} work @returns {Promise<Awaited<T>>} */
+  /** Does a short piece of work in a turn. @template T @param {() => T} work @returns {Promise<Awaited<T>>} */
   run = (work) => this.#turns.run(this.owner, () => {
     this.signal?.throwIfAborted();
     return work();
   });
 
   /**
-   * Takes all the steps of some work.
+   * Does all steps of some work.
    * @param {Iterator<unknown, any, void>} steps
-   * @returns {Promise<any>} what the last of them returns
+   * @returns {Promise<any>} the return value of the iterator
    */
   through = (steps) => this.#turns.through(this.owner, steps, this.signal);
 
   /**
-   * The tokens of a text. A word, or whatever the tokenizer takes as one, that is very long takes many times its
-   * memory, so these come one at a time.
+   * The tokens of a text. A very long word, or what the tokenizer takes as a word, needs many times its size in memory,
+   * so such words are tokenized one at a time in the whole engine.
    * @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} [mode] @param {number} [sentinel]
    */
   tokens = async (text, mode, sentinel) => {

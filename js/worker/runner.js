@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Who computes: replies and scores that are asked for together run side by side, in one loop of bounded steps. Each
-// step is followed by a look at the worker's messages, so that a stop, another question or the end of the model is
-// never far away. Whose turn it is the engine decides (src/engine/scheduler.h); here its events go to whom they belong,
-// and whoever ends, however, leaves the others alone. What may follow a reply's token is looked for right after its
-// step (pursuit.js).
+// Runs replies and scores side by side, in one loop of bounded steps. After each step the worker's messages are
+// handled, so that a stop, another request or the end of the model takes effect soon. The engine decides whose turn it
+// is (src/engine/scheduler.h). Here its events go to the work that they belong to, and work that ends, for whatever
+// reason, leaves the others alone. The tokens that may follow a reply's token are computed right after its step
+// (pursuit.js).
 
 import { QuernError, asQuernError, isOf } from '../shared/errors.js';
 import { WAITING, WAITING_BEHIND } from '../shared/waiting.js';
 import { Pursuit, countOwners } from './pursuit.js';
 import { Turns } from './turns.js';
 
-/** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
+/** The longest computation before messages are handled again. Stops have to take effect within 200 ms. */
 const BUDGET_MS = 50;
 
 /**
- * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws
- * with the error.
+ * Work with a sequence. If a method returns an object, the work ends with it as its result; if a method throws, the
+ * work ends with the error.
  * @typedef {object} Work
- * @property {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} place of its sequence, and
- *   whose it is
- * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] before it begins
- * @property {(slice: import('../reply/guide.js').Slice) => Promise<void> | undefined} [prepare] what comes before it,
- *   while others go on
+ * @property {{cacheScope?: number, guest?: number, priority?: 'normal' | 'background'}} place options of its sequence,
+ *   and its owner
+ * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] sets the sequence's tokens
+ * @property {(slice: import('../reply/guide.js').Slice) => Promise<void> | undefined} [prepare] prepares the work while
+ *   others go on
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
- * @property {boolean} [isBehind] what may follow is not known yet: it waits, and pursue() finds out, in so many
- *   milliseconds or more calls
+ * @property {boolean} [isBehind] the tokens that may follow are not known yet: the work waits, and calls of pursue()
+ *   compute them, for `ms` milliseconds each
  * @property {(ms: number) => void} [pursue]
- * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the
- *   event's step did
- * @property {(began: number) => object | null} [look] after every finished step, for sequences that have no events
+ * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] takes an event;
+ *   began: when the event's step began
+ * @property {(began: number) => object | null} [look] called after every finished step, for sequences without events
  * @property {() => object} stop
  */
 
@@ -40,20 +40,20 @@ export class Runner {
   #dead = null;           // why the engine must not be entered again
   #pursuit;
 
-  /** Of what is done beside the steps. */
+  /** Turns of all work beside the steps. */
   turns;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {() => void | Promise<void>} rest lets waiting messages in
-   * @param {Int32Array} [busy] shared with side workers: 1 while steps are made
+   * @param {() => void | Promise<void>} rest lets the worker handle waiting messages
+   * @param {Int32Array} [busy] shared with side workers: 1 while steps are computed
    */
   constructor(engine, rest, busy) {
     this.#engine = engine;
     this.#busy = busy;
     this.turns = new Turns(async () => {
       await rest();
-      if (engine.awaits) await this.#answered(performance.now());      // what a slice has asked of a device
+      if (engine.awaits) await this.#answered(performance.now());      // a slice has asked a device
     });
     this.#pursuit = new Pursuit({
       turns: this.turns,
@@ -71,12 +71,12 @@ export class Runner {
   }
 
   /**
-   * Runs it beside the others.
+   * Runs work beside the others.
    * @param {Work} work
    * @param {{stopped: boolean, onStop: () => void}} job
    * @param {(sequence: import('../engine/sequence.js').Sequence, isOver: () => boolean) => Promise<void>} [prepare]
-   *   what is held, while others go on; isOver: the sequence is there no more
-   * @returns {Promise<object>} its result
+   *   prepares the held sequence while others go on; isOver: whether the sequence has ended
+   * @returns {Promise<object>} the work's result
    */
   async add(work, job, prepare) {
     if (this.#dead) throw this.#dead;
@@ -114,7 +114,7 @@ export class Runner {
 
   get isDead() { return this.#dead !== null; }
 
-  /** The engine has crashed. */
+  /** Ends everything, since the engine has crashed. */
   crash(error) {
     this.#dead ??= error;
     this.turns.crash(error);
@@ -131,7 +131,7 @@ export class Runner {
       : 0;
     if (this.#runs.size < parallel + WAITING && alike < parallel + WAITING_BEHIND) return;
     const what = isBehind ? 'replies and texts in the background' : 'replies';
-    const message = `No more than ${parallel + waiting} ${what} can be asked for at a time: ${parallel} that are made and ${waiting} that wait.`;
+    const message = `No more than ${parallel + waiting} ${what} can be requested at a time: ${parallel} that run and ${waiting} that wait.`;
     throw new QuernError('use/busy', message, { retryable: true, detail: { parallel, waiting } });
   }
 
@@ -158,7 +158,7 @@ export class Runner {
     this.turns.end();
   }
 
-  /** One that is being prepared computes nothing, neither does one that waits when all but its last token is read. */
+  /** Whether any work computes: none that is being prepared, nor one that waits with only its last token unread. */
   get #runsAny() {
     for (const { begun, work, sequence } of this.#runs.values())
       if (begun && !(work.isBehind && sequence.pending <= 1)) return true;
@@ -177,7 +177,7 @@ export class Runner {
     }
   }
 
-  /** A device has answered, or is lost. */
+  /** Waits until a device has answered or is lost, and handles the results. */
   async #answered(began) {
     await this.#engine.answer();
     if (this.#dead) return;
@@ -196,8 +196,7 @@ export class Runner {
   }
 
   /**
-   * Does something for one of them, which may end by it: its rows are let go at once, wherever they are. A crash ends
-   * all.
+   * Does something for one run. If that ends the run, its rows leave the step at once. A crash ends all runs.
    */
   #do(number, act) {
     const run = this.#runs.get(number);
@@ -214,7 +213,7 @@ export class Runner {
   }
 }
 
-/** How a run ends by what is done for it; null: it goes on. Throws where the engine has crashed. */
+/** Acts for a run. Returns what settles the run, or null if it goes on. Throws if the engine has crashed. */
 function outcome({ work, resolve, reject }, act) {
   try {
     const result = act(work);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Conversations that outlive the engine: before a reply what is kept of its prompt is read and given to the engine,
-// after it what is new is written, a page at a time, by the turns of whoever asked (turns.js). Nothing here can change
-// a reply: what is missing, damaged or another model's is read anew. A store that fails costs what would have been
-// kept, and a line on the console.
+// Saved conversations: before a reply, the saved part of its prompt is read from the store and given to the engine;
+// after it, new pages are written, one at a time, in the turns of the request's owner (turns.js). Nothing here can
+// change a reply: the engine computes again what is missing, damaged or of another model. If a store fails, the
+// conversation is not saved, and the console shows a line.
 
 import { asQuernError, isOf } from '../shared/errors.js';
 import { guarded } from '../store/guard.js';
@@ -15,7 +15,7 @@ import {
 const SAVE_BYTES = 2 ** 31;
 
 /**
- * What reads ahead into one room while the other is looked at: a promise that is not awaited yet is not unhandled.
+ * Marks the promise of a record that is read ahead as handled, since it is awaited only later.
  * @param {Promise<any>} [coming]
  */
 const ahead = (coming) => {
@@ -27,24 +27,24 @@ export class Saving {
   #engine;
   #runner;
   #store;
-  #most;                          // bytes of all files
+  #most;                          // most bytes of all files
   #tell;
   #fail;
-  #rooms = [];                    // two to read into, one to write from
-  #reading = Promise.resolve();   // one at a time
-  #writing = Promise.resolve();
-  #wanted = new Set();            // {name} of each reply that is being made or kept
+  #rooms = [];                    // buffers for records: two to read into, one to write from
+  #reading = Promise.resolve();   // the last read: one at a time
+  #writing = Promise.resolve();   // the last write
+  #wanted = new Set();            // {name} of each reply that is being computed or saved
   #full = new Set();              // names for which there was no space
-  #written = new Map();           // name -> tokens of its file when this engine wrote it last
+  #written = new Map();           // name -> tokens of its file when this engine wrote the file last
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {import('./runner.js').Runner} runner
    * @param {object} how
-   * @param {object} [how.store] undefined: nothing is kept
-   * @param {number} [how.saveMaxBytes] of all files together
+   * @param {object} [how.store] undefined: nothing is saved
+   * @param {number} [how.saveMaxBytes] most bytes of all files together
    * @param {(text: string) => void} how.tell
-   * @param {(error: Error) => void} how.fail the engine has crashed
+   * @param {(error: Error) => void} how.fail called if the engine has crashed
    */
   constructor(engine, runner, { store, saveMaxBytes = SAVE_BYTES, tell, fail }) {
     this.#engine = engine;
@@ -56,8 +56,8 @@ export class Saving {
   }
 
   /**
-   * The reply of a generation, with what is kept under a name read before and written after it.
-   * @param {() => void} [release] lets go of its images once all is done; not called where this rejects
+   * Runs a generation. Restores the conversation saved under a name before it, and saves the conversation after it.
+   * @param {() => void} [release] releases the images when everything is saved; not called if this rejects
    */
   async run(name, generation, job, release = () => {}) {
     const ticket = { name, place: generation.place };
@@ -79,19 +79,19 @@ export class Saving {
     }
   }
 
-  /** What is kept, once nothing more is to be written. */
+  /** Lists the saved conversations when nothing is left to write. */
   async saved() {
     await this.#writing;
     return this.#store ? listSaved(this.#store) : [];
   }
 
-  /** Forgets what is kept under a name, or all; replies under way are not kept either. */
+  /** Removes the conversation saved under a name, or all of them. Running replies are not saved either. */
   async forget(name) {
     for (const ticket of this.#wanted) if (name === undefined || ticket.name === name) this.#wanted.delete(ticket);
     if (this.#store) await forgetSaved(this.#store, name);
   }
 
-  /** Work with the store or the engine, which fails for itself alone. */
+  /** Works with the store or the engine; an error does not affect the reply. */
   async #attempt(name, work) {
     if (!this.#store || this.#runner.isDead) return;
     try {
@@ -111,20 +111,20 @@ export class Saving {
     this.#tell(`quern: ${code}: ${sentenceOf(code)}${why ? ` (${why})` : ''}`);
   }
 
-  /** One of the rooms for records, which are made when somebody keeps something. */
+  /** A buffer for a record, allocated when it is first needed. */
   #room(i, length) {
     this.#rooms[i] ??= this.#engine.room(this.#engine.recordBytes);
     return this.#rooms[i].subarray(0, length);
   }
 
-  /** Where something is kept already the engine finds out, in idle slices, whether it can be its own. */
+  /** If the store has saved conversations, computes the model's fingerprint in idle slices. */
   expect() {
     return this.#attempt('', async () => { if (await savesAny(this.#store)) await this.#identify({}); });
   }
 
   /**
-   * Work with the engine when it is the turn of whoever asked.
-   * @param {object} place his
+   * Works with the engine in a turn of the owner.
+   * @param {object} place of the owner's sequence
    * @param {(ms: number) => any} work
    */
   #slice(place, work) { return this.#runner.turns.run(ownerOf(place), work); }
@@ -141,11 +141,11 @@ export class Saving {
   }
 
   async #read(name, sequence, place, isOver) {
-    const pages = Math.floor((sequence.size - 1) / PAGE);       // its last token is always computed
+    const pages = Math.floor((sequence.size - 1) / PAGE);       // the last token is always computed
     if (isOver() || sequence.known >= Math.min(PAGE * pages, this.#written.get(name) ?? Infinity)) return;
     const file = await SavedFile.open(this.#store, name, this.#engine.recordBytes);
     if (!file) return;
-    let good;                 // records that are not damaged
+    let good;                 // number of good records
     try {
       await this.#identify(place);
       if (isOver()) return;
@@ -159,7 +159,7 @@ export class Saving {
     if (good < Infinity) await this.#mend(name, good);
   }
 
-  /** @returns {Promise<number>} how many records are good, Infinity where none was found damaged */
+  /** @returns {Promise<number>} number of good records; Infinity if no record was found damaged */
   async #give(file, { sequence, states, place, isOver }) {
     const n = file.records;
     const isWanted = (i) => (i + 1) * PAGE > sequence.length || i >= n - states;
@@ -182,11 +182,11 @@ export class Saving {
       }
       return Infinity;
     } finally {
-      await coming?.catch(() => {});      // the room is free again
+      await coming?.catch(() => {});      // the buffer is free again
     }
   }
 
-  /** Removes what is damaged, or another model's (-1), unless somebody is writing: the records behind the good ones. */
+  /** Removes the records after the good ones, or the file of another model (-1), unless the file is being written. */
   async #mend(name, good) {
     await holding(this.#store, name, async () => {
       this.#notice('storage/corrupt');
@@ -201,7 +201,7 @@ export class Saving {
     }, 0);
   }
 
-  // --- after it ---
+  // --- after a reply ---
 
   #isWanted(ticket) { return this.#wanted.has(ticket) && !this.#runner.isDead; }
 
@@ -238,7 +238,7 @@ export class Saving {
     }
   }
 
-  /** @returns {Promise<number>} records that the conversation begins with */
+  /** @returns {Promise<number>} number of records that agree with the conversation */
   async #agree(ticket, file, sequence) {
     const room = this.#room(2, file.lengthOf(false));
     for (let i = 0; i < file.records; i++) {
@@ -249,7 +249,7 @@ export class Saving {
     return file.records;
   }
 
-  /** What there is behind them makes way for what is new, if anything is. */
+  /** Appends new records after the agreed ones. Other records there are cut off, but only if there are new ones. */
   async #append(ticket, file, sequence, { agreed, states }) {
     if (!this.#isWanted(ticket)) return;
     const bytes = this.#engine.recordBytes;

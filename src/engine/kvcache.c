@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pages: references, the list of unused ones (oldest first), and the table that finds the pages after a given one.
+ * Pages: references, the list of unused pages (oldest first), and the table that finds the pages after a given page.
  */
 #include "engine/kvcache.h"
 
@@ -13,7 +13,7 @@ struct page {
     int filled;            /* positions whose content is known */
     uint64_t serial;       /* unique for every new content; 0: never used */
     uint64_t parent;       /* serial of the page before, or its scope's root */
-    int32_t up;            /* that page, as long as it has this serial; NONE: a root */
+    int32_t up;            /* the page before, as long as it has this serial; NONE: a root */
     int32_t next_sibling;  /* in the bucket of its parent's serial */
     int32_t older, newer;  /* in the list of unused pages */
     uint64_t ids[KV_PAGE];
@@ -34,7 +34,7 @@ struct kv_cache {
 
 /* --- unused pages --------------------------------------------------------------------------------------- */
 
-/* Into the list between two neighbours. */
+/* Inserts page i between two neighbours of the list. */
 static void unused_insert(struct kv_cache *c, int32_t i, int32_t older, int32_t newer)
 {
     c->pages[i].older = older;
@@ -73,7 +73,7 @@ static void chain_insert(struct kv_cache *c, int32_t i)
     *head = i;
 }
 
-/* Forgets the page's content. What came after it can no longer be found, and ages away. */
+/* Forgets the page's content. Pages after it can no longer be found, and are reused as they get old. */
 static void chain_remove(struct kv_cache *c, int32_t i)
 {
     struct page *p = &c->pages[i];
@@ -86,8 +86,8 @@ static void chain_remove(struct kv_cache *c, int32_t i)
     slots_forget(&c->slots, i);
 }
 
-/* One user less. The last one leaves it as the newest unused page, or the oldest: if it is wanted first, and where it
- * has no content. */
+/* Drops one reference. After the last one the page is the newest unused page, or with `first` or without content the
+ * oldest. */
 static void page_release(struct kv_cache *c, int32_t i, bool first)
 {
     struct page *p = &c->pages[i];
@@ -97,7 +97,8 @@ static void page_release(struct kv_cache *c, int32_t i, bool first)
     else unused_insert(c, i, c->newest, NONE);
 }
 
-/* A page for new content after `parent`, which page `up` has, with one reference; NONE when all are in use. */
+/* Takes a page for new content after page `up`, whose serial is `parent`, with one reference. NONE if all pages are in
+ * use. */
 static int32_t page_take(struct kv_cache *c, uint64_t parent, int32_t up)
 {
     int32_t i = c->oldest;
@@ -118,7 +119,7 @@ static int common(const struct page *p, const uint64_t *ids, int n)
     return k;
 }
 
-/* The known page after `parent` that agrees with most of ids [n]; *agreed is how many. */
+/* The known page after `parent` that agrees with the most of ids [n]; *agreed: with how many. */
 static int32_t chain_find(const struct kv_cache *c, uint64_t parent, const uint64_t *ids, int n, int *agreed)
 {
     int32_t best = NONE;
@@ -194,7 +195,7 @@ void kv_seq_close(struct kv_seq *s)
     *s = (struct kv_seq){0};
 }
 
-/* The last page first, so that the start of a conversation is forgotten last. */
+/* Drops the last page first, so that the beginning of a conversation is forgotten last. */
 static void drop_pages(struct kv_seq *s, int keep)
 {
     while (s->n_pages > keep) page_release(s->cache, s->pages[--s->n_pages], false);
@@ -208,7 +209,7 @@ static void drop_slot(struct kv_seq *s, int32_t *slot)
     *slot = NONE;
 }
 
-/* What the step was to write. */
+/* Drops the slots that the step was to write. */
 static void drop_step(struct kv_seq *s)
 {
     drop_slot(s, &s->next);
@@ -216,7 +217,7 @@ static void drop_step(struct kv_seq *s)
     s->end_as = KEPT_NOT;
 }
 
-/* A snapshot of the state at a position that is computed. */
+/* Makes a snapshot of the state at a computed length. */
 static void keep(const struct kv_seq *s, int32_t slot, int length, enum kept_as as)
 {
     if (slot == NONE || !length || as == KEPT_NOT) return;
@@ -259,11 +260,11 @@ static bool followed_too(const struct kv_cache *c, int32_t i, int32_t next)
 
 void kv_clear_first(struct kv_seq *s)
 {
-    int own = s->n_pages; /* pages from here on are this sequence's way alone */
+    int own = s->n_pages; /* pages from here on are followed by pages of this sequence only */
     int32_t next = NONE;
     leave_state(s);
     while (own > 0 && !followed_too(s->cache, s->pages[own - 1], next)) next = s->pages[--own];
-    for (int i = own; i < s->n_pages; i++) { /* so that the last one is the oldest */
+    for (int i = own; i < s->n_pages; i++) { /* in this order, so that the last page is the oldest */
         slots_age(&s->cache->slots, s->pages[i]);
         page_release(s->cache, s->pages[i], true);
     }
@@ -273,7 +274,7 @@ void kv_clear_first(struct kv_seq *s)
 
 /* --- the prefix ---------------------------------------------------------------------------------------------- */
 
-/* What the first page's parent is called: above all serials, which count up from 1. */
+/* The parent of the first page: greater than all serials, which count up from 1. */
 static uint64_t root_of(uint32_t scope) { return ~(uint64_t)scope; }
 
 static int32_t last_page_of(const struct kv_seq *s) { return s->n_pages ? s->pages[s->n_pages - 1] : NONE; }
@@ -289,8 +290,8 @@ static void append(struct kv_seq *s, int32_t i, int n)
     s->length += n;
 }
 
-/* Appends the first k positions of page i: the page itself when nobody else uses it and all of it is wanted, else a
- * copy. */
+/* Appends the first k positions of page i: the page itself if it is unused and all of its content is wanted, otherwise
+ * a copy. */
 static void append_partial(struct kv_seq *s, int32_t i, int k)
 {
     struct kv_cache *c = s->cache;
@@ -320,10 +321,10 @@ static int32_t find_whole(const struct kv_cache *c, uint64_t parent, const uint6
     return agreed == KV_PAGE ? i : NONE;
 }
 
-/* --- the prefix that a model with states can go on from ---------------------------------------------------------- */
+/* --- the prefix that a model with states can continue from ------------------------------------------------------- */
 
-/* Whether ids lead to a snapshot from the page of serial `parent`, which ends at `from`. Found by going back, since
- * pages of equal content may follow the same one. */
+/* Whether ids lead from the page with serial `parent`, which ends at `from`, to a snapshot. Goes backwards from the
+ * snapshot, since several pages with equal content may follow the same page. */
 static bool leads_to(const struct kv_cache *c, const struct snapshot *k, uint64_t parent, int from, const uint64_t *ids)
 {
     const struct page *p = &c->pages[k->page];
@@ -336,7 +337,7 @@ static bool leads_to(const struct kv_cache *c, const struct snapshot *k, uint64_
     }
 }
 
-/* The one that ids [n] lead to with most of them; NULL. whole: that stands at the end of a page. */
+/* The longest snapshot that ids [n] lead to, or NULL. whole: only snapshots that end with a page. */
 static const struct snapshot *best_snapshot(const struct kv_cache *c, uint64_t parent, int from, const uint64_t *ids,
                                             int n, bool whole)
 {
@@ -348,8 +349,8 @@ static const struct snapshot *best_snapshot(const struct kv_cache *c, uint64_t p
     return best;
 }
 
-/* The sequence, whose last page is whole, goes on from this snapshot; not where no page is left for a copy of the last
- * one. */
+/* Lets a sequence whose last page is whole continue from a snapshot. Returns false if no page is left for a copy of the
+ * snapshot's last page. */
 static bool resume_at(struct kv_seq *s, struct snapshot k)
 {
     struct kv_cache *c = s->cache;
@@ -366,7 +367,7 @@ static bool resume_at(struct kv_seq *s, struct snapshot k)
         slots_let_go(&c->slots, k.slot);
         return false;
     }
-    /* the conversation goes on behind it, and where it does not it is kept as its mark again */
+    /* the conversation continues after this snapshot; otherwise its mark raises the rank again */
     slots_lower(&c->slots, k.slot);
     keep(s, k.slot, k.length, KEPT_LESS);
     slots_let_go(&c->slots, s->slot);
@@ -415,7 +416,7 @@ int kv_match(struct kv_seq *s, const uint64_t *ids, int n)
 int kv_known(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n)
 {
     uint64_t parent = root_of(scope);
-    const struct snapshot *k = best_snapshot(c, parent, 0, ids, n, false); /* none without states */
+    const struct snapshot *k = best_snapshot(c, parent, 0, ids, n, false); /* NULL without states */
     if (c->slots.n) return k ? k->length : 0;
     for (int at = 0, agreed;; at += agreed) {
         int32_t i = chain_find(c, parent, ids + at, min_int(n - at, KV_PAGE), &agreed);
@@ -424,7 +425,7 @@ int kv_known(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int 
     }
 }
 
-/* kv_probe() with states. */
+/* kv_probe() for a model with states. */
 static int probe(const struct kv_cache *c, const struct snapshot *k, int *unused)
 {
     int whole = k ? k->length / KV_PAGE : 0;
@@ -478,7 +479,7 @@ void kv_mark(struct kv_seq *s, int at, int end, enum kept_as as)
 {
     struct slots *slots = &s->cache->slots;
     if (!slots->n) return;
-    if (at == s->length) keep(s, s->slot, at, as); /* it may have come by itself */
+    if (at == s->length) keep(s, s->slot, at, as); /* a step may have ended here by chance */
     else if (at < s->length) slots_touch(slots, s->pages[(at - 1) / KV_PAGE], at, as);
     else if (at == end) s->end_as = as;
     else if (s->mid == NONE) s->mid = slots_take(slots), s->mid_at = at, s->mid_as = as;
@@ -557,7 +558,7 @@ void kv_each_free_slot(struct kv_cache *c, void (*fn)(void *context, int slot), 
         if (c->slots.refs[slot] == 0) fn(context, slot);
 }
 
-/* Whether the slots' references are right, and every snapshot is of a page that has its position. */
+/* Whether references to slots are right, and every snapshot's page has content at the snapshot's last position. */
 static bool check_slots(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *users)
 {
     memset(users, 0, (size_t)c->slots.n * sizeof *users);
@@ -575,7 +576,7 @@ static bool check_slots(const struct kv_cache *c, const struct kv_seq *const *se
     return slots_check(&c->slots, users);
 }
 
-/* Whether `users` [n_pages] is how many use each page. */
+/* Whether references to pages are right. users [n_pages]: written with the number of references to each page. */
 static bool check_users(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *users)
 {
     memset(users, 0, (size_t)c->n_pages * sizeof *users);
@@ -586,7 +587,7 @@ static bool check_users(const struct kv_cache *c, const struct kv_seq *const *se
     return true;
 }
 
-/* Whether every page with content can be found: in the chain that begins at its scope's root. */
+/* Whether every page with content can be found, in a chain that begins at its scope's root. */
 static bool check_chains(const struct kv_cache *c)
 {
     int known = 0, linked = 0;

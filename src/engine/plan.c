@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adding up, and what to say when it is too much.
+ * Adds up memory, and words the refusal if it is too much.
  */
 #include "engine/plan.h"
 
@@ -14,7 +14,7 @@
 
 enum {
     CONTEXT_DEFAULT = 4096, /* where memory allows: plan.h says why */
-    CONTEXT_LEAST = 512,    /* less is not chosen, only granted */
+    CONTEXT_LEAST = 512,    /* a smaller context is granted on request, but not chosen */
     INFO_BYTES = 4096,      /* of quern_info() */
 };
 
@@ -24,7 +24,7 @@ static uint64_t plus(uint64_t a, uint64_t b)
     return add64(a, b, &sum) ? sum : UINT64_MAX;
 }
 
-/* A sum that saturated fits nowhere. */
+/* The memory limit in bytes; always below a saturated sum. */
 static uint64_t limit_of(const struct quern_engine *e)
 {
     if (e->options.inspect && !e->options.memory_limit) return UINT32_MAX;
@@ -33,15 +33,15 @@ static uint64_t limit_of(const struct quern_engine *e)
                                    : UINT64_MAX - 1;
 }
 
-/* Of the conversations that the pool has room for each reads one slot and writes another. The same for every context
- * that is tried. */
+/* Number of slots: each conversation that the pool has room for reads one slot and writes another. It is the same for
+ * every context that is tried. */
 static int slots_of(const struct quern_engine *e)
 {
     return 2 * min_int(e->options.parallel, max_int(e->options.kv_positions / max_int(e->plan.wanted, 1), 1)) +
            e->snapshots;
 }
 
-/* Of a pool of so many positions; two pages more are for copies. */
+/* The shape of a cache with this number of positions; two pages more are for copies. */
 static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv kv, int positions)
 {
     return model_cache(e->model, positions / KV_PAGE + 2, slots_of(e), (enum kv_type)kv);
@@ -71,8 +71,8 @@ struct cache_shape plan_shape(const struct quern_engine *e, int context_size)
     return shape_of(e, e->options.kv, plan_kv_positions(e, context_size));
 }
 
-/* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to
- * be alike. */
+/* Bytes that the bound tensors of the first file take in memory for each byte of the file. The other files of a split
+ * model are assumed to be alike. */
 static double growth(const struct quern_engine *e)
 {
     const struct checkpoint *ck = e->intake.file;
@@ -84,7 +84,7 @@ static double growth(const struct quern_engine *e)
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-/* Of the model's files with weights that follow the one at hand, which is the first. */
+/* Bytes of the files with weights that follow the first one. */
 static uint64_t rest_size(const struct quern_engine *e)
 {
     const struct intake *in = &e->intake;
@@ -92,7 +92,7 @@ static uint64_t rest_size(const struct quern_engine *e)
     return in->sides ? minus(plus(e->options.file_size, rest), plus(in->side_bytes, in->file->file_size)) : rest;
 }
 
-/* At a projector's header the model's own weights have been taken. */
+/* Bytes of all weights. When a projector's header arrives, the model's own weights have been taken. */
 static uint64_t weight_bytes(const struct quern_engine *e)
 {
     if (e->taken) return plus(e->taken, projector_weights(e));
@@ -101,8 +101,8 @@ static uint64_t weight_bytes(const struct quern_engine *e)
     return plus(here, rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
 }
 
-/* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for
- * what a conversation takes afterwards. */
+/* Computes a plan except limit, wanted and largest. Memory that is only used while loading (the file's header) is
+ * reused for conversations later. */
 static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size, int kv_positions)
 {
     const struct step *s = &e->step;
@@ -131,7 +131,7 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     return p;
 }
 
-/* The largest context up to `most` that fits; 0 when none does. */
+/* The largest context up to `most` that fits; 0 if none does. */
 static int largest_context(const struct quern_engine *e, enum quern_kv kv, int most)
 {
     int fits = 0, above = most;
@@ -165,7 +165,7 @@ static double bits_per_weight(const struct quern_engine *e, double bytes)
     return weights > 0 ? 8 * bytes / weights : 0;
 }
 
-/* Not even the weights fit: which file would, with the least context. */
+/* Refuses a model whose weights do not fit, and says which size of file would fit with the least context. */
 static int refuse_weights(const struct quern_engine *e, struct error *err)
 {
     const struct quern_plan *p = &e->plan;
@@ -192,7 +192,7 @@ static int refuse_weights(const struct quern_engine *e, struct error *err)
         bits_per_weight(e, (double)p->weights));
 }
 
-/* The largest pool that fits beside a context, no smaller than that; 0: none. */
+/* The largest cache in positions, at least a context, that fits; 0 if none does. */
 static int largest_cache(const struct quern_engine *e, int context_size)
 {
     int fits = 0, below = context_size, above = e->options.kv_positions;
@@ -239,7 +239,7 @@ static double page_bytes(const struct quern_engine *e, enum quern_kv kv)
     return (double)(e->be->ops->reserve_cost(e->be, &one).pages - e->be->ops->reserve_cost(e->be, &none).pages);
 }
 
-/* For each type of cache, whichever was asked for. */
+/* Measures each type of cache, not only the requested one. */
 static void compare_caches(const struct quern_engine *e, int most, struct cache_choice *out)
 {
     for (enum quern_kv kv = 0; kv <= QUERN_KV_Q8; kv++) {
@@ -249,7 +249,7 @@ static void compare_caches(const struct quern_engine *e, int most, struct cache_
     }
 }
 
-/* The largest contexts that fit, with fewer snapshots where the wanted one does not fit otherwise. */
+/* Finds the largest contexts that fit, with one snapshot if the wanted context does not fit otherwise. */
 static void measure_contexts(struct quern_engine *e, int most)
 {
     bool fewer;
@@ -262,7 +262,7 @@ static void measure_contexts(struct quern_engine *e, int most)
     } while (fewer);
 }
 
-/* A context for these weights: whether there is one that may be chosen. */
+/* Chooses a context for these types of weights. Returns whether it is granted. */
 static bool choose_context(struct quern_engine *e, int most)
 {
     int asked = e->options.context_size;

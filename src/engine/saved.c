@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layout of saved conversations, little-endian:
+ * The layout of saved conversations, little-endian.
  *
- *   header  "QUERNKV\0", u32 version, arithmetic, positions of a page, type of keys and values, u64 bytes of a page, of
- * a record, u32 layers, kv heads, head dim, records of a state (0: none), fingerprint [16], u16 length of the name, the
- * name, zeros; hash [16] of the 4,080 bytes before record  u64 ids [32], u32 number, 0, hash [16] of the record before
- * or the header, hash [16] of this record with zeros in its place, zeros up to 512, the page, zeros up to a multiple of
- * 4,096
+ * Header: "QUERNKV\0"; u32 version, arithmetic, positions of a page, type of keys and values; u64 bytes of a page,
+ * bytes of a record; u32 layers, kv heads, head dim, records of a state (0: none); fingerprint [16]; u16 length of the
+ * name, the name, zeros; hash [16] of the 4,080 bytes before it.
  *
- * Behind the last whole page come the records of the state, if there is one: the page that it stands in, of which it
- * has read some rows or none, then the slot, as much of it as there is room for in each. Their ids are those rows',
- * then zeros; at 260 they are counted from 1, and at 296 is how many positions the state has read (both 0 in a page's
- * record).
+ * Record: u64 ids [32]; u32 number, 0; hash [16] of the record before it, or of the header; hash [16] of this record,
+ * computed with zeros in its place; zeros up to 512; the page; zeros up to a multiple of 4,096.
+ *
+ * If the model has a state, its records follow the last whole page: first the page in which the state ends, with the
+ * rows that the state has read (maybe none), then the slot, cut into as many records as it needs. The ids are those of
+ * these rows, then zeros. The u32 at 260 counts the records from 1, and the u32 at 296 is the number of positions that
+ * the state has read; both are 0 in a page's record.
  */
 #include "engine/saved.h"
 
@@ -21,7 +22,7 @@
 
 #include <string.h>
 
-/* ARITHMETIC: MODEL.md, raised when bits of keys or values change. */
+/* ARITHMETIC (MODEL.md) is raised when bits of keys or values change. */
 enum { VERSION = 2, ARITHMETIC = 1, ALIGN = 4096 };
 enum { AT_NAME = 72, AT_HEADER_HASH = SAVED_HEADER - HASH_BYTES };                      /* in the header */
 enum { AT_NUMBER = KV_PAGE * 8, AT_PART = AT_NUMBER + 4, AT_BEFORE = AT_PART + 4, AT_HASH = AT_BEFORE + HASH_BYTES,
@@ -37,14 +38,14 @@ uint64_t saved_record(const struct quern_engine *e)
 
 static uint64_t slot_bytes(const struct quern_engine *e) { return plan_shape(e, e->context_size).state.bytes; }
 
-/* Records of a state: its page's, and the slot's. */
+/* Number of records of a state: one for its page, the others for the slot. */
 static int state_records(const struct quern_engine *e)
 {
     uint64_t bytes = slot_bytes(e), room = saved_record(e) - SAVED_HEAD;
     return bytes ? (int)((bytes + room - 1) / room) + 1 : 0;
 }
 
-/* The bytes of a slot that the record of this part has. */
+/* The range of the slot's bytes that the state's record number `part` holds. */
 static void slot_range(const struct quern_engine *e, int part, uint64_t *from, uint64_t *size)
 {
     uint64_t bytes = slot_bytes(e), room = saved_record(e) - SAVED_HEAD;
@@ -54,11 +55,11 @@ static void slot_range(const struct quern_engine *e, int part, uint64_t *from, u
 
 /* --- the model's fingerprint ----------------------------------------------------------------------------------- */
 
-/* bytes that are hashed by themselves; blocks of a job for each thread: some ms on a slow machine */
+/* bytes of a block; blocks of a job for each thread, which take some ms on a slow machine */
 enum { PRINTED = 1 << 20, JOB = 8 };
 
-/* A walk over all parts, whose blocks are counted; those from .. to - 1 are hashed, or added to the sum, which does not
- * depend on their order. */
+/* A walk over all weights, which counts their blocks and visits blocks from .. to - 1: to hash them, or to add their
+ * hashes to the sum, which does not depend on the order. */
 struct walk {
     struct quern_engine *e;
     void (*visit)(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block,
@@ -67,7 +68,7 @@ struct walk {
     int part;
 };
 
-/* The content of a block. */
+/* Hashes the content of a block. */
 static void hash_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f,
                        uint64_t block, uint8_t *content)
 {
@@ -78,7 +79,7 @@ static void hash_block(struct walk *k, const struct weight *w, struct bytes vect
     else if (vector.data) hash128(vector.data + from, (size_t)n, content);
 }
 
-/* With its part's number, type and shape. */
+/* Adds a block to the sum, with the number, type and shape of its part. */
 static void add_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f,
                       uint64_t block, uint8_t *content)
 {
@@ -100,7 +101,7 @@ static void walk_part(void *context, const struct weight *w, struct bytes vector
     struct printing *p = &k->e->printing;
     const struct weight_facts vector_facts = {.cols = (int)vector.size, .bytes = vector.size};
     const struct weight_facts f = w ? k->e->be->ops->weight_facts(k->e->be, w) : vector_facts;
-    /* the last one may be empty */
+    /* the last block may be empty */
     int64_t n = (int64_t)(f.bytes / PRINTED) + 1, first = k->from - k->at, end = k->to - k->at;
     for (int64_t i = first > 0 ? first : 0; i < n && i < end; i++)
         k->visit(k, w, vector, f, (uint64_t)i, p->content[k->at + i - p->done]);
@@ -123,7 +124,7 @@ static void hash_blocks(void *arg, int thread, int n_threads)
         walk(&(struct walk){.e = e, .visit = hash_block, .from = p->done + from, .to = p->done + to});
 }
 
-/* All blocks are in the sum. */
+/* Makes the fingerprint, once all blocks are in the sum. */
 static void end_printing(struct quern_engine *e)
 {
     const struct model_config *c = &e->model->config;
@@ -144,11 +145,11 @@ static void end_printing(struct quern_engine *e)
 static void count_blocks(struct quern_engine *e)
 {
     struct walk k = {.e = e};
-    walk(&k); /* no block is in from .. to - 1 */
+    walk(&k); /* from = to = 0: it visits nothing */
     e->printing.n = k.at;
 }
 
-/* The next job: its blocks are hashed, or being so by a device. */
+/* Hashes the blocks of the next job, or lets a device do so. */
 static void begin_job(struct quern_engine *e)
 {
     struct printing *p = &e->printing;
@@ -211,7 +212,7 @@ static void make_header(struct quern_engine *e, struct bytes name, uint8_t *out)
 static int fail_held(struct quern_engine *e)
 {
     return fail(&e->error, ERR_BUSY, "held", 0,
-                "Pages are kept and given after a conversation has been set and held, and before its reply begins.");
+                "Pages are saved and given after a conversation has been set and held, and before its reply begins.");
 }
 
 static bool is_held(const struct quern_sequence *s) { return s->outputs == QUERN_HELD && !s->replies && s->turn.n > 0; }
@@ -252,15 +253,15 @@ static int fail_record(const struct quern_sequence *s, const char *what)
                 s->saved.next, what);
 }
 
-/* The hash of a record whose own place for it is zero. */
+/* Hashes a record, with zeros in the place of its own hash. */
 static void hash_record(uint8_t *record, uint64_t n, uint8_t *out)
 {
     memset(record + AT_HASH, 0, HASH_BYTES);
     hash128(record, (size_t)n, out);
 }
 
-/* What a whole record has to go through, each by the thread that comes first: its hash is made, and what it has copied
- * to where nobody reads it before the hash has turned out right. */
+/* Hashes a whole record and copies its content, each by the first free thread. The content goes to a place that nobody
+ * reads before the hash is found right. */
 static void give_parts(void *arg, int thread, int n_threads)
 {
     enum { HASHED, COPIED, PARTS };
@@ -276,17 +277,17 @@ static void give_parts(void *arg, int thread, int n_threads)
 
 static int fail_unused(struct quern_engine *e)
 {
-    return fail(&e->error, ERR_BUSY, "pages", 0, "No page is unused; what is kept is read anew.");
+    return fail(&e->error, ERR_BUSY, "pages", 0, "No page is unused; what is saved is read again.");
 }
 
 static int fail_taken(struct quern_engine *e)
 {
-    return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others.");
+    return fail(&e->error, ERR_BUSY, "pages", 0, "Others took pages of the conversation.");
 }
 
 static int fail_otherwise(struct quern_engine *e)
 {
-    return fail(&e->error, ERR_EMPTY, "saved", 0, "What is kept goes on otherwise than the conversation.");
+    return fail(&e->error, ERR_EMPTY, "saved", 0, "What is saved differs from the conversation.");
 }
 
 static int begin_parts(struct quern_engine *e, uint64_t n)
@@ -302,9 +303,9 @@ static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t 
     struct kv_seq *kv = &s->turn.kv;
     int at = s->saved.next * KV_PAGE;
     if (at + KV_PAGE > s->turn.n || memcmp(record, s->ids + at, KV_PAGE * sizeof *s->ids)) return fail_otherwise(e);
-    /* behind it there may be no state */
+    /* after this page there may be no state to continue from */
     if (n < saved_record(e) && at + KV_PAGE > kv->length && kv_slots(e->kv)) return fail_otherwise(e);
-    /* its last token is always computed */
+    /* the last token of a prompt is always computed */
     if (n < saved_record(e) || at + KV_PAGE <= kv->length || at + KV_PAGE >= s->turn.n) return OK;
     if (at > kv->length) return fail_taken(e);
     if (at < kv->length) kv_cut(kv, at);
@@ -314,7 +315,7 @@ static int begin_page(struct quern_sequence *s, const uint8_t *record, uint64_t 
     return begin_parts(e, n);
 }
 
-/* The positions that a state has read, by the record of a part of it; 0: that cannot be. */
+/* The number of positions that a state has read, from one of its records; 0 if the record is wrong here. */
 static int state_length(const struct quern_sequence *s, const uint8_t *record, uint32_t part)
 {
     uint32_t length = load_u32(record + AT_LENGTH), whole = length / KV_PAGE;
@@ -329,9 +330,9 @@ static int begin_state(struct quern_sequence *s, const uint8_t *record, uint64_t
     struct giving *g = &e->giving;
     struct kv_seq *kv = &s->turn.kv;
     int length = state_length(s, record, part), rows = length % KV_PAGE, first = length - rows;
-    if (!length) return fail_record(s, "does not follow the one before it");
+    if (!length) return fail_record(s, "does not follow the record before");
     if (length >= s->turn.n || memcmp(record, s->ids + first, (size_t)rows * sizeof *s->ids)) return fail_otherwise(e);
-    if (kv->length == length && kv->slot >= 0 && kv->next < 0) return OK; /* it is known */
+    if (kv->length == length && kv->slot >= 0 && kv->next < 0) return OK; /* the state is known */
     if (n < saved_record(e) || kv->length > length) return fail_otherwise(e);
     if (kv->length < first || (part > 1 && kv->next < 0)) return fail_taken(e);
     if (kv->length > first) kv_cut(kv, first);
@@ -363,10 +364,10 @@ int saved_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
 {
     struct quern_engine *e = s->e;
     if (!is_held(s) || !s->listed) return fail_held(e);
-    if (n < SAVED_HEAD) return fail_record(s, "is cut");
+    if (n < SAVED_HEAD) return fail_record(s, "is cut off");
     if (load_u32(record + AT_NUMBER) != (uint32_t)s->saved.next ||
         memcmp(record + AT_BEFORE, s->saved.before, HASH_BYTES))
-        return fail_record(s, "does not follow the one before it");
+        return fail_record(s, "does not follow the record before");
     uint32_t part = load_u32(record + AT_PART);
     e->giving = (struct giving){.record = record, .page = -1, .slot = -1, .rows = -1};
     memcpy(e->giving.own, record + AT_HASH, HASH_BYTES);
@@ -388,13 +389,13 @@ int saved_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
     return status ? status : saved_give_end(s);
 }
 
-/* Which part of the state is next, from 1; 0: a page is. */
+/* Which record of the state is next, from 1; 0 if a page is next. */
 static int part_of(const struct quern_sequence *s)
 {
     return max_int(s->saved.next - s->turn.kv.length / KV_PAGE + 1, 0);
 }
 
-/* What the next record has behind its head. */
+/* Writes what follows the head of the next record. */
 static void get_part(struct quern_sequence *s, int part, uint8_t *out)
 {
     const struct backend_ops *op = s->e->be->ops;
@@ -409,7 +410,7 @@ static void get_part(struct quern_sequence *s, int part, uint8_t *out)
     }
 }
 
-/* What is on its way from a device may not go elsewhere. */
+/* A device writes to `out` later, so `out` must stay the same until then. */
 static int begin_take(struct quern_sequence *s, uint8_t *out)
 {
     struct quern_engine *e = s->e;

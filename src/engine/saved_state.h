@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an engine and a conversation know of what is kept (kept.h).
+ * Data of an engine and of a sequence for saved conversations (saved.h).
  */
 #ifndef QUERN_SAVED_STATE_H
 #define QUERN_SAVED_STATE_H
 
 #include "base/hash.h"
 
-/* The model's fingerprint while it is made, of blocks of all that a forward pass reads: n of them (0: not counted yet),
- * of which the first `done` are in the sum. A job hashes those before `until`, which are added then; claimed: of these
- * so many have been taken by a thread. */
-enum { PRINT_MOST = 128 }; /* blocks of a job at most */
+/* The model's fingerprint while it is computed, from blocks of all that a forward pass reads. n: number of blocks, 0
+ * until they are counted. done: blocks that are in the sum. A job hashes blocks done .. until - 1, and then they are
+ * added. claimed: blocks of the job that threads have taken. */
+enum { PRINT_MOST = 128 }; /* most blocks of a job */
 struct printing {
     int64_t n, done, until, claimed;
     uint64_t sum[HASH_BYTES / 8];
-    uint8_t content[PRINT_MOST][HASH_BYTES]; /* hashes of the job's blocks, which may have to come from a device */
+    uint8_t content[PRINT_MOST][HASH_BYTES]; /* hashes of the job's blocks, maybe from a device */
 };
 
-/* A record that is being given, and what it becomes: a page, or a part of a slot, or nothing (-1); n is 0 where there
- * is nothing to do. */
+/* The record that saved_give_begin() has taken. It becomes a page or a part of a slot; the other is -1. n: bytes, 0 if
+ * there is nothing to do. */
 struct giving {
     uint8_t *record;
     uint64_t n;
     int page, slot;
-    uint64_t from, size;      /* of the slot */
-    int rows;                 /* that the sequence has then, if it is the last one of them; else -1 */
-    int next;                 /* of its two parts, that no thread has taken */
-    uint8_t hash[HASH_BYTES]; /* of the record; its own is what it says */
-    uint8_t own[HASH_BYTES];
+    uint64_t from, size;      /* range of bytes in the slot */
+    int rows;                 /* rows that the sequence gains at the end; -1 while a state has further records */
+    int next;                 /* next part of the work (hashing, copying) that no thread has taken */
+    uint8_t hash[HASH_BYTES]; /* computed from the record */
+    uint8_t own[HASH_BYTES];  /* stored in the record */
 };
 
-/* Of a held conversation and its file: the record that comes next, and the hash of what is before it. */
+/* The place of a held sequence in its file. */
 struct saved {
-    int next;
-    bool taking;              /* its page is on its way */
-    uint8_t before[HASH_BYTES];
+    int next;                   /* number of the next record */
+    bool taking;                /* a device is sending the record's page */
+    uint8_t before[HASH_BYTES]; /* hash of the record before it, or of the header */
 };
 
 #endif

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan in four passes: who is admitted, who writes, who reads, and then the takes. Only the last one is final, so
- * that whoever is let go for an elder's page simply has no rows any more.
+ * A plan is made in four passes: admission, rows of writers, rows of readers, and then the takes. Only the takes are
+ * final, so a sequence that is let go for an elder's page simply has no rows any more.
  *
- * A sequence that leaves while a plan uses its pages changes page tables with a spare one; as there are as many spares
- * as places in a plan, leaving never fails and nothing is allocated after sched_new().
+ * A sequence that leaves while a plan uses its pages swaps its page table for a spare one. There are as many spares as
+ * places in a plan, so leaving never fails and nothing is allocated after sched_new().
  */
 #include "engine/scheduler.h"
 
 #include <string.h>
 
 enum {
-    SIZES = 7,         /* steps of 1, 2, 4 .. 64 rows are timed apart */
-    ROWS_LEAST = 4,    /* read beside writers, however slow the machine */
-    PAGES_AHEAD = 4,   /* promised to whoever is admitted, beyond what its tokens need */
+    SIZES = 7,         /* steps of 1, 2, 4 .. 64 rows are timed separately */
+    ROWS_LEAST = 4,    /* least rows read beside writers, however slow the machine is */
+    PAGES_AHEAD = 4,   /* promised to an admitted sequence, beyond what its tokens need */
     OVERTAKEN_MOST = 4,
-    LOWEST = 1,        /* of priorities */
-    FOLLOWED_LEAST = 8 /* ids in common that are worth stepping aside for */
+    LOWEST = 1,        /* the lowest priority */
+    FOLLOWED_LEAST = 8 /* least number of ids in common that is worth following for */
 };
 
-/* The pages of one that left the plan; a spare page table until then. */
+/* A spare page table; in use, the pages of a sequence that left the plan. */
 struct left {
     struct kv_seq kv;
-    bool first;                  /* they are taken first */
+    bool first;                  /* these pages are forgotten before others */
 };
 
 struct sched {
     struct mem *mem;
     struct kv_cache *kv;
     struct sched_limits limits;
-    int places;                  /* admitted at once */
+    int places;                  /* most sequences admitted at once */
     struct sched_seq *first;     /* by (priority, arrival) */
     uint64_t last_arrival;
     struct sched_take *takes;    /* [parallel]; n_takes of them while there is a plan */
-    struct left *left;           /* [parallel]; n_left of them have pages */
+    struct left *left;           /* [parallel]; n_left of them are in use */
     int n_takes, n_left;
     int rows, outs;              /* of the plan */
-    double share;                /* of what reading may take */
-    double ms[SIZES];            /* of a step with 1 << i rows; 0: none so far */
+    double share;                /* of the extra time that readers may use */
+    double ms[SIZES];            /* time of a step with 1 << i rows; 0: not measured yet */
     struct sched_facts facts;    /* the counters */
 };
 
@@ -131,14 +131,14 @@ void sched_prefer(struct sched *q, struct sched_seq *s, int priority)
     if (listed) link_in(q, s);
 }
 
-/* What one background reply alone has read is not worth what others would lose for it. */
+/* Pages that only one background reply has read should not displace the pages of others. */
 static void clear(struct kv_seq *kv, bool first)
 {
     if (first) kv_clear_first(kv);
     else kv_clear(kv);
 }
 
-/* The plan keeps the pages that its rows are written to. */
+/* Leaves the plan, which keeps the pages that its rows are written to. */
 static void leave_plan(struct sched *q, struct sched_seq *s)
 {
     struct left *l = &q->left[q->n_left++];
@@ -164,13 +164,13 @@ void sched_remove(struct sched *q, struct sched_seq *s)
 
 static int pages_of(int length) { return (length + KV_PAGE - 1) / KV_PAGE; }
 
-/* Pages that s may count on in all. */
+/* Number of pages that are promised to s in all. */
 static int share(const struct sched_seq *s) { return min_int(pages_of(s->limit), pages_of(s->n) + PAGES_AHEAD); }
 
-/* As much of ids as may be known already: what needs an output is computed. */
+/* Number of ids that may come from the cache; rows that need an output are computed. */
 static int matchable(const struct sched_seq *s) { return s->all ? s->made : s->n - 1; }
 
-/* The first that wants anything. */
+/* The first sequence that has something to compute. */
 static struct sched_seq *first_of_all(const struct sched *q)
 {
     struct sched_seq *s = q->first;
@@ -190,8 +190,8 @@ static void let_go(struct sched *q, struct sched_seq *s)
     if (s->state != SCHED_IDLE) s->state = SCHED_WAITING;
 }
 
-/* The last in the order that is admitted: the first of all only when it is alone, and then the pool has enough for it.
- */
+/* The last admitted sequence in the order. It is the first of all only if it is alone, and then the pool is large
+ * enough for it. */
 static struct sched_seq *last_admitted(const struct sched *q)
 {
     struct sched_seq *last = NULL;
@@ -200,7 +200,7 @@ static struct sched_seq *last_admitted(const struct sched *q)
     return last;
 }
 
-/* Who is let go when a page is needed. */
+/* The sequence that is let go when a page is needed. */
 static struct sched_seq *victim(const struct sched *q)
 {
     struct sched_seq *idle = NULL;
@@ -209,8 +209,8 @@ static struct sched_seq *victim(const struct sched *q)
     return idle ? idle : last_admitted(q);
 }
 
-/* Reserves n more positions for s in this plan, or as many as pages are there for; somebody is let go where it would
- * have none, or no slot. Returns how many it has in the plan: 0 when it was let go itself. */
+/* Reserves n more positions for s in this plan, or as many as pages allow. If no position or no slot is free, a
+ * sequence is let go. Returns the number of rows that s has in the plan: 0 if s was let go itself. */
 static int grant(struct sched *q, struct sched_seq *s, int n)
 {
     for (;;) {
@@ -223,9 +223,9 @@ static int grant(struct sched *q, struct sched_seq *s, int n)
     }
 }
 
-/* --- who is admitted ------------------------------------------------------------------------------------------- */
+/* --- admission ------------------------------------------------------------------------------------------------- */
 
-/* What s wants, by what its owner has appended and the last plan has computed. */
+/* Updates the state of s from the tokens that its owner has appended and the rows that the last plan has computed. */
 static void renew(struct sched_seq *s)
 {
     int pending = s->n - s->kv.length;
@@ -233,7 +233,7 @@ static void renew(struct sched_seq *s)
     if (admitted(s)) {
         s->state = pending == 0 ? SCHED_IDLE : one ? SCHED_WRITING : SCHED_READING;
     } else if (s->state == SCHED_IDLE && !s->held && s->n > s->made) {
-        s->state = SCHED_WAITING; /* with its pages, which it keeps when it is admitted now */
+        s->state = SCHED_WAITING; /* it keeps its pages if this plan admits it */
     }
 }
 
@@ -244,7 +244,7 @@ static bool same_page(const struct sched_seq *a, const struct sched_seq *b, int 
            memcmp(a->ids + at, b->ids + at, KV_PAGE * sizeof *a->ids) == 0;
 }
 
-/* Pages that there are for s once o has gone: those that nobody else has, and s does not know. */
+/* Number of pages that s gains if o is let go: those that no other sequence uses and s does not share. */
 static int gained(const struct sched *q, const struct sched_seq *o, const struct sched_seq *s)
 {
     int i = 0, n = 0;
@@ -253,9 +253,9 @@ static int gained(const struct sched *q, const struct sched_seq *o, const struct
     return n;
 }
 
-/* Whether there is a place, and pages for s and for all that others have been promised; those of a lower rank than
- * `lowest` may be let go for it. Idle ones are not counted upon, though they go first: a conversation that is being
- * kept would be cut short, and soon is no more. */
+/* Whether there is a place for s, and pages for it and for all promises to others. Sequences with a lower priority than
+ * `lowest` may be let go for it. Idle sequences are not counted as free, though they go first: a conversation that is
+ * being saved would be cut short, and is done soon. */
 static bool fits(const struct sched *q, const struct sched_seq *s, int lowest)
 {
     int unused = 0, known = s->kv.n_pages, pages = kv_pages_unused(q->kv), places = q->places;
@@ -269,7 +269,7 @@ static bool fits(const struct sched *q, const struct sched_seq *s, int lowest)
     return places > 0 && max_int(share(s) - known, 0) + unused <= pages;
 }
 
-/* Lets the last one go that counts less, where s would fit without such. */
+/* Lets the last sequence with a lower priority go, if s would fit without all of these. */
 static bool background_goes(struct sched *q, const struct sched_seq *s)
 {
     struct sched_seq *last = last_admitted(q);
@@ -278,7 +278,7 @@ static bool background_goes(struct sched *q, const struct sched_seq *s)
     return true;
 }
 
-/* F3: nobody who waits is overtaken without end. */
+/* F3: a waiting sequence is not overtaken without end. */
 static bool may_overtake(const struct sched *q, const struct sched_seq *s)
 {
     for (const struct sched_seq *o = q->first; o != s; o = o->next)
@@ -292,11 +292,11 @@ static void admit(struct sched *q, struct sched_seq *s)
     s->overtaken = 0;
     s->state = SCHED_READING;
     if (s->kv.n_pages == 0) kv_extend(&s->kv, s->ids, matchable(s));
-    renew(s); /* it may go on writing at once */
+    renew(s); /* it may continue to write at once */
 }
 
-/* In order; one that does not fit is overtaken a few times. The first of all is admitted though it may not fit: others
- * make room when it asks. */
+/* Admits sequences in order; one that does not fit may be overtaken a few times. The first of all is admitted even if
+ * it does not fit: others are let go when it needs pages. */
 static void admit_all(struct sched *q)
 {
     struct sched_seq *first = first_of_all(q);
@@ -306,19 +306,19 @@ static void admit_all(struct sched *q)
     }
     for (struct sched_seq *s = first; s && may_overtake(q, s); s = s->next) {
         if (s->state != SCHED_WAITING) continue;
-        /* no place, for those after it neither */
+        /* no place is free, neither for s nor for the ones after it */
         if (running(q) >= q->places && last_admitted(q)->priority <= s->priority) break;
         while (!fits(q, s, LOWEST) && background_goes(q, s)) {}
         if (fits(q, s, LOWEST)) admit(q, s);
     }
-    /* what they were given while they were held stays remembered */
+    /* pages that they got while they were held stay remembered */
     for (struct sched_seq *s = q->first; s; s = s->next)
         if (s->state == SCHED_WAITING) kv_clear(&s->kv);
 }
 
-/* --- how much is read beside writers --------------------------------------------------------------------------- */
+/* --- time for readers beside writers --------------------------------------------------------------------------- */
 
-/* ms of a step with 1 << i rows; where there was none, scaled from the nearest size that there was. */
+/* ms of a step with 1 << i rows; if that size was not measured, scaled from the nearest size that was. */
 static double size_ms(const struct sched *q, int i)
 {
     for (int d = 0; d < SIZES; d++) {
@@ -337,8 +337,8 @@ static double predicted(const struct sched *q, int rows)
     return low + (high - low) * (rows - (1 << i)) / (1 << i);
 }
 
-/* The size nearest to `rows` follows by a quarter of what the prediction was wrong by, the first time by all; a machine
- * that slept counts little. */
+/* Corrects the time of the size nearest to `rows` by a quarter of the prediction's error, the first time by all of it.
+ * The error is limited to a factor of 4, for a machine that slept. */
 static void learn(struct sched *q, int rows, double ms)
 {
     int i = 0;
@@ -352,7 +352,7 @@ static void learn(struct sched *q, int rows, double ms)
     q->ms[i] = size_ms(q, i) * (1 - weight + weight * factor);
 }
 
-/* By how much a step of so many writers may last longer. */
+/* The time in ms by which readers may prolong a step with this number of writers. */
 static double extra_ms(const struct sched *q, int writers)
 {
     double extra = predicted(q, writers);
@@ -368,7 +368,7 @@ double sched_extra(const struct sched *q)
     return writers ? extra_ms(q, writers) : 0;
 }
 
-/* How many rows may be read beside so many of writers. */
+/* Number of rows that may be read beside `writers` rows. */
 static int rows_to_read(const struct sched *q, int writers, int most)
 {
     most = min_int(most, q->limits.rows - writers);
@@ -379,16 +379,16 @@ static int rows_to_read(const struct sched *q, int writers, int most)
     return rows;
 }
 
-/* --- who gets rows --------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------------------------ */
 
-/* Outputs that the first n pending rows need. */
+/* Number of outputs that the first n pending rows need. */
 static int outs_of(const struct sched_seq *s, int n)
 {
     int end = s->kv.length + n;
     return s->all ? min_int(max_int(end - s->made, 0), n) : end == s->n;
 }
 
-/* Rows of s beyond those it has in the plan that can be computed by now. */
+/* Number of rows that can be computed by now, beyond those that s has in the plan. */
 static int rows_ready(const struct sched *q, const struct sched_seq *s)
 {
     return (q->limits.ready ? q->limits.ready(s) : s->n) - s->kv.length - s->rows;
@@ -396,7 +396,7 @@ static int rows_ready(const struct sched *q, const struct sched_seq *s)
 
 static int outs_free(const struct sched *q) { return q->limits.outs - q->outs; }
 
-/* How far the rows of one step may go: to the second mark behind the length. */
+/* The length at which a step must end: the second mark after the present length. */
 static int second_mark(const struct sched_seq *s)
 {
     int i = 0;
@@ -404,12 +404,12 @@ static int second_mark(const struct sched_seq *s)
     return i + 1 < s->n_marks && kv_slots(s->kv.cache) ? s->marks[i + 1] : INT32_MAX;
 }
 
-/* Up to n rows more for s, and as many outputs. */
+/* Gives s up to n more rows, with up to `most` more outputs. */
 static void give_some(struct sched *q, struct sched_seq *s, int n, int most)
 {
     int rows = s->rows, outs = s->outs;
     n = min_int(min_int(n, rows_ready(q, s)), second_mark(s) - s->kv.length - s->rows);
-    while (n > 0 && outs_of(s, rows + n) > most + outs) n--; /* a row whose output has no room waits */
+    while (n > 0 && outs_of(s, rows + n) > most + outs) n--; /* a row without room for its output waits */
     if (n <= 0) return;
     if (grant(q, s, n) == 0) return;
     s->outs = outs_of(s, s->rows);
@@ -425,7 +425,7 @@ static void write_rows(struct sched *q)
         if (s->state == SCHED_WRITING) give(q, s, 1);
 }
 
-/* The last mark of s up to `most`; 0: none. */
+/* The last mark of s that is at most `most`; 0: none. */
 static int last_mark(const struct sched_seq *s, int most)
 {
     int i = s->n_marks;
@@ -433,15 +433,15 @@ static int last_mark(const struct sched_seq *s, int most)
     return i ? s->marks[i - 1] : 0;
 }
 
-/* Where b could go on if it waited for a, which has the first n ids in common with it: at a mark of a, unless b finds
- * as much now. */
+/* a and b have their first n ids in common. Returns the mark of a from which b could continue if it waited for a; 0 if
+ * the cache has as much for b now. */
 static int worth(const struct sched_seq *a, const struct sched_seq *b, int n)
 {
     int mark = last_mark(a, n);
     return mark > kv_known(b->kv.cache, b->kv.scope, b->ids, matchable(b)) ? mark : 0;
 }
 
-/* Whether a stands where b does and is about to read what b wants. */
+/* Whether a is at the same page as b and is about to read ids that b needs. */
 static bool leads(const struct sched_seq *a, const struct sched_seq *b)
 {
     int at = b->kv.length, n = min_int(a->n, matchable(b)), page = at / KV_PAGE - 1;
@@ -452,7 +452,7 @@ static bool leads(const struct sched_seq *a, const struct sched_seq *b)
     return at - a->kv.length >= FOLLOWED_LEAST;
 }
 
-/* s has been given what is known of it. */
+/* Counts the positions that s has just found in the cache. */
 static void found(struct sched_seq *s)
 {
     if (s->kv.length <= s->reached) return;
@@ -460,8 +460,8 @@ static void found(struct sched_seq *s)
     s->reached = s->kv.length;
 }
 
-/* A reader takes what has become known meanwhile, and steps aside while an earlier one reads on for it. A part of a
- * page it takes only when there is nobody left to follow: that is a copy, after which it goes alone. */
+/* Gives a reader the pages that have become known meanwhile, and lets it follow an earlier sequence that reads the same
+ * ids. It takes a part of a page only if it follows none: that is a copy, after which it reads alone. */
 static void catch_up(struct sched *q, struct sched_seq *b)
 {
     int before = b->kv.length;
@@ -493,7 +493,7 @@ static void read_rows(struct sched *q, int most)
     }
     if (!elder) return;
     int end = q->rows + rows_to_read(q, q->rows, most);
-    /* one that is scored wants an output for each row */
+    /* half the outputs too: a scored sequence needs an output for each row */
     give_some(q, elder, (end - q->rows + 1) / 2, (outs_free(q) + 1) / 2);
     if (reads(q, shortest)) give(q, shortest, end - q->rows);
     for (struct sched_seq *s = q->first; s; s = s->next)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sequences: what they hold, when they take turns, and what is made of them. Steps compute them (step.c); the owner
- * samples, or the engine does (reply.c). A sequence may leave a step at any layer (set anew, or freed): the scheduler
- * keeps what the step still writes to.
+ * Sequences: their content, their turns and their outputs. Steps compute them (step.c); the owner samples, or the
+ * engine does (reply.c). A sequence may leave a step at any layer (when it is set again, or freed): the scheduler keeps
+ * the pages that the step still writes to.
  */
 #include "engine/sequence.h"
 
@@ -34,11 +34,11 @@ static int fail_pads(struct quern_engine *e, int row, int n)
     if (row == n)
         return fail(&e->error, ERR_PARAM, "media", 0, "There are more images than places for them in the text.");
     return fail(&e->error, ERR_PARAM, "media", 0,
-                "The places for images in the text do not suit the images (token %d).", row);
+                "The places for images in the text do not match the images (token %d).", row);
 }
 
-/* Holds them where they stand among ids: *out [n_media], or NULL for none. Without any, pads are tokens like others
- * where the model sees nothing. */
+/* Holds the media and finds their places among ids: *out [n_media], or NULL without media. In a model without vision
+ * pads are tokens like others. */
 static int take_media(struct quern_engine *e, const int32_t *ids, int n, const uint64_t *media, int n_media,
                       struct placed **out)
 {
@@ -58,11 +58,11 @@ static int take_media(struct quern_engine *e, const int32_t *ids, int n, const u
         return OK;
     }
     drop_media(e, placed, found);
-    return found < n_media ? fail(&e->error, ERR_PARAM, "media", 0, "Picture %d of %d is not held.", found + 1, n_media)
+    return found < n_media ? fail(&e->error, ERR_PARAM, "media", 0, "Image %d of %d is not held.", found + 1, n_media)
                            : fail_pads(e, bad, n);
 }
 
-/* The ids by which the cache knows the rows, once the tokens are there. */
+/* Replaces the ids of media rows by ids of their content, by which the cache knows these rows. */
 static void set_rows(struct quern_sequence *s)
 {
     for (int i = 0; i < s->n_media; i++)
@@ -138,9 +138,9 @@ void sequence_hold(struct quern_sequence *s)
 {
     if (s->listed) return;
     s->turn.held = s->listed = true;
-    sched_add(s->e->sched, &s->turn); /* which one that is held never fails */
+    sched_add(s->e->sched, &s->turn); /* never fails for a held sequence */
     kv_extend(&s->turn.kv, s->ids, s->turn.n - 1);
-    if (kv_slots(s->e->kv)) kv_extend_part(&s->turn.kv, s->ids, s->turn.n - 1); /* states do not end with pages */
+    if (kv_slots(s->e->kv)) kv_extend_part(&s->turn.kv, s->ids, s->turn.n - 1); /* states end within pages too */
 }
 
 void sequence_leave(struct quern_sequence *s)
@@ -221,7 +221,7 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     set_rows(s);
     s->turn.n = n;
     s->outputs = outputs;
-    /* pages are promised up to there, and nobody goes on from a hidden state */
+    /* pages are promised up to this limit; hidden states are not continued by a reply */
     s->turn.limit = sequence_hidden(s) ? n : e->context_size;
     s->turn.all = outputs == QUERN_ALL || outputs == QUERN_STATES;
     s->turn.priority = s->priority;
@@ -232,7 +232,7 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
-    /* the last token makes what is wanted */
+    /* the last token is always computed: it makes the output */
     return status || s->turn.all ? status : kv_known(e->kv, s->turn.kv.scope, s->ids, n - 1);
 }
 
@@ -266,14 +266,14 @@ int quern_sequence_push(struct quern_sequence *s, int32_t id)
 int quern_sequence_length(const struct quern_sequence *s) { return s->turn.kv.length; }
 int quern_sequence_pending(const struct quern_sequence *s) { return s->turn.n - s->turn.kv.length; }
 
-/* --- what was made of it --------------------------------------------------------------------------------------- */
+/* --- outputs --------------------------------------------------------------------------------------------------- */
 
 bool sequence_hidden(const struct quern_sequence *s)
 {
     return s->outputs == QUERN_HIDDEN || s->outputs == QUERN_STATES;
 }
 
-/* The rows that the last step made of it; NULL while they have not arrived, and where there are none of that kind. */
+/* The rows of outputs that the last step made for s; NULL if there are none of this kind or they have not arrived. */
 static const float *made_by(const struct quern_sequence *s, bool hidden)
 {
     const struct model_config *c = &s->e->model->config;
@@ -314,16 +314,15 @@ const float *sequence_logits(const struct quern_sequence *s)
 static int begin_sampler(struct quern_sequence *s, const struct sampler_params *params)
 {
     int32_t recent[SAMPLER_REPEAT_WINDOW];
-    int n = min_int(s->turn.n, SAMPLER_REPEAT_WINDOW); /* it remembers no more */
+    int n = min_int(s->turn.n, SAMPLER_REPEAT_WINDOW); /* the sampler uses no more */
     for (int i = 0; i < n; i++) {
         uint64_t id = s->ids[s->turn.n - n + i];
-        recent[i] = id >> 63 ? -1 : (int32_t)id; /* an image's part is no word */
+        recent[i] = id >> 63 ? -1 : (int32_t)id; /* a part of an image is no token */
     }
     return sampler_begin(s->sampler, params, recent, n, &s->e->error);
 }
 
-/* A row that stands for an image's part has no meaning as text: such a token is forbidden, whatever else is asked for.
- */
+/* Begins the sampler with the pads of images forbidden, in addition to the given bias: as text they mean nothing. */
 static int begin_without_pads(struct quern_sequence *s, const struct sampler_params *params)
 {
     struct quern_engine *e = s->e;
@@ -341,7 +340,7 @@ static int begin_without_pads(struct quern_sequence *s, const struct sampler_par
 
 int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params)
 {
-    /* what cannot be read is refused by the sampler */
+    /* the sampler refuses an invalid bias */
     bool plain = !has_pads(s->e) || params->n_bias < 0 || (params->n_bias && !params->bias);
     int status = plain ? begin_sampler(s, params) : begin_without_pads(s, params);
     s->stream = (struct tok_stream){0};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slots are few, and snapshots a few times as many, so everything here is a walk over short arrays.
+ * There are few slots, and a few times as many snapshots, so everything here is a walk over short arrays.
  */
 #include "engine/slots.h"
 
 #include <string.h>
 
-enum { NONE = -1, SNAPSHOTS = 4 /* for each slot, which several conversations may go on from */ };
+enum { NONE = -1, SNAPSHOTS = 4 /* for each slot: several conversations may continue from it */ };
 
 uint64_t slots_cost(int n)
 {
@@ -91,7 +91,7 @@ void slots_lower(struct slots *s, int32_t slot)
 
 void slots_copy(struct slots *s, int32_t from, int32_t to, int length)
 {
-    for (int i = 0; i < s->n_snapshots && s->n_snapshots < s->room; i++) { /* one may be seen twice, and is kept once */
+    for (int i = 0; i < s->n_snapshots && s->n_snapshots < s->room; i++) { /* one may be seen twice; it is added once */
         struct snapshot k = s->snapshots[i];
         if (k.page != from || k.length > length) continue;
         k.page = to;
@@ -127,13 +127,13 @@ static bool kept_later(const struct slots *s, int i)
     return false;
 }
 
-/* Whether a snapshot is the youngest of its rank. What was only let go has none. */
+/* Whether a snapshot is the youngest of its rank; never true of KEPT_LEAST. */
 static bool is_youngest(const struct slots *s, int i)
 {
     return s->snapshots[i].as != KEPT_LEAST && (i == s->n_less - 1 || i == s->n_snapshots - 1);
 }
 
-/* The slot that only snapshots hold whose youngest snapshot is the oldest; NONE. */
+/* Among slots that only snapshots hold, the one whose youngest snapshot is the oldest; NONE if there is none. */
 static int32_t find_oldest(const struct slots *s)
 {
     for (int youngest = 0; youngest < 2; youngest++)

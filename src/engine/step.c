@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step loop: what the scheduler has planned becomes one batch, computed layer by layer, then the output head part
- * by part.
+ * The step loop: the scheduler's plan becomes one batch, which is computed layer by layer, then the output head part by
+ * part.
  *
- * A plan says who takes which rows, and nothing of a sequence changes before it ends, so a step may stop after any
- * layer and go on later, and who leaves it does not disturb the others. Logits belong to the step that made them.
+ * A plan says which rows each sequence has, and no sequence changes before the plan ends. So a step may stop after any
+ * layer and continue later, and a sequence that leaves the step does not disturb the others. Logits belong to the step
+ * that made them.
  */
 #include "engine/step.h"
 
@@ -13,10 +14,10 @@
 #include "engine/sequence.h"
 
 enum {
-    CHUNK_DEFAULT = 64,        /* rows: products are at their best speed */
+    CHUNK_DEFAULT = 64,        /* rows, with which products reach their best speed */
     CHUNK_MOST = 1024,
     CHUNK_FIRST = 16,          /* rows of the first step, until the machine's speed is known */
-    LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
+    LOGIT_BYTES = 4 << 20,     /* room for rows of logits, but at least for LOGIT_ROWS_MIN rows */
     LOGIT_ROWS_MIN = 8,
 };
 
@@ -76,7 +77,7 @@ struct sched_limits step_limits(const struct quern_engine *e, int context_size)
 
 static struct quern_sequence *sequence_of(const struct sched_take *t) { return (struct quern_sequence *)t->seq; }
 
-/* A row that is an image's part takes its features in place of its token's, which may be any. */
+/* A row that is a part of an image uses the part's features instead of a token's, so its token does not matter. */
 static void add_row(struct quern_engine *e, const struct sched_take *t, int at)
 {
     struct batch *b = &e->step.batch;
@@ -98,7 +99,7 @@ static void add_rows(struct quern_engine *e, const struct sched_take *t)
     for (int at = t->first; at < t->first + t->rows; at++) add_row(e, t, at);
 }
 
-/* The rows of which logits are wanted, or those of which the hidden state is. */
+/* Adds the rows that need logits, or with `hidden` those that need hidden states. */
 static void add_outs(const struct step *p, struct batch *b, bool hidden)
 {
     int end = 0;
@@ -110,7 +111,7 @@ static void add_outs(const struct step *p, struct batch *b, bool hidden)
     }
 }
 
-/* Writers come first in a plan. */
+/* The kind of the step; writers come first in a plan. */
 static enum profile_phase phase_of(const struct step *p)
 {
     int most = 0;
@@ -118,7 +119,7 @@ static enum profile_phase phase_of(const struct step *p)
     return most == 1 ? PROFILE_DECODE : p->takes->seq->state == SCHED_WRITING ? PROFILE_MIXED : PROFILE_PREFILL;
 }
 
-/* Whether there is anything to do. */
+/* Begins a step. Returns whether there is anything to compute. */
 static bool step_begin(struct quern_engine *e)
 {
     struct step *p = &e->step;
@@ -147,8 +148,8 @@ static bool step_begin(struct quern_engine *e)
 
 /* --- computing --------------------------------------------------------------------------------------------------- */
 
-/* A layer cannot be interrupted, so on a slow machine, or far into a long context, steps read fewer rows. Results
- * do not depend on it. */
+/* A layer cannot be interrupted, so steps read fewer rows on a slow machine or far into a long context. Results do not
+ * depend on it. */
 static void adapt_rows(struct quern_engine *e)
 {
     enum { ROWS_MIN = 4 };
@@ -166,7 +167,7 @@ static bool wanted(const struct quern_engine *e)
     return __atomic_load_n(&e->control.attention, __ATOMIC_RELAXED) != 0;
 }
 
-/* One layer took ms, of which the caller has waited for other threads. */
+/* Adapts the number of threads after a layer: it took `ms`, and this thread waited `waited` ms for the others. */
 static void adapt_threads(struct quern_engine *e, double ms, double waited)
 {
     e->step.layers_ms += ms;
@@ -193,7 +194,7 @@ static bool run_parts(struct quern_engine *e, double start, int budget_ms)
     return p->part == p->parts;
 }
 
-/* The outputs of the last step are there. */
+/* Reads the outputs of the last step, which have arrived. */
 static void take_outputs(struct quern_engine *e)
 {
     const struct backend_ops *op = e->be->ops;
@@ -202,7 +203,7 @@ static void take_outputs(struct quern_engine *e)
     replies_write(e);
 }
 
-/* The sequences have these rows now. */
+/* Ends the step: commits the plan and takes the outputs, or awaits them from a device. */
 static void step_end(struct quern_engine *e)
 {
     struct step *p = &e->step;
@@ -224,8 +225,8 @@ static void step_end(struct quern_engine *e)
     if (e->projector) encode_turn(e, p->ms);
 }
 
-/* Begins a step, after what encoding has its turn before it; where no step is to be had, encoding goes on. NEED_MORE:
- * the time is over; OK: there is nothing to do, or a step runs. */
+/* Begins a step, after the encoding of images if that has its turn; without a step to make, encoding continues.
+ * NEED_MORE: the time is over; OK: a step runs, or there is nothing to do. */
 static int take_turns(struct quern_engine *e, double start, int budget_ms)
 {
     while (!e->step.running) {

@@ -12,7 +12,7 @@
 
 struct played *played_of(const struct backend *b) { return (struct played *)(uintptr_t)b->ops; }
 
-/* --- what a call holds ---------------------------------------------------------------------------------------- */
+/* --- copies for a call ---------------------------------------------------------------------------------------- */
 
 static void *played_keep(struct played_call *c, const void *p, size_t bytes)
 {
@@ -51,7 +51,7 @@ static void played_keep_rows(struct played_call *c)
     if (!all) abort();
     c->copies[c->n_copies++] = all;
     const int32_t *before = NULL;
-    for (int i = op->n - 1; i >= 0; i--) { /* the last row of a conversation sees most */
+    for (int i = op->n - 1; i >= 0; i--) { /* the last row of a conversation reads the most pages */
         size_t n = (size_t)(rows[i].index / KV_PAGE + 1);
         const int32_t *theirs = rows[i].pages;
         if (theirs == before) {
@@ -101,7 +101,7 @@ void played_do(struct backend *b, played_work *work, const void *context, size_t
     played_keep(c, context, bytes);
 }
 
-/* --- what is checked --------------------------------------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------------------------------ */
 
 static void played_check(const struct played *p, struct handle h, uint64_t n)
 {
@@ -185,7 +185,7 @@ static void played_slot_set(struct backend *b, int slot, uint64_t from, uint64_t
     played_keep(c, bytes, (size_t)n);
 }
 
-/* On any thread. */
+/* Called on any thread. */
 static void played_ask(struct backend *b, struct played_answer answer)
 {
     struct played *p = played_of(b);

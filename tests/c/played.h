@@ -19,30 +19,30 @@ enum { PLAYED_ANSWERS = 1024 };
 
 enum played_what { PLAYED_OP, PLAYED_COPY, PLAYED_SET, PLAYED_SLOT, PLAYED_WORK };
 
-/* Other work, of a played architecture. */
+/* Work of an imitated architecture that is no operation. */
 typedef void played_work(struct backend *b, const void *context);
 
 struct played_call {
     enum played_what what;
     struct op op;
-    int to, from, n;      /* page numbers; `to` may also be a slot, then with: */
-    uint64_t at, bytes;
+    int to, from, n;      /* page numbers; `to` may also be a slot, */
+    uint64_t at, bytes;   /* with this range of its bytes */
     played_work *work;
     void *copies[16];     /* copies of what the call points to */
     int n_copies;
     struct played_call *next;
 };
 
-/* Requested bytes, and their destination. */
+/* A requested answer and its destination. */
 struct played_answer {
-    struct result result; /* a copy of its values goes to: */
+    struct result result; /* its values are copied to: */
     float *values;
-    int page, rows;       /* or a page, of which only the first rows count, to: */
+    int page, rows;       /* or the first rows of a page, to: */
     void *bytes;
-    bool of_slot;         /* or n bytes of slot `page` */
+    bool of_slot;         /* or n bytes of slot `page`, to `bytes` */
     const struct weight *w; /* or the hash of a part of a weight, to `bytes` */
     uint64_t from, n;
-    bool come;
+    bool come;            /* whether it has arrived */
 };
 
 struct played {

@@ -17,9 +17,9 @@ enum { WORDS = 4000, ROWS_MOST = 4096 };
 bool played_states;
 
 static const struct batch *batch; /* of the running step */
-static uint64_t hashes[ROWS_MOST]; /* of its rows, after the layers computed so far */
+static uint64_t hashes[ROWS_MOST]; /* hashes of its rows, after the layers computed so far */
 
-/* What the backend is to do: with rows of a run in a layer, or with rows of logits. */
+/* Data for the backend's work: rows of a run in a layer, or rows of logits. */
 struct played_rows {
     struct state_run run;
     int layer, vocab, n;
@@ -40,7 +40,7 @@ static uint64_t *state_of(const struct backend *b, int slot, int layer)
     return (uint64_t *)(void *)cpu_slot((const struct cpu *)b, slot) + (size_t)layer * WORDS;
 }
 
-/* Every word is read again sooner or later. */
+/* Updates a state with an id. Every word of the state affects later updates sooner or later. */
 static void read_id(uint64_t *state, uint64_t id)
 {
     uint64_t *word = &state[1 + state[0] % (WORDS - 1)];
@@ -74,7 +74,7 @@ static void add_to_logits(struct backend *b, const void *context)
     }
 }
 
-/* The first n of `rows` are there. */
+/* Does work with the first rows.n of `rows`. */
 static void do_rows(const struct model *m, played_work *work)
 {
     played_do(m->bind.be, work, &rows, offsetof(struct played_rows, ids) + (size_t)rows.n * sizeof *rows.ids);
@@ -89,7 +89,7 @@ static struct cache_shape played_cache(const struct model *m, int n_pages, int n
     return shape;
 }
 
-/* Runs cover all rows, in their order. */
+/* Checks that runs cover all rows, in their order. */
 static void played_begin(struct model *m, const struct batch *b)
 {
     int at = 0;

@@ -297,7 +297,7 @@ static void aged(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slot
 static void touched(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_touch(s, 1, 10, KEPT_LESS); }
 static void not_there(struct slots *s, int32_t a, int32_t b) { (void)a, (void)b, slots_touch(s, 1, 11, KEPT_MOST); }
 
-/* The older one matters more, of which a copy does not. */
+/* The older snapshot has a higher rank; its copy does not. */
 static void matters(struct slots *s, int32_t a, int32_t b)
 {
     slots_touch(s, 1, 10, KEPT_MOST);

@@ -160,8 +160,9 @@ static void second_turn(void)
 
 enum { SYSTEM = 10, SAYS = 5 };
 
-/* A turn of a conversation: its prompt, with marks behind what the system says, before what is asked (0: that is the
- * same) and before the reply, then a reply that the next prompt does not have. How much of it is known. */
+/* A turn of a conversation: its prompt, with marks after the system message, before the question (asked; 0: the same
+ * place) and before the reply, then a reply that the next prompt does not have. Returns the length of the known part.
+ */
 static int turn(struct quern_engine *e, int talk, int n, int asked, uint32_t scope)
 {
     struct quern_sequence *s = quern_sequence_new(e, scope, 0);
@@ -175,8 +176,8 @@ static int turn(struct quern_engine *e, int talk, int n, int asked, uint32_t sco
     return known;
 }
 
-/* With the snapshots that there are by default a conversation goes on, is asked otherwise, and answered anew; two go on
- * in turn. */
+/* With the default number of snapshots, a conversation continues, its question changes, and its reply is made again;
+ * two conversations continue in turn. */
 static void turns(void)
 {
     begin();
@@ -357,7 +358,7 @@ struct saved_file {
 
 static uint8_t *record_at(const struct saved_file *f, int i) { return f->records + (uint64_t)i * f->record; }
 
-/* What was asked of a device comes back. */
+/* Delivers the device's answer. */
 static void deliver(struct quern_engine *e)
 {
     CHECK(quern_awaits(e));
@@ -375,7 +376,7 @@ static struct quern_sequence *hold(struct quern_engine *e, int n, uint8_t *heade
     return s;
 }
 
-/* The file's next record, whenever it comes. */
+/* Takes the file's next record, and waits for the device if needed. */
 static int take(struct quern_engine *e, struct quern_sequence *s, uint8_t *record)
 {
     int status = saved_take(s, record);
@@ -384,8 +385,8 @@ static int take(struct quern_engine *e, struct quern_sequence *s, uint8_t *recor
     return saved_take(s, record);
 }
 
-/* Adds to a file what is known of the conversation of n tokens, after the records that agree with it. Returns their
- * number. */
+/* Saves the known part of a conversation of n tokens, after the records of the file that agree with it. Returns the
+ * number of these. */
 static int keep(struct quern_engine *e, int n, struct saved_file *f)
 {
     struct quern_sequence *s = hold(e, n, f->header);
@@ -467,7 +468,7 @@ static void kept(void)
     end();
 }
 
-/* What is kept of a page that is not full is what was read: the rest of it may be of another conversation. */
+/* Of a page that is not full only computed rows are saved: the rest may be of another conversation. */
 static void kept_alone(void)
 {
     begin();
@@ -490,7 +491,7 @@ static void kept_alone(void)
     end();
 }
 
-/* Over a device that answers late there are the same logits and the same records, from which it goes on as well. */
+/* A device that answers late gives the same logits and the same records, and continues from them as well. */
 static void late(void)
 {
     struct saved_file f[2] = {0};

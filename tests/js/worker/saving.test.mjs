@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Conversations that are kept: what was written is read again, by other builds too, with the same tokens and, page for page, the same keys and values
-// as without; whatever happens to a file or a store costs time, never a token. Over the engine in this thread, a store in memory; the package's face
-// over a folder at the end. What the engine refuses of a record: tests/c/test_saved.c; in pages: tests/web/saving.test.mjs.
+// Saved conversations: files are read again, by other builds too, with the same tokens and the same keys and values as
+// without saving. Damage to a file or a failing store costs time, never a token. Most tests use the engine in this
+// thread and a store in memory; those at the end use the package and a folder. Refused records: tests/c/test_saved.c;
+// in pages: tests/web/saving.test.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -37,7 +38,7 @@ const NEUTRAL = {
 
 const lone = () => ({ stopped: false, onStop() {} });
 
-/** Fails whoever uses a sequence that is gone. */
+/** Throws when a sequence is used after it was freed. */
 function watched(sequence) {
   let gone = false;
   for (const name of ['set', 'begin', 'save', 'give', 'take', 'free']) {
@@ -51,7 +52,7 @@ function watched(sequence) {
   return sequence;
 }
 
-/** An engine with what keeps its conversations: what a worker has. */
+/** An engine and the object that saves its conversations, as in a worker. */
 async function machine(store, { model = MODEL, saveMaxBytes, fail = (error) => { throw error; }, ...options } = {}) {
   const engine = await engineOver(model, { contextSize: 256, parallel: 4, ...options });
   engine.finish();
@@ -69,7 +70,7 @@ async function machine(store, { model = MODEL, saveMaxBytes, fail = (error) => {
   return { engine, runner, saving, told, ask };
 }
 
-/** One reply by a machine of its own, and what is kept once it has been written. */
+/** A reply by a machine of its own, and the saved conversations after it. */
 async function once(store, name, ids, options) {
   const { ask, saving, told, engine } = await machine(store, options);
   const reply = await ask(name, ids, options?.reply);
@@ -101,7 +102,7 @@ before(async () => {
   longer = [...fileOf(disk)];
 });
 
-test('what is kept is read again, and the pages that follow are those of an engine that has read all', async () => {
+test('what is saved is read again, and the pages that follow are those of an engine that has read all', async () => {
   assert.equal(record % 4096, 0);
   const disk = diskWith(file);
   const { ids, cached, kept, told } = await once(new MemoryStore(disk), 'talk', more(wanted[0]));
@@ -137,7 +138,7 @@ test('another version of the last turn takes the place of the first one', async 
   assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(fileOf(whole))), 0);
 });
 
-/** A reply over a damaged file: the same, by so many tokens of the file at most; and the file is whole again. */
+/** A reply with a damaged file: it is the same, uses at most so many of its tokens, and the file is whole again. */
 async function heals(bytes, most, why) {
   const disk = diskWith([file[0], bytes]);
   const { ids, cached, told } = await once(new MemoryStore(disk), 'talk', PROMPT);
@@ -194,7 +195,7 @@ test('another model\'s file, or another cache\'s, is removed, with a notice', as
   assert.deepEqual([typed.cached, typed.kept[0].tokens, typed.told.length], [0, 4 * PAGE, 1]);
 });
 
-test('in a space of its own, or in the background, a conversation is kept and read again as any other', async () => {
+test('in a space of its own, or in the background, a conversation is saved and read again as any other', async () => {
   for (const place of [{ cacheScope: 5 }, { priority: 'background' }, { cacheScope: 7, priority: 'background' }]) {
     const disk = new Disk();
     const first = await once(new MemoryStore(disk), 'talk', PROMPT, { reply: place });
@@ -259,7 +260,7 @@ test('a store that fails is told of once, and is left alone', async () => {
   for (let i = 0; i < 3; i++) assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
   assert.deepEqual(await saving.saved(), []);
   assert.equal(told.length, 1);
-  assert.match(told[0], /^quern: storage\/unavailable: Conversations cannot be kept here, and go on without\. \(.*played.*\)$/);
+  assert.match(told[0], /^quern: storage\/unavailable: Conversations cannot be saved here; they go on unsaved\. \(.*played.*\)$/);
   assert.equal(store.calls.length, 1);
 });
 
@@ -269,7 +270,7 @@ test('without space: a notice, that name is given up, what fits stays and others
   const { ask, saving, told } = await machine(store);
   assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
   assert.equal((await saving.saved())[0].tokens, 2 * PAGE);
-  assert.match(told.join(), /^quern: storage\/quota: There is not enough space to keep the conversation/);
+  assert.match(told.join(), /^quern: storage\/quota: There is not enough space to save the conversation/);
   await ask('talk', more(wanted[0]));
   assert.equal(told.length, 1);
   await saving.forget('talk');
@@ -279,7 +280,7 @@ test('without space: a notice, that name is given up, what fits stays and others
   assert.deepEqual([ids, cached], [wanted[0], 2 * PAGE]);
 });
 
-test('saveMaxBytes: the oldest go, a conversation that is larger is kept as far as it fits, and 0 keeps nothing', async () => {
+test('saveMaxBytes: the oldest go, a conversation that is larger is saved as far as it fits, and 0 saves nothing', async () => {
   const { ask, saving, told } = await machine(new MemoryStore(), { saveMaxBytes: 3 * (HEADER + 4 * record + DATE) });
   for (const [i, name] of ['a', 'b', 'c', 'a', 'd'].entries()) {
     await ask(name, [i % 3, ...PROMPT.slice(0, 4 * PAGE)]);
@@ -296,7 +297,7 @@ test('saveMaxBytes: the oldest go, a conversation that is larger is kept as far 
   assert.deepEqual(none.calls, []);
 });
 
-test('what model it is the engine finds out ahead where something is kept, and tells nobody of a store that fails', async () => {
+test('what model it is the engine finds out ahead where something is saved, and tells nobody of a store that fails', async () => {
   for (const [store, isAsked] of [[new MemoryStore(diskWith(file)), true], [new MemoryStore(), false], [new MemoryStore(diskWith(file), { at: () => ({ error: new Error('played') }) }), false]]) {
     const { engine, saving, told } = await machine(store);
     const identify = engine.identify.bind(engine);
@@ -498,7 +499,7 @@ test('models.saved() and models.forget() need no model', async () => {
   assert.deepEqual(await models.list({ store: cache }), [], 'they are no models');
 });
 
-test('what is kept of damaged files goes with all others, and is not listed', async () => {
+test('what is saved in damaged files goes with all others, and is not listed', async () => {
   const disk = diskWith([file[0], new Uint8Array(HEADER + 10)]);
   const cache = new MemoryStore(disk);
   assert.deepEqual(await models.saved({ store: cache }), []);
@@ -506,10 +507,10 @@ test('what is kept of damaged files goes with all others, and is not listed', as
   assert.equal(disk.files.size, 0);
 });
 
-test('while it is being kept a name is busy for others', { timeout: 20_000 }, async () => {
+test('while it is being saved a name is busy for others', { timeout: 20_000 }, async () => {
   const disk = diskWith(file);
   const release = await new MemoryStore(disk).lock(file[0], { wait: false });
-  await rejectsWith(models.forget('talk', { store: new MemoryStore(disk) }), 'storage/busy', /being kept/);
+  await rejectsWith(models.forget('talk', { store: new MemoryStore(disk) }), 'storage/busy', /being saved/);
   release();
   await models.forget('talk', { store: new MemoryStore(disk) });
   assert.equal(disk.files.size, 0);
@@ -600,7 +601,7 @@ test('the engine crashes in the midst of a restore, and of an append: what is pe
   }
 });
 
-test('the model is disposed of while something is kept: it is kept, and what comes then fails', async () => {
+test('the model is disposed of while something is saved: it is saved, and what comes then fails', async () => {
   const cache = new MemoryStore();
   const model = await load(DEMO, { store: cache });
   await model.chat(QUESTION, { ...SAID, save: 'x' }).result;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A model with a state beside its pages, played over the engine (tests/c/played_model.h): each turn of a conversation computes what is new in it and
-// nothing else, and says what it says to an engine that has heard nothing before, when it goes on, is asked otherwise, answered anew, let go,
-// beside others, and after another load from what was kept. The states themselves: tests/c/test_states.c.
+// The engine with an imitated model that has a state beside its pages (tests/c/played_model.h). Each turn of a
+// conversation computes only its new tokens, and gives the same reply as an engine that has read nothing before: when
+// the conversation continues, when the last question or reply is made again, after losing its pages, beside other
+// conversations, and from a saved file after another load. The states themselves: tests/c/test_states.c.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +14,7 @@ import { Disk, MemoryStore } from '../../fixtures/memory-store.mjs';
 import { tinyModel } from '../../fixtures/tiny.mjs';
 import { opened, partOf, testHost } from '../support/engine-host.mjs';
 
-/** Thinking is told again behind the last question only, and each reply begins with a thought, if an empty one. */
+/** The prompt repeats thinking after the last question only, and each reply begins with a thought, maybe empty. */
 const TEMPLATE = `{%- set ns = namespace(last=0) %}
 {%- for message in messages %}{% if message.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}
 {%- for message in messages %}
@@ -35,14 +36,14 @@ const OPTIONS = { temperature: 1, topP: 1, topK: 0, minP: 0, stops: [], seed: 5,
 
 const compiled = readFile(new URL('../../../build/played/quern-simd.wasm', import.meta.url)).then((bytes) => WebAssembly.compile(bytes));
 
-/** The engine's glue, whose models have states. */
+/** The engine's glue, whose models all have states. */
 async function recurrent(options) {
   const wasm = await glue(options);
   wasm._played_recurrent(1);
   return wasm;
 }
 
-/** A worker's service in this thread. @param {object} [options] of its load */
+/** Opens a worker's service in this thread. @param {object} [options] options of load() */
 async function open(options = {}, store = undefined) {
   const waiting = new Map();
   const told = [];
@@ -81,16 +82,16 @@ async function open(options = {}, store = undefined) {
     work = answer.work;
     return answer.value;
   };
-  return { service, info, idsOf, chat, told, kept: () => ask({ type: 'kept' }).then(({ value }) => value), get work() { return work; } };
+  return { service, info, idsOf, chat, told, saved: () => ask({ type: 'saved' }).then(({ value }) => value), get work() { return work; } };
 }
 
-/** Without any other memory. */
+/** The reply of a new engine, which remembers nothing. */
 async function alone(messages, more) {
   const { chat } = await open();
   return (await chat(messages, more)).text;
 }
 
-/** How much of a prompt stands before the reply, its beginning included. */
+/** Tokens of a reply's header after its first one. */
 const OPEN = [...'assistant\n'].length + 1;
 let imStart;
 before(async () => {
@@ -104,7 +105,7 @@ const SYSTEM = { role: 'system', content: 'You are a mill. '.repeat(6) };
 const said = (content) => ({ role: 'user', content });
 const wrote = ({ text, thinking }) => ({ role: 'assistant', content: text, ...(thinking && { thinking }) });
 
-/** A turn: what it says is said by an engine that knows nothing too, and what it had not to compute is `expected`. */
+/** Runs a turn. Checks that a new engine gives the same reply, and that `expected` tokens came from the cache. */
 async function turnOf(model, messages, expected, more = {}) {
   const reply = await model.chat(messages, more);
   assert.equal(reply.usage.cachedTokens, expected, JSON.stringify(messages).slice(-200));
@@ -128,9 +129,9 @@ test('a conversation of several turns computes what is new: as it goes on, asked
       messages.push(wrote(reply), said(question));
       reply = await turnOf(model, messages, beforeReply(ids), { thinking });
       ids = await model.idsOf(messages, { thinking });
-      await turnOf(model, messages, beforeReply(ids), { thinking, seed: 9 });                            // anew
+      await turnOf(model, messages, beforeReply(ids), { thinking, seed: 9 });                            // again, with another seed
       await turnOf(model, [...messages.slice(0, -1), said('No: tell me less.')], beforeQuestion(ids), { thinking });
-      reply = await turnOf(model, messages, beforeReply(ids), { thinking });                              // and as it was
+      reply = await turnOf(model, messages, beforeReply(ids), { thinking });                              // again, with the first seed
     }
     assert.equal(model.work.recomputed, 0);
   }
@@ -203,9 +204,9 @@ test('who is let go for others says the same, with any number of snapshots', asy
   }
 });
 
-// --- kept ---
+// --- saved ---
 
-test('a conversation that is kept goes on after another load, and its file has the last turn\'s state', async () => {
+test('a saved conversation goes on after another load, and its file has the last turn\'s state', async () => {
   const disk = new Disk();
   const messages = [SYSTEM, said('What is ground here, and for whom?')];
   const more = { save: 'talk' };
@@ -217,7 +218,7 @@ test('a conversation that is kept goes on after another load, and its file has t
     const [{ tokens }] = await model.saved();
     assert.equal(tokens, known - known % PAGE);
     messages.push(wrote(reply), said(question));
-    const next = await turnOf(model, messages, known, more);      // in the same engine, too
+    const next = await turnOf(model, messages, known, more);      // in the same engine too
     known = beforeReply(await model.idsOf(messages));
     assert.equal((await model.saved())[0].tokens, known - known % PAGE);
     messages.push(wrote(next), said('Go on.'));
@@ -226,8 +227,8 @@ test('a conversation that is kept goes on after another load, and its file has t
   const size = disk.size;
   const model = await open({}, new MemoryStore(disk));
   const last = messages.slice(0, -2);
-  const reply = await turnOf(model, last, known, more);           // the last one anew
-  await turnOf(model, [...last, wrote(reply), said('Go on.')], known);    // of which the engine itself remembers the state too
+  const reply = await turnOf(model, last, known, more);           // the last reply again
+  await turnOf(model, [...last, wrote(reply), said('Go on.')], known);    // here the engine remembers the state, too
   assert.equal((await model.saved())[0].tokens, known - known % PAGE);
   assert.equal(disk.size, size);
 });
@@ -237,7 +238,7 @@ test('a file that is damaged anywhere, cut, or of another turn costs time alone'
   const messages = [SYSTEM, said('What is ground here, and for whom?')];
   const first = await open({}, new MemoryStore(disk));
   const reply = await first.chat(messages, { save: 'talk' });
-  await first.kept();
+  await first.saved();
   const known = beforeReply(await first.idsOf(messages));
   const next = [...messages, wrote(reply), said('And at night?')];
   const [[name, bytes]] = disk.files;
@@ -264,7 +265,7 @@ test('a file that is damaged anywhere, cut, or of another turn costs time alone'
   }
 });
 
-test('where not all of it may be kept nothing is', async () => {
+test('a conversation that cannot be saved whole is not saved', async () => {
   const model = await open({ saveMaxBytes: 20_000 }, new MemoryStore());
   await model.chat([SYSTEM, said('What is ground here?')], { save: 'talk' });
   assert.deepEqual(await model.saved(), []);
