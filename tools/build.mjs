@@ -136,6 +136,7 @@ const optionsOf = (
   format: 'esm',
   platform,
   metafile: true,
+  charset: platform === 'browser' ? 'utf8' : 'ascii', // modules are always read as UTF-8
   legalComments: 'none',
   target: platform === 'node' ? 'node20' : 'es2022',
   mainFields: ['module', 'main'],

@@ -10,10 +10,11 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 # Compiled for speed: kernels and packing. The rest is compiled for size, also the reference kernels, and packing for
 # 64-bit addresses, whose code is larger.
-HOT = $(addprefix compute/cpu/,matmul gemm_simd floats_simd arrange_simd attend_simd) text/sampler
+HOT = $(addprefix compute/cpu/,gemm_simd floats_simd arrange_simd) text/sampler
 PACKING = $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
-# Kernels whose vectors are written by hand: a compiler that vectorizes the rest of them makes 2 KB more, and nothing faster.
-BY_HAND = compute/cpu/attention compute/cpu/kernels_simd
+# Fast code whose vectors are written by hand: a compiler that vectorizes the rest of it makes 2 KB more (Brotli), and
+# nothing faster.
+BY_HAND = $(addprefix compute/cpu/,matmul attention kernels_simd attend_simd)
 # Image loops that would be twice as large, and not faster, when vectorized further.
 WARM = compute/cpu/encode_simd image/taps
 # A second pass of binaryen saves 2 KB. emmalloc saves 3 KB and is enough, because the engine allocates large blocks.

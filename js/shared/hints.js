@@ -23,7 +23,7 @@ export const HINTS = {
   'model/nonfinite': 'Download the file again or choose another one.',
   'net/offline': 'Connect to the network and try again. If the model was stored here, it has been deleted.',
   'net/http': 'Check the address and whether the file may be downloaded without signing in.',
-  'net/unreachable': `Check the address and the connection.${inNode ? '' : ' The server (CORS) or a content blocker may also be in the way.'}`,
+  'net/unreachable': `Check the address and the connection.${inNode ? '' : ' CORS or a content blocker may be in the way.'}`,
   'net/truncated': 'Try again.',
   'net/stalled': 'Check the connection and try again.',
   'net/changed': 'Load the model again, from the start.',
@@ -44,7 +44,7 @@ export const HINTS = {
   'env/worker': inNode
     ? "Leave quern out of the bundle (Next.js: serverExternalPackages: ['quern'], esbuild: --external:quern), or copy " +
       'the files of node_modules/quern/dist beside it.'
-    : 'Make sure that worker.js, aside.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
+    : 'Serve worker.js, aside.js, thread.js, template.js and the quern-* files beside each other, or pass workerUrl.',
   'env/version': inNode
     ? 'Use all files of the package from one version.'
     : 'Reload the page; serve all files of the package from one version.',

@@ -118,7 +118,7 @@ export function workerObstacle() {
 export function threadObstacle(isolated) {
   if (isolated && typeof SharedArrayBuffer === 'function') return '';
   if (isolated) {
-    return 'This browser has no memory that threads share (SharedArrayBuffer), though the page is cross-origin isolated, so one thread is used.';
+    return 'This browser has no SharedArrayBuffer, though the page is cross-origin isolated, so one thread is used.';
   }
   return 'The page is not cross-origin isolated, so one thread is used: its server must send '
     + '"Cross-Origin-Opener-Policy: same-origin" and "Cross-Origin-Embedder-Policy: require-corp".';
