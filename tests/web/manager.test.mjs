@@ -26,7 +26,7 @@ const LIBRARY = `
   export const models = {
     list: () => answer(store.entries.toSorted((a, b) => b.lastUsed - a.lastUsed)),
     usage: () => answer(store.usage),
-    kept: () => answer([]),
+    saved: () => answer([]),
     forget: () => answer(),
     async persist() { store.usage.persisted = store.agrees; return store.agrees; },
     async remove(id) {

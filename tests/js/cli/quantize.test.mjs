@@ -107,7 +107,7 @@ test('refused: other types, itself, what is quantised, bad names; nothing is lef
     [/^quern: use\/param: The new file would replace/, own, join(folder, 'sub/../own.gguf'), '--type', 'q8_0'],
     [/^quern: use\/param: The new file's name/, own, join(folder, 'sub'), '--type', 'q8_0'],
     [/^quern: use\/param: The new file cannot/, own, join(folder, 'none/x.gguf'), '--type', 'q8_0'],
-    [/^quern: use\/param: The model is not/, join(folder, 'none.gguf'), join(folder, 'x.gguf'), '--type', 'q8_0'],
+    [/^quern: use\/param: The model is neither/, join(folder, 'none.gguf'), join(folder, 'x.gguf'), '--type', 'q8_0'],
     [/^quern: use\/param: The folder holds no model/, join(folder, 'sub'), join(folder, 'x.gguf'), '--type', 'q8_0'],
     [/^quern: model\/unsupported: .*quantised already \(Q8_0\)/, golden('nano.Q8_0.gguf'), join(folder, 'x.gguf'), '--type', 'q4_0'],
     [/^quern: model\/unsupported: .*quantised already \(F8_E4M3\)/, join(PROJECT, 'tests/fixtures/hf/f8'), join(folder, 'x.gguf'), '--type', 'q4_0'],

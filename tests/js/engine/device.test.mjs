@@ -105,7 +105,7 @@ test('the fingerprint and the records of a saved conversation are those of the p
     while (!await runner.turns.run(owner, (ms) => engine.identify(Math.ceil(ms))));
     const sequence = engine.sequence();
     sequence.set(Int32Array.from(PROMPTS[1]), 'held');
-    const header = sequence.keep('a name');
+    const header = sequence.save('a name');
     const room = engine.room(engine.recordBytes);
     const records = [];
     for (let taken; taken !== false;) {

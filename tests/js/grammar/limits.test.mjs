@@ -234,8 +234,8 @@ test('a begun text counts: the whole of it is what was asked for', async () => {
     assert.match((await goOn('y', { choices: ['yes', 'yet', 'no'], seed })).value, /^ye[st]$/);
   }
   assert.equal((await goOn('{"name":"x","age":1}', { schema: PERSON, whitespace: 'compact' })).text, '');
-  for (const options of [{ schema: PERSON }, { regex: '[a-f]{3}' }, { choices: ['yes'] }]) await rejectsWith(goOn('Well: ', options), 'use/param', /does not begin/);
-  await rejectsWith(goOn('{ "name"', { schema: PERSON, whitespace: 'compact' }), 'use/param', /does not begin/);
+  for (const options of [{ schema: PERSON }, { regex: '[a-f]{3}' }, { choices: ['yes'] }]) await rejectsWith(goOn('Well: ', options), 'use/param', /cannot begin/);
+  await rejectsWith(goOn('{ "name"', { schema: PERSON, whitespace: 'compact' }), 'use/param', /cannot begin/);
   const thoughtful = await model.chat(begun('{"name":"'), { ...WILD, schema: PERSON, thinking: true, continue: true }).result;
   checkPerson(thoughtful.value);
   assert.equal((await noise.chat(OWL, { ...WILD, schema: PERSON }).result).finishReason, 'stop', 'the engine goes on');
