@@ -68,7 +68,7 @@ test('who comes beyond the queue is told when to come again, by what waits', asy
     assert.deepEqual(begun.length, PLACES);
     const { status, error, headers } = await post('more');
     assert.deepEqual([status, error.type, error.code], [429, 'rate_limit_error', 'rate_limit_exceeded']);
-    assert.match(error.message, /3 requests wait/);
+    assert.match(error.message, /3 requests are waiting/);
     assert.ok(Number(headers['retry-after']) >= 1 && Number(headers['retry-after']) <= 60);
     assert.match((await ask(port, 'GET', '/metrics')).body, /^quern_requests_waiting 3$/m);
     const ending = setInterval(() => begun.forEach(end), 2);
