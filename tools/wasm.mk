@@ -14,7 +14,7 @@ HOT = $(addprefix compute/cpu/,gemm_simd floats_simd arrange_simd) text/sampler
 PACKING = $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
 # Fast code whose vectors are written by hand: a compiler that vectorizes the rest of it makes 2 KB more (Brotli), and
 # nothing faster.
-BY_HAND = $(addprefix compute/cpu/,matmul attention kernels_simd attend_simd)
+BY_HAND = $(addprefix compute/cpu/,matmul attention kernels_simd attend_simd linear_simd)
 # Image loops that would be twice as large, and not faster, when vectorized further.
 WARM = compute/cpu/encode_simd image/taps
 # A second pass of binaryen saves 2 KB. emmalloc saves 3 KB and is enough, because the engine allocates large blocks.

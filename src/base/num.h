@@ -88,6 +88,7 @@ static inline float num_exp(float x)
     return p * f32_from_bits(power);
 }
 
+static inline float num_sigmoid(float x) { return 1.0f / (1.0f + num_exp(-x)); }
 /* silu(x) = x / (1 + e^-x) */
 static inline float num_silu(float x) { return x / (1.0f + num_exp(-x)); }
 

@@ -62,6 +62,20 @@ static struct op_cost cost_attention(const struct op *op, const struct op_facts 
     return (struct op_cost){pairs * 2 * f->kv.n_heads * f->kv.head_dim, positions * position_bytes(&f->kv)};
 }
 
+static struct op_cost cost_convolve(const struct op *op, const struct op_facts *f)
+{
+    (void)f;
+    double rows = 2 * (TAPS - 1) * op->n_runs; /* of the states, read and written */
+    return (struct op_cost){(double)TAPS * op->n * op->dim, rows * op->dim * sizeof(float)};
+}
+
+static struct op_cost cost_delta(const struct op *op, const struct op_facts *f)
+{
+    (void)f;
+    double matrices = (double)op->dim * op->linear->head_dim; /* elements of the states of all heads */
+    return (struct op_cost){4 * op->n * matrices, 2 * op->n_runs * matrices * sizeof(float)};
+}
+
 static struct op_cost cost_keep(const struct op *op, const struct op_facts *f)
 {
     (void)f;

@@ -25,6 +25,8 @@ enum operand {
     OF_PLACES = 8, /* n * n_used * dim, of a route */
     OF_CACHE = 16, /* an encoder's keys and values: heads_size() of a backend */
     OF_ANY = 32,   /* any number of rows of dim values */
+    OF_CHANNELS = 64, /* n rows of the channels of a linear layer */
+    OF_PAIRS = 128,   /* alpha of all n rows, then beta of all rows: n_value_heads values in each */
     OP_NONE = 0,
     OP_IN = OP_READS | OF_ROWS,
     OP_OUT = OP_WRITES | OF_ROWS,
@@ -32,7 +34,9 @@ enum operand {
     OP_ANY = OP_READS | OF_ANY,
     OP_IN_PLACES = OP_READS | OF_PLACES,
     OP_OUT_PLACES = OP_WRITES | OF_PLACES,
-    OP_BOTH_CACHE = OP_READS | OP_WRITES | OF_CACHE
+    OP_BOTH_CACHE = OP_READS | OP_WRITES | OF_CACHE,
+    OP_IN_CHANNELS = OP_READS | OF_CHANNELS,
+    OP_IN_PAIRS = OP_READS | OF_PAIRS
 };
 
 /*     kind        function    y              x             z              named by    cost */
@@ -63,6 +67,14 @@ enum operand {
     OP(ATTENTION,  attention,  OP_OUT,        OP_IN,        OP_NONE,       BY_NAME,    attention)                      \
     /* y = silu(y) * x */                                                                                              \
     OP(SWIGLU,     swiglu,     OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
+    /* y = y * sigmoid(x) */                                                                                           \
+    OP(GATE,       gate,       OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
+    /* y = silu(the convolution of the channels x along each run); queries and keys get the norm 1; the last rows of x \
+     * go to the slot of the run */                                                                                    \
+    OP(CONVOLVE,   convolve,   OP_OUT,        OP_IN,        OP_NONE,       BY_DIM,     convolve)                       \
+    /* y = what the state answers to the query of each row of channels x, after the row's key and value and its pair   \
+     * of z have changed the state; the last state goes to the slot of the run */                                      \
+    OP(DELTA,      delta,      OP_OUT,        OP_IN_CHANNELS, OP_IN_PAIRS, BY_DIM,     delta)                          \
     /* y += x */                                                                                                       \
     OP(ADD,        add,        OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
     /* y = (x - mean) / sqrt(variance + eps) * vector + bias; x may be y */                                            \
@@ -101,8 +113,11 @@ struct op {
     const float *vector, *bias;           /* [dim] */
     const float *cosine, *sine;           /* [n, rot / 2]; the same memory for a whole step */
     const struct kv_row *kv;              /* [n] */
+    const struct linear_layer *linear;
+    const struct state_run *runs;         /* [n_runs] */
+    int n_runs;
     struct heads attended;                /* of an encoder */
-    int layer;                            /* counts the layers with keys and values */
+    int layer;                            /* counts the layers with keys and values, or the linear layers */
     int heads, rot;                       /* of a row; columns of a head that turn */
     int first;
     bool adds, renormalise;

@@ -36,6 +36,7 @@ struct kv_shape {
     int n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
     int n_pages;
     enum kv_type type; /* KV_Q8: head_dim a multiple of 32 */
+    float scale;       /* of attention's scores; 0: 1 / sqrt(head_dim) */
 };
 
 /* The states that a model has beside keys and values: one slot holds the states of all layers, for one sequence at one
@@ -51,6 +52,31 @@ struct state_run {
     int first, n;
     int32_t from, to; /* from -1: starts from zeros; both -1: the model has no states */
 };
+
+enum { TAPS = 4, LINEAR_HEAD_MOST = 256 }; /* rows that the convolution of a linear layer sees; columns of its heads */
+
+/* A layer of linear attention (Gated DeltaNet). The channels of a row are its queries [n_key_heads, head_dim], its keys
+ * (as many), and its values [n_value_heads, head_dim]. The layer's state in a slot is a matrix [head_dim of keys,
+ * head_dim of values] for each value head, then the last TAPS - 1 rows of channels, oldest first. */
+struct linear_layer {
+    int n_key_heads, n_value_heads, head_dim; /* n_key_heads divides n_value_heads; head_dim a multiple of 16 */
+    /* value heads with the same key head are neighbours; otherwise they are n_key_heads apart */
+    bool grouped;
+    const float *taps;        /* [TAPS, channels] of the convolution, for the oldest row first */
+    const float *rate, *bias; /* [n_value_heads] decay = exp(rate * softplus(alpha + bias)) */
+};
+
+static inline int linear_channels(const struct linear_layer *l)
+{
+    return (2 * l->n_key_heads + l->n_value_heads) * l->head_dim;
+}
+
+/* Number of values in the state of one layer. */
+static inline size_t linear_state(const struct linear_layer *l)
+{
+    return (size_t)l->n_value_heads * (size_t)l->head_dim * (size_t)l->head_dim +
+           (size_t)(TAPS - 1) * (size_t)linear_channels(l);
+}
 
 /* The position of one row of a batch: its sequence's pages and its index in them. */
 struct kv_row {

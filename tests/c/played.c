@@ -66,6 +66,18 @@ static void played_keep_rows(struct played_call *c)
     op->kv = rows;
 }
 
+static void played_keep_linear(struct played_call *c)
+{
+    struct op *op = &c->op;
+    struct linear_layer *l = played_keep(c, op->linear, sizeof *l);
+    size_t heads = (size_t)l->n_value_heads * sizeof(float);
+    l->taps = played_keep(c, l->taps, TAPS * (size_t)linear_channels(l) * sizeof(float));
+    l->rate = played_keep(c, l->rate, heads);
+    l->bias = played_keep(c, l->bias, heads);
+    op->linear = l;
+    op->runs = played_keep(c, op->runs, (size_t)op->n_runs * sizeof *op->runs);
+}
+
 static void played_keep_operands(struct played_call *c)
 {
     struct op *op = &c->op;
@@ -76,6 +88,7 @@ static void played_keep_operands(struct played_call *c)
     if (op->bias) op->bias = played_keep(c, op->bias, dim * sizeof(float));
     if (op->cosine) op->cosine = played_keep(c, op->cosine, angles * sizeof(float));
     if (op->sine) op->sine = played_keep(c, op->sine, angles * sizeof(float));
+    if (op->linear) played_keep_linear(c);
     if (op->features) played_keep_features(c);
     if (op->kv) played_keep_rows(c);
 }
@@ -112,11 +125,20 @@ static void played_check_operand(const struct played *p, struct backend *b, cons
                                  unsigned operand)
 {
     uint64_t rows = (uint64_t)op->n * (uint64_t)op->dim;
-    if (operand == OP_NONE) PLAYED_CHECK(h.at == 0);
-    else if (operand & OF_ROWS) played_check(p, h, rows);
-    else if (operand & OF_PLACES) played_check(p, h, rows * (uint64_t)op->route->n_used);
-    else if (operand & OF_CACHE) played_check(p, h, p->cpu->heads_size(b, &op->attended));
-    else for (int i = 0; i < op->n; i++) played_check(p, h, (uint64_t)(op->ids[i] + 1) * (uint64_t)op->dim);
+    if (operand == OP_NONE)
+        PLAYED_CHECK(h.at == 0);
+    else if (operand & OF_ROWS)
+        played_check(p, h, rows);
+    else if (operand & OF_CHANNELS)
+        played_check(p, h, (uint64_t)op->n * (uint64_t)linear_channels(op->linear));
+    else if (operand & OF_PAIRS)
+        played_check(p, h, 2 * (uint64_t)op->n * (uint64_t)op->linear->n_value_heads);
+    else if (operand & OF_PLACES)
+        played_check(p, h, rows * (uint64_t)op->route->n_used);
+    else if (operand & OF_CACHE)
+        played_check(p, h, p->cpu->heads_size(b, &op->attended));
+    else
+        for (int i = 0; i < op->n; i++) played_check(p, h, (uint64_t)(op->ids[i] + 1) * (uint64_t)op->dim);
 }
 
 static void played_check_op(const struct played *p, struct backend *b, const struct op *op)

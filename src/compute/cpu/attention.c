@@ -434,7 +434,7 @@ static void page_values(const struct span *s, const struct page_view *page, stru
 static void span_attend(struct span *s)
 {
     const struct cpu *c = s->a->c;
-    float scale = (float)(1.0 / sqrt((double)c->kv.head_dim));
+    float scale = c->kv.scale != 0 ? c->kv.scale : (float)(1.0 / sqrt((double)c->kv.head_dim));
     span_begin(s);
     for (int i = s->first_page; i < s->first_page + s->n_pages; i++) {
         int most = set_seen(s, i);

@@ -98,7 +98,7 @@ static inline int unit_from(int64_t at, int64_t cost, int n)
     return unit < n ? (int)unit : n;
 }
 
-/* The operations (rows.c, matmul.c, experts.c, attention.c, encode.c). */
+/* The operations (rows.c, matmul.c, experts.c, attention.c, linear.c, encode.c). */
 #define CPU_OP(kind, function, ...) void cpu_##function(struct cpu *c, const struct op *op);
 EACH_OP(CPU_OP)
 #undef CPU_OP

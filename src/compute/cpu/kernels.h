@@ -74,6 +74,8 @@ enum order { TOGETHER, IN_TURN, ORDERS };
  * biases. */
 #define F16_SCALE 0x1p112f
 
+#define UNIT_EPS 1e-6f /* added to a sum of squares, whatever the model's eps is */
+
 /* One query head of one row, and its running softmax over the positions seen so far. */
 struct query {
     /* [head_dim] the factor for float keys: itself, or `scaled` if the keys are divided by F16_SCALE */
@@ -85,6 +87,19 @@ struct query {
     float *acc;          /* [head_dim], 0 at the start */
     float max, sum;      /* -INFINITY and 0 at the start */
     int seen;            /* number of visible positions of the current page, from its first: 0..KV_PAGE */
+};
+
+/* Rows of one value head of a linear layer. q and k [n, head_dim] have the norm 1, v [n, head_dim] are the values;
+ * their rows are `stride` values apart, and those of y [n, head_dim] are y_stride apart. */
+struct delta {
+    float *y;
+    size_t y_stride;
+    const float *q, *k, *v;
+    size_t stride;
+    const float *beta, *decay; /* [n] */
+    int n, head_dim;
+    const float *from; /* [head_dim of keys, head_dim of values] the state before the first row; it may be `to` */
+    float *to;         /* and after the last */
 };
 
 struct kernels {
@@ -114,6 +129,12 @@ struct kernels {
     /* turns one head x [2 * half]: pairs (i, i + half) by the angle with this cosine and sine, [half] each */
     void (*rope)(float *x, const float *cosine, const float *sine, int half);
     void (*swiglu)(float *gate, const float *up, int n); /* gate = silu(gate) * up */
+    void (*gate)(float *x, const float *g, int n);       /* x *= sigmoid(g) */
+    /* y = silu(sum of taps[j] * x[j]), all [n]; the taps of a row are `stride` values after those of the row before */
+    void (*convolve)(float *y, const float *const x[TAPS], const float *taps, size_t stride, int n);
+    void (*unit)(float *x, float scale, int n);          /* x = x / sqrt(sum(x^2) + 1e-6) * scale */
+    /* for each row: state *= decay; state += k (v - state^T k)^T beta; y = state^T q */
+    void (*delta)(const struct delta *d);
     void (*add)(float *x, const float *y, int n);        /* x += y */
     void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */

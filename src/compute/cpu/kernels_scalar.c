@@ -195,6 +195,47 @@ static void swiglu(float *gate, const float *up, int n)
     for (int i = 0; i < n; i++) gate[i] = num_silu(gate[i]) * up[i];
 }
 
+static void gate(float *x, const float *g, int n)
+{
+    for (int i = 0; i < n; i++) x[i] *= num_sigmoid(g[i]);
+}
+
+static void convolve(float *y, const float *const x[TAPS], const float *taps, size_t stride, int n)
+{
+    for (int i = 0; i < n; i++) {
+        float sum = 0;
+        for (size_t j = 0; j < TAPS; j++) sum += taps[j * stride + (size_t)i] * x[j][i];
+        y[i] = num_silu(sum);
+    }
+}
+
+static void unit(float *x, float scale, int n)
+{
+    float inverse = 1.0f / sqrtf(dot(x, x, n) + UNIT_EPS);
+    for (int i = 0; i < n; i++) x[i] = x[i] * inverse * scale;
+}
+
+/* One row of one column of values. */
+static void delta_column(const struct delta *d, const float *from, size_t t, size_t column)
+{
+    size_t dim = (size_t)d->head_dim, row = t * d->stride;
+    float sum = 0, y = 0;
+    for (size_t i = 0; i < dim; i++) sum += from[i * dim + column] * d->decay[t] * d->k[row + i];
+    float change = (d->v[row + column] - sum) * d->beta[t];
+    for (size_t i = 0; i < dim; i++) {
+        float state = from[i * dim + column] * d->decay[t] + d->k[row + i] * change;
+        y += state * d->q[row + i];
+        d->to[i * dim + column] = state;
+    }
+    d->y[t * d->y_stride + column] = y;
+}
+
+static void delta(const struct delta *d)
+{
+    for (size_t t = 0; t < (size_t)d->n; t++)
+        for (size_t column = 0; column < (size_t)d->head_dim; column++) delta_column(d, t ? d->to : d->from, t, column);
+}
+
 static void add(float *x, const float *y, int n)
 {
     for (int i = 0; i < n; i++) x[i] += y[i];
@@ -300,6 +341,10 @@ const struct kernels kernels_scalar = {
     .gelu_erf = gelu_erf,
     .rope = rope,
     .swiglu = swiglu,
+    .gate = gate,
+    .convolve = convolve,
+    .unit = unit,
+    .delta = delta,
     .add = add,
     .add_scaled = add_scaled,
     .widen = widen,

@@ -177,6 +177,7 @@ struct kernels kernels_simd(enum dots dots)
     gemm_simd(&k, dots);
     floats_simd(&k);
     attend_simd(&k);
+    linear_simd(&k);
     encode_simd(&k);
     k.quantize = quantize;
     k.rmsnorm = rmsnorm;

@@ -82,6 +82,11 @@ static void swiglu_rows(void *arg, int thread, int n_threads)
     EACH_ROW(r, t) k->swiglu(r->y + t * dim, r->x + t * dim, op->dim);
 }
 
+static void gate_rows(void *arg, int thread, int n_threads)
+{
+    EACH_ROW(r, t) k->gate(r->y + t * dim, r->x + t * dim, op->dim);
+}
+
 static void add_rows(void *arg, int thread, int n_threads)
 {
     EACH_ROW(r, t) k->add(r->y + t * dim, r->x + t * dim, op->dim);
@@ -109,6 +114,7 @@ void cpu_rmsnorm(struct cpu *c, const struct op *op) { run_rows(c, op, rmsnorm_r
 void cpu_layernorm(struct cpu *c, const struct op *op) { run_rows(c, op, layernorm_rows); }
 void cpu_rope(struct cpu *c, const struct op *op) { run_rows(c, op, rope_rows); }
 void cpu_swiglu(struct cpu *c, const struct op *op) { run_rows(c, op, swiglu_rows); }
+void cpu_gate(struct cpu *c, const struct op *op) { run_rows(c, op, gate_rows); }
 void cpu_add(struct cpu *c, const struct op *op) { run_rows(c, op, add_rows); }
 void cpu_bias(struct cpu *c, const struct op *op) { run_rows(c, op, bias_rows); }
 void cpu_gelu(struct cpu *c, const struct op *op) { run_rows(c, op, gelu_rows); }

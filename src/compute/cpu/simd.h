@@ -120,6 +120,7 @@ INLINE vec exp4(const struct exp4 *k, vec x)
 void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes */
 void floats_simd(struct kernels *k);               /* sets the products with floats */
 void attend_simd(struct kernels *k);               /* sets attention */
+void linear_simd(struct kernels *k);               /* sets what linear layers and output gates use */
 void encode_simd(struct kernels *k);               /* sets the kernels that only an image encoder uses */
 
 #endif
