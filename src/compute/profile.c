@@ -29,6 +29,7 @@ struct profile {
     struct mem *mem;
     struct pool *pool;
     struct kv_shape kv;
+    int n_layers;
     struct slot slots[SLOTS];
     int n_slots;
     struct profile_cost *cells; /* [PROFILE_PHASES][n_layers + 1][SLOTS] */
@@ -56,7 +57,7 @@ static int find_slot(struct profile *p, const struct slot *key)
 
 static struct profile_cost *cell(const struct profile *p, int phase, int layer, int slot)
 {
-    return p->cells + (size_t)((phase * (p->kv.n_layers + 1) + layer) * SLOTS + slot);
+    return p->cells + (size_t)((phase * (p->n_layers + 1) + layer) * SLOTS + slot);
 }
 
 /* --- one list ----------------------------------------------------------------------------------------------- */
@@ -126,22 +127,23 @@ static void run(struct watcher *w, struct backend *b, const struct op *ops, int 
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 
-static uint64_t cell_count(const struct kv_shape *kv)
+static uint64_t cell_count(int n_layers)
 {
-    return (uint64_t)PROFILE_PHASES * (uint64_t)(kv->n_layers + 1) * SLOTS;
+    return (uint64_t)PROFILE_PHASES * (uint64_t)(n_layers + 1) * SLOTS;
 }
 
-uint64_t profile_cost_bytes(const struct profile *p, const struct kv_shape *kv)
+uint64_t profile_cost_bytes(const struct profile *p, int n_layers)
 {
-    return p ? mem_cost(cell_count(kv) * sizeof *p->cells) : 0;
+    return p ? mem_cost(cell_count(n_layers) * sizeof *p->cells) : 0;
 }
 
-int profile_reserve(struct profile *p, const struct kv_shape *kv)
+int profile_reserve(struct profile *p, int n_layers, const struct kv_shape *kv)
 {
     if (!p) return OK;
     mem_free(p->mem, p->cells);
     p->kv = *kv;
-    p->cells = mem_array(p->mem, cell_count(kv), sizeof *p->cells);
+    p->n_layers = n_layers;
+    p->cells = mem_array(p->mem, cell_count(n_layers), sizeof *p->cells);
     return p->cells ? OK : ERR_MEM_LOAD;
 }
 
@@ -177,7 +179,7 @@ void profile_step(struct profile *p, enum profile_phase phase, int rows)
 
 void profile_layer(struct profile *p, int layer)
 {
-    if (p) p->layer = layer == PROFILE_OUTSIDE ? p->kv.n_layers : layer;
+    if (p) p->layer = layer == PROFILE_OUTSIDE ? p->n_layers : layer;
 }
 
 /* --- the costs -------------------------------------------------------------------------------------------------- */
@@ -186,7 +188,7 @@ void profile_reset(struct profile *p)
 {
     p->n_slots = 0;
     memset(p->tokens, 0, sizeof p->tokens);
-    if (p->cells) memset(p->cells, 0, (size_t)cell_count(&p->kv) * sizeof *p->cells);
+    if (p->cells) memset(p->cells, 0, (size_t)cell_count(p->n_layers) * sizeof *p->cells);
 }
 
 const char *profile_operation(const struct profile *p, int i) { return i < p->n_slots ? p->slots[i].name : NULL; }
@@ -196,7 +198,7 @@ double profile_tokens(const struct profile *p, enum profile_phase phase) { retur
 struct profile_cost profile_cost(const struct profile *p, enum profile_phase phase, int operation, int layer)
 {
     struct profile_cost sum = {0};
-    int outside = p->kv.n_layers;
+    int outside = p->n_layers;
     if (layer >= outside || operation >= p->n_slots) return sum;
     if (layer == PROFILE_OUTSIDE) layer = outside;
     for (int l = 0; l <= outside; l++)
@@ -234,7 +236,7 @@ static void write_operation(struct json *j, const struct profile *p, enum profil
     json_string(j, "name", p->slots[i].name);
     write_cost(j, &all);
     json_array(j, "layerMs");
-    for (int l = 0; l < p->kv.n_layers; l++) json_number(j, NULL, profile_cost(p, phase, i, l).ms);
+    for (int l = 0; l < p->n_layers; l++) json_number(j, NULL, profile_cost(p, phase, i, l).ms);
     json_array_end(j);
     json_number(j, "outsideMs", profile_cost(p, phase, i, PROFILE_OUTSIDE).ms);
     json_end(j);

@@ -36,10 +36,10 @@ enum { PROFILE_ALL = -1, PROFILE_OUTSIDE = -2 /* the layers: embedding and outpu
 /* NULL when memory is short. */
 struct profile *profile_new(struct mem *m, struct pool *pool);
 /* Bytes that profile_reserve() takes. */
-uint64_t profile_cost_bytes(const struct profile *p, const struct kv_shape *kv);
+uint64_t profile_cost_bytes(const struct profile *p, int n_layers);
 /* Allocates the costs of each layer, and drops earlier ones. ERR_MEM_LOAD. This and the next three functions accept
  * NULL. */
-int profile_reserve(struct profile *p, const struct kv_shape *kv);
+int profile_reserve(struct profile *p, int n_layers, const struct kv_shape *kv);
 void profile_free(struct profile *p);
 
 /* From now on the backend's operations run one by one, and their costs are added up. */

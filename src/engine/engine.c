@@ -92,7 +92,7 @@ static int check_kv(const struct quern_engine *e, struct error *err)
 static int reserve_context(struct quern_engine *e, int context_size)
 {
     const struct reserve r = plan_reserve(e, plan_shape(e, context_size));
-    int status = profile_reserve(e->profile, &r.kv);
+    int status = profile_reserve(e->profile, e->model->config.n_layers, &r.kv);
     return status ? status : e->be->ops->reserve(e->be, &r);
 }
 

@@ -119,7 +119,7 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     p.scratch = plus(minus(e->mem.used, e->taken), reserved.scratch);
     p.scratch = plus(p.scratch, projector_scratch(e));
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows));
-    p.scratch = plus(p.scratch, profile_cost_bytes(e->profile, &shape.kv));
+    p.scratch = plus(p.scratch, profile_cost_bytes(e->profile, e->model->config.n_layers));
     p.scratch = plus(p.scratch, step_cost(s));
     p.scratch = plus(p.scratch, replies_cost(e));
     p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages, shape.state.n_slots));

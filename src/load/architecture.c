@@ -51,6 +51,16 @@ const struct architecture architectures[] = {
      .trunk = "Qwen3VLModel", .type = "qwen3_vl"},
     {QWEN3, OF_VISION, .name = "qwen3vlmoe", .older = none, .class = "Qwen3VLMoeForConditionalGeneration",
      .trunk = "Qwen3VLMoeModel", .type = "qwen3_vl_moe", .experts = true, .turned = true},
+    {.family = FAMILY_QWEN35,
+     .split = text_splits,
+     .marks = &qwen,
+     .call_form = "json",
+     .cards = text_cards,
+     .name = "qwen35",
+     .older = none,
+     .class = "Qwen3_5ForConditionalGeneration",
+     .trunk = "Qwen3_5Model",
+     .type = "qwen3_5"},
     {.name = NULL},
 };
 

@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 /* The code that runs a model. */
-enum model_family { FAMILY_QWEN3, FAMILIES };
+enum model_family { FAMILY_QWEN3, FAMILY_QWEN35, FAMILIES };
 
 /* Rule for cutting text into pieces. The merges of byte-level BPE do not cross pieces. */
 struct text_split {

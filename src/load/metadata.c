@@ -72,22 +72,17 @@ int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t h
     return check_range(m, key, *out, lo, hi, err);
 }
 
-int meta_layers(const struct checkpoint *ck, const char *key, int n_layers, int64_t lo, int64_t hi, int64_t *out,
-                struct error *err)
+int meta_element(const struct checkpoint *ck, const char *key, uint64_t i, uint64_t n, int64_t *out, struct error *err)
 {
     const struct meta *m = meta_find(ck, key);
-    if (m->count != (uint64_t)n_layers || n_layers == 0)
+    if (m->count != n)
         return fail(err, ERR_INCONSISTENT, "value", m->value.at,
-                    "The metadata key %s has %llu numbers, but the model has %d layers.", key,
-                    (unsigned long long)m->count, n_layers);
+                    "The metadata key %s has %llu elements, but the model has %llu layers.", key,
+                    (unsigned long long)m->count, (unsigned long long)n);
     struct bytes all = ck_view(ck, m->value);
-    size_t width = all.size / (size_t)m->count;
-    if (!read_integer(m->element, all.data, out)) return fail_type(err, m, key);
-    for (uint64_t i = 1; i < m->count; i++)
-        if (memcmp(all.data, all.data + i * width, width) != 0)
-            return fail(err, ERR_UNSUPPORTED, "value", m->key.at,
-                        "The metadata key %s differs from layer to layer; this version does not run that.", key);
-    return check_range(m, key, *out, lo, hi, err);
+    const uint8_t *at = all.data + all.size / (size_t)n * (size_t)i;
+    if (m->element == META_BOOL) return *out = *at != 0, OK;
+    return read_integer(m->element, at, out) ? OK : fail_type(err, m, key);
 }
 
 int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out,

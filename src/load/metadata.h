@@ -14,9 +14,9 @@ const struct meta *meta_find(const struct checkpoint *ck, const char *key); /* N
  * value fits. */
 int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int64_t *out,
              struct error *err);
-/* Reads an array that exists and has a number for each layer. All must be equal, else ERR_UNSUPPORTED "value". */
-int meta_layers(const struct checkpoint *ck, const char *key, int n_layers, int64_t lo, int64_t hi, int64_t *out,
-                struct error *err);
+/* Reads element i of an array that exists and must have n > 0 of them, one for each layer: an integer, or a truth value
+ * as 1 or 0. Another number of elements: ERR_INCONSISTENT "value". */
+int meta_element(const struct checkpoint *ck, const char *key, uint64_t i, uint64_t n, int64_t *out, struct error *err);
 int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out,
                struct error *err);
 int meta_bool(const struct checkpoint *ck, const char *key, bool missing, bool *out, struct error *err);

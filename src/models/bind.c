@@ -46,9 +46,14 @@ struct sink {
     const struct dtype *from; /* of the tensor */
     int rows, cols, stack;    /* of the tensor; rows: of its whole stack, 0 for a vector */
     int first, all;           /* place and number of rows within the weight */
-    int n;                    /* stacked weights of `all` rows each */
+    int n;                    /* weights of `all` rows each */
+    int unit;                 /* rows that go to each of them in turn */
     struct weight **matrix;   /* [n] */
     float **vector;
+    float (*change)(float x); /* of a vector, on loading; NULL: none */
+    bool turned;              /* the table is stored by columns */
+    int begin;                /* first row in the tensor, if its rows go to several sinks */
+    struct sink *next;        /* the sink of the following rows */
     /* for a weight whose rows are spread over several tensors: their number, and the index of this one */
     int strips, strip;
     int strip_cols;
@@ -62,21 +67,25 @@ struct sink {
     int high, wide;           /* the rectangle of weights that shares a scale */
 };
 
-/* Finds the weight that has row *row of the stack; makes *row count within that weight, and cuts *n to its rows. */
+/* Finds the weight that has row *row of the tensor; makes *row count within that weight, and cuts *n to rows that
+ * follow each other there. */
 static struct weight *weight_of(const struct sink *s, int *row, int *n)
 {
-    int i = *row / s->all;
-    *row -= i * s->all;
-    *n = min_int(*n, s->all - *row);
-    return s->matrix[i];
+    int unit = *row / s->unit, within = *row % s->unit;
+    *row = unit / s->n * s->unit + within;
+    *n = min_int(*n, s->unit - within);
+    return s->matrix[unit % s->n];
 }
 
 static size_t row_bytes(const struct sink *s) { return (size_t)s->cols / s->from->block * s->from->bytes; }
 
+/* All rows belong to the same sink of a chain: its parts are multiples of 8 rows. */
 static void put_matrix(void *context, int row, int n, const uint8_t *rows)
 {
     const struct sink *s = context;
-    for (int at = s->first + row, end = at + n, some; at < end; at += some, rows += (size_t)some * row_bytes(s)) {
+    while (s->next && row >= s->next->begin) s = s->next;
+    for (int at = s->first + row - s->begin, end = at + n, some; at < end;
+         at += some, rows += (size_t)some * row_bytes(s)) {
         int own = at;
         some = end - at;
         struct weight *w = weight_of(s, &own, &some);
@@ -96,7 +105,17 @@ static void put_strips(void *context, int row, int n, const uint8_t *rows)
 static void put_vector(void *context, int row, int n, const uint8_t *bytes)
 {
     const struct sink *s = context;
-    read_floats(s->type, bytes, n * s->cols, *s->vector + (size_t)row * (size_t)s->cols);
+    float *out = *s->vector + (size_t)row * (size_t)s->cols;
+    read_floats(s->type, bytes, n * s->cols, out);
+    for (int i = 0; s->change && i < n * s->cols; i++) out[i] = s->change(out[i]);
+}
+
+static void put_turned(void *context, int row, int n, const uint8_t *bytes)
+{
+    const struct sink *s = context;
+    for (int i = 0; i < n * s->cols; i++, bytes += s->type->bytes)
+        read_floats(s->type, bytes, 1,
+                    *s->vector + (size_t)(i % s->cols) * (size_t)s->rows + (size_t)(row + i / s->cols));
 }
 
 /* Sets the scale of the rectangle whose first weight is at row `top` and column `left`. */
@@ -129,11 +148,19 @@ static const char *tensor_name(char out[80], const char *format, int layer)
     return out;
 }
 
+/* Keeps a sink, with those that follow it in one block. */
 static int keep(struct tensor *t, struct sink sink, tensor_put *put, struct error *err)
 {
-    struct sink *kept = mem_alloc(sink.b->mem, sizeof *kept);
+    size_t n = 1, i = 0;
+    for (const struct sink *s = sink.next; s; s = s->next) n++;
+    struct sink *kept = mem_alloc(sink.b->mem, n * sizeof *kept);
     if (!kept) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of tensors.");
-    *kept = sink;
+    for (const struct sink *s = &sink; s; s = s->next, i++) {
+        kept[i] = *s;
+        kept[i].type = sink.type;
+        kept[i].from = sink.from;
+        kept[i].next = s->next ? &kept[i + 1] : NULL;
+    }
     t->put = put;
     t->context = kept;
     return OK;
@@ -143,6 +170,11 @@ static int fail_twice(const struct tensor *t, const char *name, struct error *er
 {
     return fail(err, ERR_INCONSISTENT, "split", t->name.at,
                 "The tensor %s exists twice; the files do not belong together.", name);
+}
+
+static tensor_put *put_of(const struct sink *s)
+{
+    return s->strips ? put_strips : s->matrix ? put_matrix : s->turned ? put_turned : put_vector;
 }
 
 /* `there`: an earlier file had the tensor. rows = 0: a vector. */
@@ -159,7 +191,7 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
                     "The tensor %s has the type %s, but other tensors of this weight need %s.", name, t->type->name,
                     sink->type->name);
     sink->from = sink->type = t->type;
-    return keep(t, *sink, sink->strips ? put_strips : sink->matrix ? put_matrix : put_vector, err);
+    return keep(t, *sink, put_of(sink), err);
 }
 
 /* The scales of NAME.weight are NAME.scale. */
@@ -216,6 +248,7 @@ static int bind_scales(struct checkpoint *ck, const char *weight, bool there, st
 
 static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink, struct error *err)
 {
+    if (!sink.unit) sink.unit = sink.all;
     struct backend *be = sink.b->be;
     struct weight_facts facts = *sink.matrix ? be->ops->weight_facts(be, *sink.matrix) : (struct weight_facts){0};
     sink.type = facts.type;
@@ -248,6 +281,47 @@ int bind_matrix_as_stored(struct binder *b, struct checkpoint *ck, const char *n
                       (struct sink){.all = rows, .cols = cols, .n = 1, .matrix = out, .stays = true}, err);
 }
 
+int bind_in_turn(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int unit,
+                 struct weight **out, struct error *err)
+{
+    return bind_below(b, ck, name, layer, (struct sink){.all = rows, .cols = cols, .n = 2, .unit = unit, .matrix = out},
+                      err);
+}
+
+int bind_fused(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols,
+               const struct fused *parts, int n, struct error *err)
+{
+    enum { MOST = 4 };
+    struct sink sinks[MOST];
+    char full[80];
+    int rows = 0;
+    const struct tensor *t = ck_find(ck, tensor_name(full, name, layer));
+    bool there = *parts->out && b->be->ops->weight_facts(b->be, *parts->out).has_rows;
+    if (t && layouts[t->type->layout].scaled)
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The tensor %s joins several matrices and has scales of its own, which this version does not read.",
+                    full);
+    for (int i = 0; i < n; rows += sinks[i++].rows) {
+        const struct fused *part = &parts[i];
+        sinks[i] = (struct sink){.b = b,
+                                 .rows = part->n * part->rows,
+                                 .all = part->rows,
+                                 .cols = cols,
+                                 .stack = 1,
+                                 .n = part->n,
+                                 .unit = part->unit,
+                                 .matrix = part->out,
+                                 .begin = rows,
+                                 .next = i + 1 < n ? &sinks[i + 1] : NULL,
+                                 .new = !*part->out};
+    }
+    int own = sinks->rows;
+    sinks->rows = rows;
+    int status = bind(ck, full, there, sinks, err);
+    if (!status && t) ((struct sink *)t->context)->rows = own;
+    return status;
+}
+
 int bind_matrices(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int n,
                   struct weight **out, struct error *err)
 {
@@ -278,6 +352,7 @@ static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum pa
     bool there = s->there[i] & part;
     snprintf(name, sizeof name, "%.50s%d.weight", prefix, i);
     sink.first = i * sink.rows;
+    sink.unit = sink.all;
     sink.type = s->type;
     sink.new = part == PART_WEIGHT;
     int status = part == PART_WEIGHT ? bind(ck, name, there, &sink, err) : bind_scales(ck, name, there, &sink, err);
@@ -340,23 +415,44 @@ int bind_stack(struct binder *b, struct checkpoint *ck, const char *name, int la
 
 /* --- vectors ------------------------------------------------------------------------------------------ */
 
-int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float **out,
-                struct error *err)
+int bind_changed(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float (*change)(float x),
+                 float **out, struct error *err)
 {
     char full[80];
     return bind(ck, tensor_name(full, name, layer), *out != NULL,
-                &(struct sink){.b = b, .cols = n, .stack = 1, .vector = out, .new = true}, err);
+                &(struct sink){.b = b, .cols = n, .stack = 1, .vector = out, .change = change, .new = true}, err);
 }
 
-int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, float **out,
-               struct error *err)
+int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float **out,
+                struct error *err)
+{
+    return bind_changed(b, ck, name, layer, n, NULL, out, err);
+}
+
+static int bind_floats(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, bool turned,
+                       float **out, struct error *err)
 {
     const struct tensor *t = ck_find(ck, name);
     if (t && (t->type->block != 1 || layouts[t->type->layout].scaled || t->type->layout == LAYOUT_NONE))
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                     "The tensor %s has the type %s; floats are supported.", name, t->type->name);
-    return bind(ck, name, *out != NULL,
-                &(struct sink){.b = b, .rows = rows, .cols = cols, .stack = 1, .vector = out, .new = true}, err);
+    return bind(
+        ck, name, *out != NULL,
+        &(struct sink){.b = b, .rows = rows, .cols = cols, .stack = 1, .vector = out, .turned = turned, .new = true},
+        err);
+}
+
+int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, float **out,
+               struct error *err)
+{
+    return bind_floats(b, ck, name, cols, rows, false, out, err);
+}
+
+int bind_turned(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, float **out,
+                struct error *err)
+{
+    char full[80];
+    return bind_floats(b, ck, tensor_name(full, name, layer), cols, rows, true, out, err);
 }
 
 /* --- one matrix in strips ----------------------------------------------------------------------------- */
@@ -422,8 +518,8 @@ void binder_quantize(struct binder *b, struct checkpoint *ck, struct model_types
 {
     b->quantize = types;
     for (size_t i = 0; i < ck->n_tensors; i++) {
-        struct sink *sink = ck->tensors[i].context;
-        if (ck->tensors[i].put == put_matrix) sink->type = loaded_type(sink, ck->tensors[i].type);
+        struct sink *sink = ck->tensors[i].put == put_matrix ? ck->tensors[i].context : NULL;
+        for (; sink; sink = sink->next) sink->type = loaded_type(sink, ck->tensors[i].type);
     }
 }
 
@@ -447,7 +543,8 @@ uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck)
     uint64_t sum = 0;
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct sink *sink = ck->tensors[i].context;
-        if (sink && sink->new && !add64(sum, sink_cost(b, sink), &sum)) return UINT64_MAX;
+        for (; sink; sink = sink->next)
+            if (sink->new && !add64(sum, sink_cost(b, sink), &sum)) return UINT64_MAX;
     }
     return sum;
 }
@@ -461,7 +558,7 @@ static bool take_weights(const struct binder *b, const struct sink *s)
         if (!s->matrix[i]) return false;
         if (s->from && s->from != s->type) b->be->ops->weight_from(b->be, s->matrix[i], s->from);
     }
-    return true;
+    return !s->next || take_weights(b, s->next);
 }
 
 static bool take_vector(const struct binder *b, const struct sink *s)

@@ -33,6 +33,19 @@ int bind_matrix(struct binder *b, struct checkpoint *ck, const char *name, int l
 /* The same, but the matrix keeps its stored type, whatever b->quantize is. */
 int bind_matrix_as_stored(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows,
                           struct weight **out, struct error *err);
+/* Binds two matrices [rows, cols] whose rows alternate in one tensor, `unit` rows of each: out [2]. unit is a multiple
+ * of 8 and divides rows. */
+int bind_in_turn(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int unit,
+                 struct weight **out, struct error *err);
+/* A part of a tensor that joins matrices: n matrices of `rows` rows each, whose rows alternate, `unit` rows of each;
+ * both numbers are multiples of 8. */
+struct fused {
+    int n, rows, unit;
+    struct weight **out; /* [n] */
+};
+/* Binds the matrices of a tensor whose rows are those of at most 4 parts, in their order. */
+int bind_fused(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols,
+               const struct fused *parts, int n, struct error *err);
 /* Binds n matrices [rows, cols] that are stacked in one tensor: out [n]. rows is a multiple of 8. */
 int bind_matrices(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int n,
                   struct weight **out, struct error *err);
@@ -54,9 +67,16 @@ int bind_stack(struct binder *b, struct checkpoint *ck, const char *name, int la
 /* Binds a float vector [n], as float32. */
 int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float **out,
                 struct error *err);
+/* The same, but each element x becomes change(x). */
+int bind_changed(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float (*change)(float x),
+                 float **out, struct error *err);
 /* Binds a float matrix [rows, cols], as float32. */
 int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, float **out,
                struct error *err);
+
+/* The same in a layer, stored by columns: out [cols, rows]. */
+int bind_turned(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, float **out,
+                struct error *err);
 
 /* Reads the number and the full stop at the beginning of `rest`, and removes them; -1: there are none. */
 int bind_layer_of(struct bytes *rest);

@@ -4,4 +4,4 @@
  */
 #include "models/model.h"
 
-const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &model_qwen3};
+const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &model_qwen3, [FAMILY_QWEN35] = &model_qwen35};

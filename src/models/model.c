@@ -138,7 +138,7 @@ static int bind_vectors(struct model *m, struct checkpoint *ck, struct error *er
 static const struct foreign {
     const char *begin, *what;
 } foreign[] = {
-    {LAYERS, "a part of a layer that Qwen3 does not have"},
+    {LAYERS, "a part of a layer that this kind of model does not have"},
     {"dense_", "a projection after the model"},
     {"cls.", "a part of a classification head"},
     {"output.bias", "a bias of the output head"},
@@ -156,15 +156,17 @@ static bool is_angles(struct bytes name)
     return name.size >= sizeof angles - 1 && !memcmp(name.data, angles, sizeof angles - 1);
 }
 
-/* Refuses tensors that the computation would leave out; other unbound tensors are ignored. */
-static int check_unbound(const struct checkpoint *ck, struct error *err)
+/* Refuses tensors that the computation would leave out; other unbound tensors are ignored, and so are blocks behind the
+ * layers. */
+static int check_unbound(const struct checkpoint *ck, int n_layers, struct error *err)
 {
     char name[QUOTED];
     struct bytes rest;
     for (const struct foreign *f = foreign; f < foreign + sizeof foreign / sizeof *foreign; f++)
         for (size_t at = ck_first(ck, f->begin); ck_rest(ck, at, f->begin, &rest); at++) {
             const struct tensor *t = &ck->tensors[ck->by_name[at]];
-            if (t->put || (f == foreign && (bind_layer_of(&rest) < 0 || is_angles(rest)))) continue;
+            int layer = f == foreign ? bind_layer_of(&rest) : 0;
+            if (t->put || layer < 0 || layer >= n_layers || (f == foreign && is_angles(rest))) continue;
             return fail(
                 err, ERR_UNSUPPORTED, "tensor", t->name.at,
                 "The tensor %.64s is %s, which this version does not compute; results without it would be wrong.",
@@ -175,11 +177,11 @@ static int check_unbound(const struct checkpoint *ck, struct error *err)
 
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err)
 {
-    int status = bind_check_layers(ck, LAYERS, m->config.n_layers, err);
+    int status = bind_check_layers(ck, LAYERS, m->config.n_layers + m->config.n_drafts, err);
     m->bind.more = more;
     if (!status) status = bind_vectors(m, ck, err);
     if (!status) status = m->ops->bind(m, ck, err);
-    return status ? status : check_unbound(ck, err);
+    return status ? status : check_unbound(ck, m->config.n_layers, err);
 }
 
 bool model_of_experts(const struct tensor *t) { return bind_of_experts(t); }
@@ -204,7 +206,8 @@ int model_max_cols(const struct model *m)
 {
     const struct model_config *c = &m->config;
     int experts = c->n_used * max_int(c->dim, c->expert_dim);
-    return max_int(max_int(max_int(c->dim, c->ffn_dim), c->n_heads * c->head_dim), experts);
+    int mixed = max_int(c->n_heads * c->head_dim, c->value_dim);
+    return max_int(max_int(max_int(c->dim, c->ffn_dim), mixed), experts);
 }
 
 void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); }

@@ -21,6 +21,8 @@ enum model_pooling { POOLING_UNSAID = -1, POOLING_NONE, POOLING_MEAN, POOLING_CL
 enum { MODEL_CLASSES = 2 }; /* of a ranking model: yes and no */
 
 struct model_config {
+    int n_drafts;  /* blocks behind the layers that guess further tokens; nothing uses them */
+    int value_dim; /* columns of all value heads of a linear layer; 0: there are none */
     int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
     /* of layers with experts: their number, how many of them each row uses, their feed-forward size; or 0 */
     int n_experts, n_used, expert_dim;
@@ -130,6 +132,6 @@ const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name);
 
 /* Indexed by enum model_family; in families.c. */
 extern const struct model_ops *const families[];
-extern const struct model_ops model_qwen3;
+extern const struct model_ops model_qwen3, model_qwen35;
 
 #endif

@@ -141,4 +141,4 @@ static int played_open(const struct architecture *a, struct mem *mem, struct bac
 
 static struct model_ops opens = {.open = played_open};
 
-const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &opens};
+const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &opens, [FAMILY_QWEN35] = &model_qwen35};
