@@ -75,8 +75,11 @@ static void hash_block(struct walk *k, const struct weight *w, struct bytes vect
     struct backend *be = k->e->be;
     uint64_t from = block * PRINTED, n = f.bytes - from < PRINTED ? f.bytes - from : PRINTED;
     memset(content, 0, HASH_BYTES);
-    if (w) be->ops->weight_hash(be, w, from, n, content);
-    else if (vector.data) hash128(vector.data + from, (size_t)n, content);
+    if (w) __atomic_store_n(&k->e->printing.asked, true, __ATOMIC_RELAXED);
+    if (w)
+        be->ops->weight_hash(be, w, from, n, content);
+    else if (vector.data)
+        hash128(vector.data + from, (size_t)n, content);
 }
 
 /* Adds a block to the sum, with the number, type and shape of its part. */
@@ -156,9 +159,10 @@ static void begin_job(struct quern_engine *e)
     int most = min_int(PRINT_MOST, JOB * pool_working(e->pool));
     p->until = p->n - p->done < most ? p->n : p->done + most;
     p->claimed = 0;
+    p->asked = false;
     pool_run(e->pool, hash_blocks, e);
     e->be->ops->submit(e->be, NULL, 0);
-    if (e->be->late) e->awaits = AWAITED_HASHES;
+    if (e->be->late && p->asked) e->awaits = AWAITED_HASHES;
 }
 
 static void end_job(struct quern_engine *e)

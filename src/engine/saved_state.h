@@ -15,6 +15,7 @@ struct printing {
     int64_t n, done, until, claimed;
     uint64_t sum[HASH_BYTES / 8];
     uint8_t content[PRINT_MOST][HASH_BYTES]; /* hashes of the job's blocks, maybe from a device */
+    bool asked;                              /* the job has blocks of matrices, which a device hashes */
 };
 
 /* The record that saved_give_begin() has taken. It becomes a page or a part of a slot; the other is -1. n: bytes, 0 if
