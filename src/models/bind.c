@@ -79,17 +79,21 @@ static struct weight *weight_of(const struct sink *s, int *row, int *n)
 
 static size_t row_bytes(const struct sink *s) { return (size_t)s->cols / s->from->block * s->from->bytes; }
 
-/* All rows belong to the same sink of a chain: its parts are multiples of 8 rows. */
-static void put_matrix(void *context, int row, int n, const uint8_t *rows)
+static void put_rows(const struct sink *s, int row, int n, const uint8_t *rows)
 {
-    const struct sink *s = context;
-    while (s->next && row >= s->next->begin) s = s->next;
-    for (int at = s->first + row - s->begin, end = at + n, some; at < end;
-         at += some, rows += (size_t)some * row_bytes(s)) {
+    for (int at = s->first + row, end = at + n, some; at < end; at += some, rows += (size_t)some * row_bytes(s)) {
         int own = at;
         some = end - at;
         struct weight *w = weight_of(s, &own, &some);
         s->b->be->ops->weight_put(s->b->be, w, own, some, rows);
+    }
+}
+
+static void put_matrix(void *context, int row, int n, const uint8_t *rows)
+{
+    for (const struct sink *s = context; s; s = s->next) {
+        int from = max_int(row, s->begin), to = min_int(row + n, s->begin + s->rows);
+        if (from < to) put_rows(s, from - s->begin, to - from, rows + (size_t)(from - row) * row_bytes(s));
     }
 }
 
