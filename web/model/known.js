@@ -21,9 +21,17 @@ const pair = (model, vision) => ({
   vision: vision.url,
 });
 
+/** Bytes of keys and values for 4,096 positions: 8 heads of 128 columns in 16 bits, in each layer. */
+const ofLayers = (layers) => layers * 4096 * 2 * 8 * 128 * 2;
+
+/** Qwen3.5 has fewer of them, and remembers five states. Of 2B and 0.8B, of 4B. */
+const SMALL_STATES = 4096 * 12_288 + 5 * 20_201_472;
+const STATES = 4096 * 32_768 + 5 * 52_690_944;
+
+/** `context`: bytes of a conversation of 4,096 positions. */
 export const KNOWN = [
   {
-    label: 'Qwen3-0.6B', note: 'Small and quick, a good first one', layers: 28,
+    label: 'Qwen3-0.6B', note: 'Small and quick, a good first one', context: ofLayers(28),
     files: [
       file('Q4_K_M', 396_705_472, 'unsloth/Qwen3-0.6B-GGUF', 'Qwen3-0.6B', '50968a4468ef4233ed78cd7c3de230dd1d61a56b',
         'ac2d97712095a558e31573f62f466a3f9d93990898b0ec79d7c974c1780d524a'),
@@ -32,7 +40,18 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3-1.7B', note: 'Knows more, a third of the speed', layers: 28,
+    label: 'Qwen3.5-0.8B', note: 'Newer, with longer conversations in less memory', context: SMALL_STATES,
+    files: [
+      file('Q4_K_M', 532_517_120, 'unsloth/Qwen3.5-0.8B-GGUF', 'Qwen3.5-0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0',
+        'bd258782e35f7f458f8aced1adc053e6e92e89bc735ba3be89d38a06121dc517'),
+      file('UD-Q4_K_XL', 558_772_480, 'unsloth/Qwen3.5-0.8B-GGUF', 'Qwen3.5-0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0',
+        '3177ebd67afe4438374da19e690bc1b98756f7e0fea9240e1be404336156a7b5'),
+      file('Q8_0', 811_843_840, 'unsloth/Qwen3.5-0.8B-GGUF', 'Qwen3.5-0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0',
+        '0ad885ffd4bb022fc4f0d33a3308fa108ef8613159d3b3a67e23abca056b7a6c'),
+    ],
+  },
+  {
+    label: 'Qwen3-1.7B', note: 'Knows more, a third of the speed', context: ofLayers(28),
     files: [
       file('Q4_K_M', 1_107_409_472, 'unsloth/Qwen3-1.7B-GGUF', 'Qwen3-1.7B', 'd7f544eead698dbd1f15126ef60b45a1e1933222',
         'b139949c5bd74937ad8ed8c8cf3d9ffb1e99c866c823204dc42c0d91fa181897'),
@@ -41,7 +60,18 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3-4B', note: 'The best of these, for strong machines', layers: 36,
+    label: 'Qwen3.5-2B', note: 'Newer, knows more', context: SMALL_STATES,
+    files: [
+      file('Q4_K_M', 1_280_835_840, 'unsloth/Qwen3.5-2B-GGUF', 'Qwen3.5-2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae',
+        'aaf42c8b7c3cab2bf3d69c355048d4a0ee9973d48f16c731c0520ee914699223'),
+      file('UD-Q4_K_XL', 1_339_752_704, 'unsloth/Qwen3.5-2B-GGUF', 'Qwen3.5-2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae',
+        '0af96165ea615bea39a04118d63f0b6d35908aea850ee4a51aa6151d851b8b35'),
+      file('Q8_0', 2_012_012_800, 'unsloth/Qwen3.5-2B-GGUF', 'Qwen3.5-2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae',
+        '1b04acba824817554f4ce23639bc8495ff70453b8fcb047900c731521021f2c1'),
+    ],
+  },
+  {
+    label: 'Qwen3-4B', note: 'Stronger, for strong machines', context: ofLayers(36),
     files: [
       file('Q4_K_M', 2_497_280_256, 'Qwen/Qwen3-4B-GGUF', 'Qwen3-4B', 'bc640142c66e1fdd12af0bd68f40445458f3869b',
         '7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5'),
@@ -50,9 +80,20 @@ export const KNOWN = [
     ],
   },
   {
+    label: 'Qwen3.5-4B', note: 'Newer, the best of these, for strong machines', context: STATES,
+    files: [
+      file('Q4_K_M', 2_740_937_888, 'unsloth/Qwen3.5-4B-GGUF', 'Qwen3.5-4B', 'e87f176479d0855a907a41277aca2f8ee7a09523',
+        '00fe7986ff5f6b463e62455821146049db6f9313603938a70800d1fb69ef11a4'),
+      file('UD-Q4_K_XL', 2_912_109_728, 'unsloth/Qwen3.5-4B-GGUF', 'Qwen3.5-4B', 'e87f176479d0855a907a41277aca2f8ee7a09523',
+        'b252c5610a42ca82d20fe2a12813e9d069eed89292907e26c783eeb0bc961bc7'),
+      file('Q8_0', 4_482_403_488, 'unsloth/Qwen3.5-4B-GGUF', 'Qwen3.5-4B', 'e87f176479d0855a907a41277aca2f8ee7a09523',
+        '10cc391b403021dd11c614679d2fd92f611c3681d29e29651b717316965d61e1'),
+    ],
+  },
+  {
     label: 'Qwen3-VL-2B',
     note: 'Sees images and videos',
-    layers: 28,
+    context: ofLayers(28),
     files: [
       pair(
         file(
@@ -75,7 +116,7 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3-VL-4B', note: 'Sees more, for strong machines', layers: 36,
+    label: 'Qwen3-VL-4B', note: 'Sees more, for strong machines', context: ofLayers(36),
     files: [pair(
       file('Q4_K_M', 2_497_281_664, 'Qwen/Qwen3-VL-4B-Instruct-GGUF', 'Qwen3VL-4B-Instruct', 'main',
         '66358cb18bb6b3b1b6675aa412c7a88ef01d228f481184d13668e5201c730a0a'),
@@ -88,9 +129,6 @@ export const KNOWN = [
 /** The quickest model with vision. */
 export const SEEING = KNOWN.find(({ files }) => files[0].vision);
 
-/** Bytes of keys and values for 4,096 positions: 8 heads of 128 columns in 16 bits, in each layer. */
-const contextBytes = (layers) => layers * 4096 * 2 * 8 * 128 * 2;
-
 /** Memory for the work of one step. */
 const SCRATCH = 64e6;
 
@@ -98,7 +136,7 @@ const SCRATCH = 64e6;
  * Estimates the memory that a known file needs here; panels take up to 4 % more than the file. The library's own plan,
  * made from the header, is exact.
  */
-const memoryNeed = ({ size }, { layers }) => 1.04 * size + contextBytes(layers) + SCRATCH;
+const memoryNeed = ({ size }, { context }) => 1.04 * size + context + SCRATCH;
 
 /** @returns {{fits: boolean, text: string}} whether a file fits in `maxMemory` bytes, with a sentence about it */
 export function verdict(known, one, maxMemory) {
