@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The engine with an imitated model that has a state beside its pages (tests/c/played_model.h). Each turn of a
+// The engine with models that have a state beside their pages: an imitated one (tests/c/played_model.h), and Qwen3.5. Each turn of a
 // conversation computes only its new tokens, and gives the same reply as an engine that has read nothing before: when
 // the conversation continues, when the last question or reply is made again, after losing its pages, beside other
 // conversations, and from a saved file after another load. The states themselves: tests/c/test_states.c.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { before, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import glue from '../../../build/played/quern-simd.mjs';
+import playedGlue from '../../../build/played/quern-simd.mjs';
+import glue from '../../../build/wasm/node/quern-simd.mjs';
 import { Service } from '../../../js/worker/service.js';
 import { Disk, MemoryStore } from '../../fixtures/memory-store.mjs';
+import { tiny35 } from '../../fixtures/qwen35-layout.mjs';
 import { tinyModel } from '../../fixtures/tiny.mjs';
 import { opened, partOf, testHost } from '../support/engine-host.mjs';
 
@@ -29,19 +31,31 @@ const TEMPLATE = `{%- set ns = namespace(last=0) %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n<think>\\n' }}{% if not enable_thinking %}{{- '\\n</think>\\n\\n' }}{% endif %}{% endif %}`;
 
-const MODEL = tinyModel({ hidden: 64, layers: 2, context: 2048, template: TEMPLATE });
 const PAGE = 32;
 
 const OPTIONS = { temperature: 1, topP: 1, topK: 0, minP: 0, stops: [], seed: 5, maxTokens: 12, bias: [], thinking: false };
 
-const compiled = readFile(new URL('../../../build/played/quern-simd.wasm', import.meta.url)).then((bytes) => WebAssembly.compile(bytes));
+const compiledFrom = (path) => readFile(new URL(`../../../build/${path}`, import.meta.url)).then((bytes) => WebAssembly.compile(bytes));
 
 /** The engine's glue, whose models all have states. */
 async function recurrent(options) {
-  const wasm = await glue(options);
+  const wasm = await playedGlue(options);
   wasm._played_recurrent(1);
   return wasm;
 }
+
+const SUBJECTS = {
+  'an imitated model': {
+    model: tinyModel({ hidden: 64, layers: 2, context: 2048, template: TEMPLATE }), glue: recurrent, compiled: compiledFrom('played/quern-simd.wasm'), stateBytes: 2 * 4000 * 8,
+  },
+  'Qwen3.5': {
+    model: tiny35({ context: 2048, template: TEMPLATE, keyHeads: 2, valueHeads: 4, size: 32 }), glue, compiled: compiledFrom('wasm/quern-simd.wasm'),
+    stateBytes: 2 * 4 * (4 * 32 * 32 + 3 * 8 * 32),
+  },
+};
+
+/** The one whose tests run. */
+let subject;
 
 /** Opens a worker's service in this thread. @param {object} [options] options of load() */
 async function open(options = {}, store = undefined) {
@@ -49,10 +63,10 @@ async function open(options = {}, store = undefined) {
   const told = [];
   let receive;
   let n = 0;
-  const part = partOf(MODEL);
+  const part = partOf(subject.model);
   const host = testHost({
-    glue: { 32: async () => recurrent },
-    compile: () => compiled,
+    glue: { 32: async () => subject.glue },
+    compile: () => subject.compiled,
     openParts: async (_, { onBytes }) => ({
       cached: false, async discard() {}, ...opened(part),
       parts: [{ size: part.size, chunks: (async function* chunks() { for await (const chunk of part.chunks) { onBytes(chunk.length); yield chunk; } })() }],
@@ -94,10 +108,6 @@ async function alone(messages, more) {
 /** Tokens of a reply's header after its first one. */
 const OPEN = [...'assistant\n'].length + 1;
 let imStart;
-before(async () => {
-  const { idsOf } = await open();
-  [imStart] = await idsOf([{ role: 'user', content: 'x' }]);
-});
 const beforeReply = (ids) => ids.lastIndexOf(imStart) + OPEN;
 const beforeQuestion = (ids) => ids.lastIndexOf(imStart, ids.lastIndexOf(imStart) - 1);
 
@@ -113,160 +123,170 @@ async function turnOf(model, messages, expected, more = {}) {
   return reply;
 }
 
-test('what is told of a model with states, and of one without', async () => {
-  const { info } = await open();
-  assert.deepEqual([info.stateBytes, info.snapshots], [2 * 4000 * 8, 3]);
-  for (const snapshots of [0, 1, 64]) assert.equal((await open({ snapshots })).info.snapshots, snapshots);
-});
+for (const [name, one] of Object.entries(SUBJECTS)) {
+  suite(name, () => {
+    before(async () => {
+      subject = one;
+      const { idsOf } = await open();
+      [imStart] = await idsOf([{ role: 'user', content: 'x' }]);
+    });
 
-test('a conversation of several turns computes what is new: as it goes on, asked otherwise, answered anew', async () => {
-  for (const thinking of [false, true]) {
-    const model = await open();
-    const messages = [SYSTEM, said('What is ground here, and for whom?')];
-    let ids = await model.idsOf(messages, { thinking });
-    let reply = await turnOf(model, messages, 0, { thinking });
-    for (const question of ['And at night?', 'Who owns the river that drives it?', 'Tell me more. '.repeat(10)]) {
-      messages.push(wrote(reply), said(question));
-      reply = await turnOf(model, messages, beforeReply(ids), { thinking });
-      ids = await model.idsOf(messages, { thinking });
-      await turnOf(model, messages, beforeReply(ids), { thinking, seed: 9 });                            // again, with another seed
-      await turnOf(model, [...messages.slice(0, -1), said('No: tell me less.')], beforeQuestion(ids), { thinking });
-      reply = await turnOf(model, messages, beforeReply(ids), { thinking });                              // again, with the first seed
-    }
-    assert.equal(model.work.recomputed, 0);
-  }
-});
+    test('what is told of a model with states, and of one without', async () => {
+      const { info } = await open();
+      assert.deepEqual([info.stateBytes, info.snapshots], [subject.stateBytes, 3]);
+      for (const snapshots of [0, 1, 64]) assert.equal((await open({ snapshots })).info.snapshots, snapshots);
+    });
 
-test('thinking that is switched on or off parts behind what begins the reply', async () => {
-  const model = await open();
-  const messages = [said('What is ground here?')];
-  const ids = await model.idsOf(messages);
-  await turnOf(model, messages, 0);
-  await turnOf(model, messages, beforeReply(ids), { thinking: true });
-});
+    test('a conversation of several turns computes what is new: as it goes on, asked otherwise, answered anew', async () => {
+      for (const thinking of [false, true]) {
+        const model = await open();
+        const messages = [SYSTEM, said('What is ground here, and for whom?')];
+        let ids = await model.idsOf(messages, { thinking });
+        let reply = await turnOf(model, messages, 0, { thinking });
+        for (const question of ['And at night?', 'Who owns the river that drives it?', 'Tell me more. '.repeat(10)]) {
+          messages.push(wrote(reply), said(question));
+          reply = await turnOf(model, messages, beforeReply(ids), { thinking });
+          ids = await model.idsOf(messages, { thinking });
+          await turnOf(model, messages, beforeReply(ids), { thinking, seed: 9 });                            // again, with another seed
+          await turnOf(model, [...messages.slice(0, -1), said('No: tell me less.')], beforeQuestion(ids), { thinking });
+          reply = await turnOf(model, messages, beforeReply(ids), { thinking });                              // again, with the first seed
+        }
+        assert.equal(model.work.recomputed, 0);
+      }
+    });
 
-test('steps with tools go on behind what began the reply, or further', async () => {
-  const model = await open();
-  const messages = [SYSTEM, said('How is the wind?')];
-  await turnOf(model, messages, 0);
-  for (const place of ['mill', 'river', 'sea']) {
-    const known = beforeReply(await model.idsOf(messages));
-    messages.push(
-      { role: 'assistant', content: '', toolCalls: [{ id: place, name: 'wind', arguments: { place } }] },
-      { role: 'tool', toolCallId: place, content: `${place}: strong` },
-    );
-    await turnOf(model, messages, known);
-  }
-});
+    test('thinking that is switched on or off parts behind what begins the reply', async () => {
+      const model = await open();
+      const messages = [said('What is ground here?')];
+      const ids = await model.idsOf(messages);
+      await turnOf(model, messages, 0);
+      await turnOf(model, messages, beforeReply(ids), { thinking: true });
+    });
 
-test('what the system says is known to the next conversation', async () => {
-  const model = await open();
-  await turnOf(model, [SYSTEM, said('One')], 0);
-  const ids = await model.idsOf([SYSTEM, said('One')]);
-  await turnOf(model, [SYSTEM, said('Another')], beforeQuestion(ids));
-  await turnOf(model, [said('Without')], 0);
-});
+    test('steps with tools go on behind what began the reply, or further', async () => {
+      const model = await open();
+      const messages = [SYSTEM, said('How is the wind?')];
+      await turnOf(model, messages, 0);
+      for (const place of ['mill', 'river', 'sea']) {
+        const known = beforeReply(await model.idsOf(messages));
+        messages.push(
+          { role: 'assistant', content: '', toolCalls: [{ id: place, name: 'wind', arguments: { place } }] },
+          { role: 'tool', toolCallId: place, content: `${place}: strong` },
+        );
+        await turnOf(model, messages, known);
+      }
+    });
 
-test('four conversations in turn: each goes on where it was', async () => {
-  const model = await open({ snapshots: 12, kvPositions: 4096 });
-  const talks = ['a', 'b', 'c', 'd'].map((name) => ({ messages: [said(`I am ${name}. ${name.repeat(40)}`)], known: 0 }));
-  for (let round = 0; round < 3; round++) {
-    for (const talk of talks) {
-      const reply = await turnOf(model, talk.messages, talk.known);
-      talk.known = beforeReply(await model.idsOf(talk.messages));
-      talk.messages.push(wrote(reply), said(`Round ${round}`));
-    }
-  }
-});
+    test('what the system says is known to the next conversation', async () => {
+      const model = await open();
+      await turnOf(model, [SYSTEM, said('One')], 0);
+      const ids = await model.idsOf([SYSTEM, said('One')]);
+      await turnOf(model, [SYSTEM, said('Another')], beforeQuestion(ids));
+      await turnOf(model, [said('Without')], 0);
+    });
 
-test('two in turn, with the snapshots that there are by default', async () => {
-  const model = await open({ kvPositions: 4096, parallel: 1 });
-  const talks = ['a', 'b'].map((name) => ({ messages: [said(`I am ${name}. ${name.repeat(40)}`)], known: 0 }));
-  for (let round = 0; round < 3; round++) {
-    for (const talk of talks) {
-      const reply = await turnOf(model, talk.messages, talk.known);
-      talk.known = beforeReply(await model.idsOf(talk.messages));
-      talk.messages.push(wrote(reply), said(`Round ${round}`));
-    }
-  }
-});
+    test('four conversations in turn: each goes on where it was', async () => {
+      const model = await open({ snapshots: 12, kvPositions: 4096 });
+      const talks = ['a', 'b', 'c', 'd'].map((name) => ({ messages: [said(`I am ${name}. ${name.repeat(40)}`)], known: 0 }));
+      for (let round = 0; round < 3; round++) {
+        for (const talk of talks) {
+          const reply = await turnOf(model, talk.messages, talk.known);
+          talk.known = beforeReply(await model.idsOf(talk.messages));
+          talk.messages.push(wrote(reply), said(`Round ${round}`));
+        }
+      }
+    });
 
-test('who is let go for others says the same, with any number of snapshots', async () => {
-  const talks = ['a', 'b', 'c'].map((name) => [said(`I am ${name}.`)]);
-  const { info: { endTokens } } = await open();
-  const more = { maxTokens: 300, bias: endTokens.map((id) => [id, -Infinity]) };
-  const expected = await Promise.all(talks.map((messages) => alone(messages, more)));
-  for (const snapshots of [0, 3, 12]) {
-    const model = await open({ contextSize: 512, kvPositions: 600, parallel: 3, snapshots });
-    const replies = await Promise.all(talks.map((messages) => model.chat(messages, more)));
-    assert.deepEqual(replies.map(({ text }) => text), expected);
-    assert.ok(model.work.letGo > 0 || snapshots < 12, JSON.stringify(model.work));
-  }
-});
+    test('two in turn, with the snapshots that there are by default', async () => {
+      const model = await open({ kvPositions: 4096, parallel: 1 });
+      const talks = ['a', 'b'].map((name) => ({ messages: [said(`I am ${name}. ${name.repeat(40)}`)], known: 0 }));
+      for (let round = 0; round < 3; round++) {
+        for (const talk of talks) {
+          const reply = await turnOf(model, talk.messages, talk.known);
+          talk.known = beforeReply(await model.idsOf(talk.messages));
+          talk.messages.push(wrote(reply), said(`Round ${round}`));
+        }
+      }
+    });
 
-// --- saved ---
+    test('who is let go for others says the same, with any number of snapshots', async () => {
+      const talks = ['a', 'b', 'c'].map((name) => [said(`I am ${name}.`)]);
+      const { info: { endTokens } } = await open();
+      const more = { maxTokens: 300, bias: endTokens.map((id) => [id, -Infinity]) };
+      const expected = await Promise.all(talks.map((messages) => alone(messages, more)));
+      for (const snapshots of [0, 3, 12]) {
+        const model = await open({ contextSize: 512, kvPositions: 600, parallel: 3, snapshots });
+        const replies = await Promise.all(talks.map((messages) => model.chat(messages, more)));
+        assert.deepEqual(replies.map(({ text }) => text), expected);
+        assert.ok(model.work.letGo > 0 || snapshots < 12, JSON.stringify(model.work));
+      }
+    });
 
-test('a saved conversation goes on after another load, and its file has the last turn\'s state', async () => {
-  const disk = new Disk();
-  const messages = [SYSTEM, said('What is ground here, and for whom?')];
-  const more = { save: 'talk' };
-  let known = 0;
-  for (const question of ['And at night?', 'Who owns the river?', 'Tell me more. '.repeat(10)]) {
-    const model = await open({}, new MemoryStore(disk));
-    const reply = await turnOf(model, messages, known, more);
-    known = beforeReply(await model.idsOf(messages));
-    const [{ tokens }] = await model.saved();
-    assert.equal(tokens, known - known % PAGE);
-    messages.push(wrote(reply), said(question));
-    const next = await turnOf(model, messages, known, more);      // in the same engine too
-    known = beforeReply(await model.idsOf(messages));
-    assert.equal((await model.saved())[0].tokens, known - known % PAGE);
-    messages.push(wrote(next), said('Go on.'));
-    assert.deepEqual(model.told, []);
-  }
-  const size = disk.size;
-  const model = await open({}, new MemoryStore(disk));
-  const last = messages.slice(0, -2);
-  const reply = await turnOf(model, last, known, more);           // the last reply again
-  await turnOf(model, [...last, wrote(reply), said('Go on.')], known);    // here the engine remembers the state, too
-  assert.equal((await model.saved())[0].tokens, known - known % PAGE);
-  assert.equal(disk.size, size);
-});
+    // --- saved ---
 
-test('a file that is damaged anywhere, cut, or of another turn costs time alone', async () => {
-  const disk = new Disk();
-  const messages = [SYSTEM, said('What is ground here, and for whom?')];
-  const first = await open({}, new MemoryStore(disk));
-  const reply = await first.chat(messages, { save: 'talk' });
-  await first.saved();
-  const known = beforeReply(await first.idsOf(messages));
-  const next = [...messages, wrote(reply), said('And at night?')];
-  const [[name, bytes]] = disk.files;
-  const record = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(32, true));
-  const records = Math.floor((bytes.length - 4096) / record);
-  assert.equal(records, Math.floor(known / PAGE) + new DataView(bytes.buffer, bytes.byteOffset).getUint32(52, true));
-  const text = await alone(next);
-  for (let i = 0; i <= records; i++) {
-    for (const cut of [false, true]) {
-      const broken = cut ? bytes.slice(0, 4096 + i * record) : bytes.slice();
-      if (!cut && i < records) broken[4096 + i * record + 600] ^= 4;
-      const theirs = new Disk();
-      theirs.files.set(name, broken);
-      const model = await open({}, new MemoryStore(theirs));
-      const { text: found, usage } = await model.chat(next, { save: 'talk' });
-      assert.deepEqual([found, usage.cachedTokens], [text, i === records ? known : 0], `record ${i}, ${cut}`);
-      assert.equal(model.told.length, !cut && i < records ? 1 : 0);
-      const [{ tokens }] = await model.saved();
-      const now = beforeReply(await model.idsOf(next));
-      assert.equal(tokens, now - now % PAGE);
-      const again = await open({}, new MemoryStore(theirs));
-      assert.equal((await again.chat(next, { save: 'talk' })).usage.cachedTokens, now, `record ${i}, ${cut}: whole again`);
-    }
-  }
-});
+    test('a saved conversation goes on after another load, and its file has the last turn\'s state', async () => {
+      const disk = new Disk();
+      const messages = [SYSTEM, said('What is ground here, and for whom?')];
+      const more = { save: 'talk' };
+      let known = 0;
+      for (const question of ['And at night?', 'Who owns the river?', 'Tell me more. '.repeat(10)]) {
+        const model = await open({}, new MemoryStore(disk));
+        const reply = await turnOf(model, messages, known, more);
+        known = beforeReply(await model.idsOf(messages));
+        const [{ tokens }] = await model.saved();
+        assert.equal(tokens, known - known % PAGE);
+        messages.push(wrote(reply), said(question));
+        const next = await turnOf(model, messages, known, more);      // in the same engine too
+        known = beforeReply(await model.idsOf(messages));
+        assert.equal((await model.saved())[0].tokens, known - known % PAGE);
+        messages.push(wrote(next), said('Go on.'));
+        assert.deepEqual(model.told, []);
+      }
+      const size = disk.size;
+      const model = await open({}, new MemoryStore(disk));
+      const last = messages.slice(0, -2);
+      const reply = await turnOf(model, last, known, more);           // the last reply again
+      await turnOf(model, [...last, wrote(reply), said('Go on.')], known);    // here the engine remembers the state, too
+      assert.equal((await model.saved())[0].tokens, known - known % PAGE);
+      assert.equal(disk.size, size);
+    });
 
-test('a conversation that cannot be saved whole is not saved', async () => {
-  const model = await open({ saveMaxBytes: 20_000 }, new MemoryStore());
-  await model.chat([SYSTEM, said('What is ground here?')], { save: 'talk' });
-  assert.deepEqual(await model.saved(), []);
-});
+    test('a file that is damaged anywhere, cut, or of another turn costs time alone', async () => {
+      const disk = new Disk();
+      const messages = [SYSTEM, said('What is ground here, and for whom?')];
+      const first = await open({}, new MemoryStore(disk));
+      const reply = await first.chat(messages, { save: 'talk' });
+      await first.saved();
+      const known = beforeReply(await first.idsOf(messages));
+      const next = [...messages, wrote(reply), said('And at night?')];
+      const [[name, bytes]] = disk.files;
+      const record = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(32, true));
+      const records = Math.floor((bytes.length - 4096) / record);
+      assert.equal(records, Math.floor(known / PAGE) + new DataView(bytes.buffer, bytes.byteOffset).getUint32(52, true));
+      const text = await alone(next);
+      for (let i = 0; i <= records; i++) {
+        for (const cut of [false, true]) {
+          const broken = cut ? bytes.slice(0, 4096 + i * record) : bytes.slice();
+          if (!cut && i < records) broken[4096 + i * record + 600] ^= 4;
+          const theirs = new Disk();
+          theirs.files.set(name, broken);
+          const model = await open({}, new MemoryStore(theirs));
+          const { text: found, usage } = await model.chat(next, { save: 'talk' });
+          assert.deepEqual([found, usage.cachedTokens], [text, i === records ? known : 0], `record ${i}, ${cut}`);
+          assert.equal(model.told.length, !cut && i < records ? 1 : 0);
+          const [{ tokens }] = await model.saved();
+          const now = beforeReply(await model.idsOf(next));
+          assert.equal(tokens, now - now % PAGE);
+          const again = await open({}, new MemoryStore(theirs));
+          assert.equal((await again.chat(next, { save: 'talk' })).usage.cachedTokens, now, `record ${i}, ${cut}: whole again`);
+        }
+      }
+    });
+
+    test('a conversation that cannot be saved whole is not saved', async () => {
+      const model = await open({ saveMaxBytes: 20_000 }, new MemoryStore());
+      await model.chat([SYSTEM, said('What is ground here?')], { save: 'talk' });
+      assert.deepEqual(await model.saved(), []);
+    });
+  });
+}
