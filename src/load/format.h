@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file format: how it fills a checkpoint. Each format is one file of src/load/formats/ and a row in sniff.c.
+ * A file format: how it fills a checkpoint. Each format is one file of src/load/formats/, and a row with
+ * its test in sniff.c.
  */
 #ifndef QUERN_FORMAT_H
 #define QUERN_FORMAT_H
 
 #include "load/checkpoint.h"
 
-enum { SNIFF = 24 }; /* bytes that identify a file's format */
+enum {
+    SNIFF = 24,                  /* bytes that identify a file's format */
+    SAFETENSORS_MOST = 64 << 20, /* bytes of a safetensors header; Qwen3-235B's files have 300 KB each */
+    TOKEN_MOST = 65536,          /* bytes of a token in a .tokenizer file */
+};
 
 /* A file format. A side file has `read`; all of its bytes are header. */
 struct format {
@@ -15,7 +20,6 @@ struct format {
     /* rules of errors if the header states the file's length. too_short NULL: "truncated"; too_long NULL: longer files
      * are allowed */
     const char *too_short, *too_long;
-    bool (*sniff)(const uint8_t *bytes, size_t n); /* n >= 4 */
     int (*header)(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
     int (*ended)(struct checkpoint *ck, struct error *err);
     /* Only for files with weights. Applies what other files' metadata state about the storage of its tensors. NULL:

@@ -7,15 +7,63 @@
 
 #include <string.h>
 
-/* The order matters: a safetensors file may also look like JSON if its ninth byte is a brace. */
-static const struct format *const formats[] = {&format_gguf, &format_ajc1, &format_safetensors, &format_json,
-                                               &format_tokenizer};
+/* --- formats that are read ------------------------------------------------------------------------------- */
 
 static bool begins(const uint8_t *bytes, size_t n, const char *text)
 {
     size_t m = strlen(text);
     return n >= m && memcmp(bytes, text, m) == 0;
 }
+
+static bool is_gguf(const uint8_t *b, size_t n) { return begins(b, n, "GGUF"); }
+
+static bool is_ajc1(const uint8_t *b, size_t n) { return begins(b, n, "1cja"); }
+
+/* Accepts a brace in the ninth byte after a number that is not text; or a byte that damaged files have there, after a
+ * small number. */
+static bool is_safetensors(const uint8_t *b, size_t n)
+{
+    bool text = true;
+    if (n <= 8) return false;
+    for (int i = 0; i < 8; i++)
+        text &= (b[i] >= 0x20 && b[i] < 0x7F) || b[i] == '\n' || b[i] == '\r' || b[i] == '\t';
+    if (b[8] == '{') return !text;
+    return load_u32(b + 4) == 0 && load_u32(b) < SAFETENSORS_MOST && memchr(" \t\r\n\xEF\xFE\xFF\0", b[8], 8);
+}
+
+static void skip_space(const uint8_t **b, size_t *n)
+{
+    while (*n && (**b == ' ' || **b == '\n' || **b == '\r' || **b == '\t')) ++*b, --*n;
+}
+
+/* Accepts objects, lists of objects, and empty lists. */
+static bool is_json(const uint8_t *b, size_t n)
+{
+    skip_space(&b, &n);
+    if (!n || *b != '[') return n && *b == '{';
+    b++, n--;
+    skip_space(&b, &n);
+    return !n || *b == '{' || *b == ']';
+}
+
+/* A .tokenizer file has no magic number. Accepts a first token of plausible length. Rejects texts, which have printable
+ * bytes where the small numbers are. */
+static bool is_vocabulary(const uint8_t *b, size_t n)
+{
+    return n >= 20 && load_u32(b + 16) <= TOKEN_MOST && (b[3] == 0 || b[3] == 0xFF) && b[7] == 0 && b[11] == 0;
+}
+
+/* The order matters: a safetensors file may also look like JSON if its ninth byte is a brace, and a vocabulary is what
+ * matches no other format. */
+static const struct {
+    bool (*is)(const uint8_t *bytes, size_t n); /* n >= 4 */
+    const struct format *format;
+} formats[] = {
+    {is_gguf, &format_gguf}, {is_ajc1, &format_ajc1},           {is_safetensors, &format_safetensors},
+    {is_json, &format_json}, {is_vocabulary, &format_tokenizer},
+};
+
+/* --- other files ------------------------------------------------------------------------------------------ */
 
 /* A protocol buffer: the version of the intermediate representation, then a string with the producer's name. */
 static bool looks_like_onnx(const uint8_t *b, size_t n)
@@ -80,7 +128,7 @@ static const char *guess(const uint8_t *b, size_t n)
     if (looks_like_pickle(b, n)) return others[0].what;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (n > others[i].at && begins(b + others[i].at, n - others[i].at, others[i].text)) return others[i].what;
-    while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
+    skip_space(&b, &n);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (begins(b, n, texts[i].text)) return texts[i].what;
     return "a file of an unknown format";
@@ -89,8 +137,8 @@ static const char *guess(const uint8_t *b, size_t n)
 int format_sniff(const uint8_t *bytes, size_t n, const struct format **out, struct error *err)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        *out = formats[i];
-        if (formats[i]->sniff(bytes, n)) return OK;
+        *out = formats[i].format;
+        if (formats[i].is(bytes, n)) return OK;
     }
     *out = NULL;
     return fail(err, ERR_FORMAT, "magic", 0, "This file is not a model: this is %s.", guess(bytes, n));
@@ -116,7 +164,7 @@ int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *use
 int ck_header_ended(struct checkpoint *ck, struct error *err)
 {
     /* an empty object, {}, is a valid side file */
-    if (ck->header_size < 4 && format_json.sniff(ck->header, ck->header_size)) ck->format = &format_json;
+    if (ck->header_size < 4 && is_json(ck->header, ck->header_size)) ck->format = &format_json;
     if (!ck->format && ck->header_size >= 4) {
         int status = format_sniff(ck->header, ck->header_size, &ck->format, err);
         if (status) return status;

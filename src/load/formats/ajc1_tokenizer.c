@@ -2,8 +2,7 @@
  *
  * The .tokenizer file of a qwen3.c checkpoint: three numbers, then a score and bytes for each token.
  *
- * The file has no magic number. So a file that matches no other format counts as one if the length of its first token
- * is plausible. It has no token types either: see type_of() and scores.h.
+ * The file has no magic number (sniff.c), and no token types: see type_of() and scores.h.
  */
 #include "base/reader.h"
 #include "load/format.h"
@@ -11,14 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEADER = 12, TOKEN_MOST = 65536, TOKENS_MOST = 1 << 24 };
+enum { HEADER = 12, TOKENS_MOST = 1 << 24 };
 enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 }; /* values of tokenizer.ggml.token_type */
-
-/* Accepts a first token of plausible length. Rejects texts, which have printable bytes where the small numbers are. */
-static bool sniff(const uint8_t *b, size_t n)
-{
-    return n >= 20 && load_u32(b + 16) <= TOKEN_MOST && (b[3] == 0 || b[3] == 0xFF) && b[7] == 0 && b[11] == 0;
-}
 
 static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
@@ -173,4 +166,4 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
     return status;
 }
 
-const struct format format_tokenizer = {.name = "tokenizer", .sniff = sniff, .header = header, .read = read};
+const struct format format_tokenizer = {.name = "tokenizer", .header = header, .read = read};

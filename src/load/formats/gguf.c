@@ -39,8 +39,6 @@ static const uint8_t widths[META_TYPES] = {
     [META_I32] = 4, [META_F32] = 4, [META_U64] = 8, [META_I64] = 8, [META_F64] = 8,
 };
 
-static bool gguf_sniff(const uint8_t *bytes, size_t n) { return n >= 4 && memcmp(bytes, "GGUF", 4) == 0; }
-
 static struct span span_of(const struct cursor *c, struct bytes b)
 {
     return (struct span){(size_t)(b.data - c->data), b.size};
@@ -374,4 +372,4 @@ static int gguf_ended(struct checkpoint *ck, struct error *err)
                 ck->header_size);
 }
 
-const struct format format_gguf = {.name = "gguf", .sniff = gguf_sniff, .header = gguf_header, .ended = gguf_ended};
+const struct format format_gguf = {.name = "gguf", .header = gguf_header, .ended = gguf_ended};

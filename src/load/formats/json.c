@@ -12,16 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool sniff(const uint8_t *b, size_t n)
-{
-    while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
-    if (n && *b == '{') return true;
-    if (!n || *b != '[') return false;
-    b++, n--; /* only lists of objects, and empty ones */
-    while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
-    return !n || *b == '{' || *b == ']';
-}
-
 static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
     int status = ck_keep(ck, bytes, n, err);
@@ -269,4 +259,4 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
     return status;
 }
 
-const struct format format_json = {.name = "json", .sniff = sniff, .header = header, .read = read};
+const struct format format_json = {.name = "json", .header = header, .read = read};

@@ -16,22 +16,9 @@
 #include <string.h>
 
 enum {
-    FIXED = 8,               /* the length */
-    LENGTH_MAX = 64 << 20,   /* bytes of the header; Qwen3-235B's files have 300 KB each */
+    FIXED = 8, /* the length */
     DIMS_MAX = 8,
 };
-
-/* Accepts a brace in the ninth byte after a number that is not text; or a byte that damaged files have there, after a
- * small number. */
-static bool sniff(const uint8_t *b, size_t n)
-{
-    bool text = true;
-    if (n <= FIXED) return false;
-    for (int i = 0; i < FIXED; i++)
-        text &= (b[i] >= 0x20 && b[i] < 0x7F) || b[i] == '\n' || b[i] == '\r' || b[i] == '\t';
-    if (b[FIXED] == '{') return !text;
-    return load_u32(b + 4) == 0 && load_u32(b) < LENGTH_MAX && memchr(" \t\r\n\xEF\xFE\xFF\0", b[FIXED], 8);
-}
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
@@ -376,7 +363,8 @@ static int finish(struct checkpoint *ck, struct error *err)
 static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
     uint64_t length = load_u64(ck->header), end;
-    if (length < 2 || length > LENGTH_MAX || !add64(length, FIXED, &end) || (ck->known_size && end > ck->known_size))
+    if (length < 2 || length > SAFETENSORS_MOST || !add64(length, FIXED, &end) ||
+        (ck->known_size && end > ck->known_size))
         return fail(err, ERR_FORMAT, "header-length", 0,
                     "The file claims a header of %llu bytes, which is impossible.", (unsigned long long)length);
     if (end < ck->header_size) /* so short that sniffing has read past its end */
@@ -539,4 +527,4 @@ static int settle(struct checkpoint *ck, const struct checkpoint *model, struct 
 }
 
 const struct format format_safetensors = {
-    .name = "safetensors", .too_long = "trailing", .sniff = sniff, .header = header, .ended = ended, .settle = settle};
+    .name = "safetensors", .too_long = "trailing", .header = header, .ended = ended, .settle = settle};
