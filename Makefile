@@ -33,7 +33,7 @@ help:
 native: $(BUILD)/quern
 
 # All sources but the interfaces of the wasm modules and the command line.
-SOURCES = $(filter-out src/wasm.c src/engine/no_vision.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SOURCES = $(filter-out src/wasm.c src/engine/text_build.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 # Only command lines have these files, which convert models. No page loads them.
 TOOL = $(addprefix cli/,gguf_writer convert convert_keys cli_claim cli_described cli_files cli_output cli_quantize)
@@ -64,19 +64,20 @@ $(BUILD)/obj/base/hash.o: build/include/xxhash.h
 
 ## make wasm           the four WebAssembly variants, build/wasm/
 
-# Four variants of one source, each with vision and without (-text). Page and Node have their own glue for one .wasm.
+# Four variants of one source, each in full and for text (-text). Page and Node have their own glue for one .wasm.
 VARIANTS = simd relaxed simd64 relaxed64
 BUILDS = $(VARIANTS) $(VARIANTS:%=%-text)
 MODULES = $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wasm/grammar.wasm
 wasm: $(MODULES)
 include tools/wasm.mk
 
-# Grammars are a module of their own. VISION lists the files that only an engine with vision needs; src/engine/no_vision.c
-# replaces them. One glue serves all builds, because exported names are not shortened by frequency (-lexports.js).
+# Grammars are a module of their own. FULL lists the files that the text build lacks: vision, formats other than GGUF, and
+# profiles; src/engine/text_build.c replaces them. One glue serves all builds, because exported names are not shortened by
+# frequency (-lexports.js).
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
-VISION = $(filter image/% engine/projector engine/encode models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision \
-	base/sha256,$(WASM_NAMES))
-TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/no_vision
+FULL = $(filter image/% engine/projector engine/encode models/qwen3_vision models/qwen3_encode compute/cpu/encode% \
+	$(filter-out load/formats/gguf,$(filter load/formats/%,$(WASM_NAMES))) base/json_reader base/sha256 compute/profile,$(WASM_NAMES))
+TEXT_NAMES = $(filter-out $(FULL),$(WASM_NAMES)) engine/text_build
 
 # $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit
 # memories in an old form, which browsers no longer know; sed replaces it.

@@ -211,7 +211,10 @@ export interface LoadOptions {
    * it.
    */
   chunk?: number | undefined;
-  /** Whether to measure the cost of each operation for {@link Model.profile}. Default false, which costs nothing. */
+  /**
+   * Whether to measure the cost of each operation for {@link Model.profile}. Default false, which costs nothing; a page
+   * fetches the engine's full build for it.
+   */
   profile?: boolean | undefined;
   /**
    * Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. The address names code that
@@ -220,8 +223,8 @@ export interface LoadOptions {
   workerUrl?: string | URL | undefined;
   /**
    * Address of the wasm file, for the same reason as `workerUrl`. It must be the file of the variant in use:
-   * `quern-relaxed-text.wasm` and so on for text models; the files without `-text` work for all models. `grammar.wasm`,
-   * which constrained replies need, is expected beside it.
+   * `quern-relaxed-text.wasm` and so on for GGUF models without vision and without `profile`; the files without `-text`
+   * work for all models. `grammar.wasm`, which constrained replies need, is expected beside it.
    */
   wasmUrl?: string | URL | undefined;
 }

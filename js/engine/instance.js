@@ -27,14 +27,14 @@ const THREADS_DEADLINE_MS = 10_000;
 
 const startError = (code, message, cause) => new QuernError(code, message, { phase: 'start', cause });
 
-/** @returns {boolean} whether the build has no vision (src/engine/no_vision.c) */
+/** @returns {boolean} whether it is the text build (src/engine/text_build.c) */
 function checkVersion(module) {
   const [section] = WebAssembly.Module.customSections(module, 'quern');
   const found = section ? new TextDecoder().decode(section).slice(0, 16) : 'none';
-  const hasNoVision = found === `${VERSION} text`;
-  if (found !== VERSION && !hasNoVision)
+  const isText = found === `${VERSION} text`;
+  if (found !== VERSION && !isText)
     throw startError('env/version', `The engine's wasm file has interface ${found}, but ${VERSION} is needed.`);
-  return hasNoVision;
+  return isText;
 }
 
 function reserve(address) {
@@ -93,11 +93,11 @@ function watchThreads(threads) {
  * @param {WebAssembly.Module} module
  * @param {number} threads including the calling one
  * @param {32 | 64} address bits of the module's addresses
- * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, hasNoVision: boolean}>} maximum:
- *   bytes that the memory can grow to; hasNoVision: whether the build has no vision
+ * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isText: boolean}>} maximum:
+ *   bytes that the memory can grow to; isText: whether it is the text build
  */
 export async function instantiate(glue, module, threads, address) {
-  const hasNoVision = checkVersion(module);
+  const isText = checkVersion(module);
   const { memory, maximum } = reserve(address);
   const watch = watchThreads(threads);
   const started = new Promise((resolve, reject) => {
@@ -113,7 +113,7 @@ export async function instantiate(glue, module, threads, address) {
   try {
     const wasm = await Promise.race([started, watch.failure]);
     watch.stop();
-    return { wasm, memory, maximum, hasNoVision };
+    return { wasm, memory, maximum, isText };
   } catch (error) {
     throw wasmFailure(error);
   }

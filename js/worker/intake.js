@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Feeds the files of a model to an engine, one after the other. An engine with 32-bit addresses reads the header and
 // plans the memory. If the plan does not fit and 64-bit addresses would help, an engine with 64-bit addresses replaces
-// it and gets the same bytes. Each file's header tells where its contents end, and the code that fetches the file is
-// told.
+// it and gets the same bytes. So does the full build, if the text build refuses the first file, because it is not in
+// GGUF. Each file's header tells where its contents end, and the code that fetches the file is told.
 
-import { Engine } from '../engine/engine.js';
 import { described } from './described.js';
 
 /** Passes chunks on. Calls `work` once per awaited chunk, until it returns false. */
@@ -26,19 +25,29 @@ async function* whileAwaiting(chunks, work) {
 
 /**
  * @typedef {{size: number, isProjector: boolean}} NextFile size: 0 if unknown
- * @param {Engine} engine @param {NextFile} file
+ * @param {import('../engine/engine.js').Engine} engine @param {NextFile} file
  */
 export function begin(engine, { size, isProjector }) {
   if (isProjector) engine.vision(size);
   else engine.nextFile(size);
 }
 
-/**
- * Feeds an engine. Keeps the bytes until the weights' header has ended, in case another engine must replace this one.
- */
+/** What an engine takes: a chunk, the beginning of a NextFile, or this end of the last file. */
+const END = {};
+
+function give(engine, part) {
+  if (part instanceof Uint8Array) engine.feed(part);
+  else if (part === END) engine.finish();
+  else begin(engine, part);
+}
+
+/** Whether the text build has refused a file that the full build may read (src/engine/text_build.c). */
+const isForFull = ({ detail }) => detail?.rule === 'build';
+
+/** Feeds an engine. Keeps what it was given until the weights' header has ended, in case another must replace it. */
 export class Feeder {
   #starter;
-  #head = [];          // chunks, with a NextFile between those of different files
+  #head = [];
 
   constructor(starter, instance) {
     this.#starter = starter;
@@ -47,77 +56,76 @@ export class Feeder {
 
   warm() { return this.engine.warm(); }
 
-  async feed(chunk) {
-    if (!this.#head) return this.engine.feed(chunk);
-    this.#head.push(chunk.slice());
-    const refusal = this.#try(chunk);
+  feed(chunk) { return this.#give(this.#head ? chunk.slice() : chunk); }
+
+  /** @param {NextFile} file */
+  nextFile(file) { return this.#give(file); }
+
+  finish() { return this.#give(END); }
+
+  async #give(part) {
+    if (!this.#head) return give(this.engine, part);
+    this.#head.push(part);
+    let refusal = this.#try([part]);
+    if (refusal && isForFull(refusal)) refusal = await this.#replace(this.#starter.full());
     if (!refusal && !this.engine.fileSize()) return undefined;
     const { largest, wanted } = this.engine.plan();
-    if (largest < wanted && this.#starter.canGrow) return this.replace();
+    if (largest < wanted && this.#starter.canGrow) refusal = await this.grow();
     if (refusal) throw refusal;
     this.#head = null;
     return undefined;
   }
 
-  /** @returns {Error | undefined} the refusal if the model does not fit */
-  #try(chunk) {
+  /** @returns {any} the refusal that another engine may not give; undefined if there is none */
+  #try(parts) {
     try {
-      this.engine.feed(chunk);
+      for (const part of parts) give(this.engine, part);
       return undefined;
     } catch (error) {
-      if (error.code !== 'mem/plan') throw error;
+      if (error.code !== 'mem/plan' && !isForFull(error)) throw error;
       return error;
     }
   }
 
   /** Replaces the engine by one with 64-bit addresses. */
-  async replace() {
-    this.engine.close();
-    this.engine = this.#starter.engine(await this.#starter.larger());
-    const head = this.#head;
-    this.#head = null;
-    for (const part of head) {
-      if (part instanceof Uint8Array) this.engine.feed(part);
-      else begin(this.engine, part);
-    }
-  }
+  grow() { return this.#replace(this.#starter.larger()); }
 
-  /** @param {NextFile} file */
-  nextFile(file) {
-    this.#head?.push(file);
-    begin(this.engine, file);
+  async #replace(starting) {
+    this.engine.close();
+    this.engine = this.#starter.engine(await starting);
+    return this.#try(this.#head);
   }
 }
 
 /** Reads only the headers of a model that is downloaded and not run, so that nothing but a model is stored. */
-export class HeaderReader {
-  #host;
+export class HeaderReader extends Feeder {
+  #rest;
 
-  constructor(host, instance, files) {
-    this.#host = host;
-    this.engine = new Engine(instance, { threads: 1, inspect: true, files, memoryLimit: instance.maximum });
+  constructor(starter, instance, rest) {
+    super(starter, instance);
+    this.#rest = rest;
   }
 
   warm() { return false; }
 
   /** Reads up to the end of a header, then lets messages in. */
-  feed(chunk) {
-    if (!this.engine.fileSize()) this.engine.feed(chunk);
-    return this.#host.rest();
+  async feed(chunk) {
+    if (!this.engine.fileSize()) await super.feed(chunk);
+    return this.#rest();
   }
 
-  nextFile({ isProjector }) { begin(this.engine, { size: 0, isProjector }); }
+  nextFile({ isProjector }) { return super.nextFile({ size: 0, isProjector }); }
 }
 
 /**
  * Reads all files to the ends that their headers tell. A file that is longer is refused.
- * @param {Feeder | HeaderReader} reader
+ * @param {Feeder} reader
  * @param {import('../store/local.js').Part[]} parts
  * @param {number} projectors number of projectors, which come last
  */
 export async function readAll(reader, parts, projectors) {
   for (const [i, { size, name, chunks, endsAt }] of parts.entries()) {
-    if (i > 0) reader.nextFile({ size, isProjector: i >= parts.length - projectors });
+    if (i > 0) await reader.nextFile({ size, isProjector: i >= parts.length - projectors });
     let end = 0;
     for await (const chunk of whileAwaiting(described(name, chunks), () => reader.warm())) {
       await reader.feed(chunk);
@@ -126,5 +134,5 @@ export async function readAll(reader, parts, projectors) {
       if (end) endsAt?.(end);
     }
   }
-  reader.engine.finish();
+  await reader.finish();
 }

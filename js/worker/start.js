@@ -3,7 +3,7 @@
 // failures.
 
 import { Engine } from '../engine/engine.js';
-import { QuernError, isOf } from '../shared/errors.js';
+import { badParam, isOf } from '../shared/errors.js';
 import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
@@ -35,14 +35,18 @@ const TOO_LARGE = 2 ** 32;
 /** The number of projectors, which are the last files of a source. */
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
+const isGguf = (name) => /\.gguf(?:[?#]|$)/i.test(name);
+const isOther = (name) => /\.(?:safetensors|json)(?:[?#]|$)/i.test(name);
+
 /**
- * Whether a model may have vision: it has a projector, or it is a folder, since some of a folder's files are known only
- * to an engine with vision. Other models use a smaller build.
+ * Whether a load needs the full build, as far as names tell: for vision, for files that are not GGUF, or for a profile.
+ * Others begin with the text build, which is smaller (src/engine/text_build.c). `type` means a GGUF file of a folder.
  */
-function maySee(source) {
-  const { kind, folder, [kind]: files = [] } = source;
-  const isGguf = (file) => /\.gguf([?#]|$)/i.test(file.name ?? file);
-  return projectorsOf(source) > 0 || Boolean(folder) || (files.length > 1 && !files.every(isGguf));
+function needsFull(source, { profile = false }) {
+  const { kind, folder, type, [kind]: files = [] } = source;
+  const names = files.map((file) => file.name ?? file);
+  const isNoGguf = names.length > 1 ? (name) => !isGguf(name) : isOther;
+  return profile || projectorsOf(source) > 0 || Boolean(folder && !type) || names.some(isNoGguf);
 }
 
 /** Options about vision. `noVision` disables it. */
@@ -51,26 +55,8 @@ function visionOf({ noVision = false }, { visionOptions }) {
   return { noVision, maxPixels, maxVideoPixels, mediaCache };
 }
 
-/**
- * Makes an instance of a compiled engine. A module that the page kept from an earlier load is used again: it needs no
- * fetching, and its code is as fast as it became there. The page gets a new module once it works.
- * @template T
- * @param {EngineHost} host
- * @param {{build: string, address: 32 | 64, sees: boolean}} which
- * @param {{engines?: Record<string, {url?: string, module: WebAssembly.Module}>, wasmUrl?: string}} options
- * @param {(event: object) => void} emit
- * @param {(glue: Function, module: WebAssembly.Module) => Promise<T>} use
- * @returns {Promise<T>}
- */
-async function withEngine(host, { build, address, sees }, { engines = {}, wasmUrl }, emit, use) {
-  const file = `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;
-  const { [file]: { url, module: lent } = {} } = engines;
-  const isLent = lent && url === wasmUrl;
-  const [module, glue] = await Promise.all([isLent ? lent : host.compile(file, wasmUrl), host.glue[address]()]);
-  const instance = await use(glue, module);
-  if (host.lends && !isLent) emit({ type: ENGINE, build: file, url: wasmUrl, module });
-  return instance;
-}
+const onlyText = () => badParam('options.wasmUrl',
+  'is a text build of the engine, which reads GGUF files only, without vision and profiles; name the file without -text');
 
 /** Starts the engines of one load. */
 class Starter {
@@ -78,15 +64,18 @@ class Starter {
   #emit;
   #options;
   #threads;
-  #sees;
+  #full;         // whether the full build is used
+  #address;      // bits of addresses
   #projectors;   // number of projectors, which are the last files
   #sizes;        // of all files, once measure() was called
 
+  /** @param {any} options of the load; inspect: headers only are read */
   constructor(host, source, options, emit) {
     this.#host = host;
     this.#emit = emit;
     this.#options = { ...options, ...visionOf(source, options) };
-    this.#sees = maySee(source);
+    this.#full = needsFull(source, options);
+    this.#address = options.address ?? 32;
     this.#projectors = projectorsOf(source);
     this.#threads = host.obstacle ? 1 : options.threads ?? defaultThreads(host.hardwareThreads);
   }
@@ -98,17 +87,25 @@ class Starter {
 
   /** Whether 64-bit addresses are available and would help. An engine file that the caller chose is not replaced. */
   get canGrow() {
-    return !this.#options.address && !this.#options.wasmUrl && this.#allowed > TOO_LARGE && hasMemory64();
+    const { address, inspect, wasmUrl } = this.#options;
+    const isFree = this.#address === 32 && !address && !inspect && !wasmUrl;
+    return isFree && this.#allowed > TOO_LARGE && hasMemory64();
   }
 
   /** Makes the first instance: with 32-bit addresses, unless the caller wants 64. */
-  first() {
-    return this.#instance(this.#options.address ?? 32);
-  }
+  first() { return this.#instance(); }
 
   /** Makes the instance that replaces one with 32-bit addresses. */
   larger() {
-    return this.#instance(64);
+    this.#address = 64;
+    return this.#instance();
+  }
+
+  /** Makes the instance of the full build that replaces one of the text build. */
+  async full() {
+    if (this.#options.wasmUrl) throw onlyText();
+    this.#full = true;
+    return this.#instance();
   }
 
   /** Sets the sizes of the files. @returns {boolean} whether they surely need 64-bit addresses, and can have them */
@@ -117,18 +114,22 @@ class Starter {
     return this.canGrow && sum(this.#sizes) > TOO_LARGE;
   }
 
-  /** @param {32 | 64} address of a new instance */
-  async #instance(address) {
-    const { build, scalar } = chooseVariant(this.#options.variant, address);
-    const instance = await withEngine(
-      this.#host,
-      { build, address, sees: this.#sees },
-      this.#options,
-      this.#emit,
-      (glue, module) => this.#instantiate(glue, module, address),
-    );
-    if (instance.hasNoVision && this.#projectors)
-      throw new QuernError('env/version', 'The engine at wasmUrl has no vision.', { phase: 'start' });
+  /**
+   * Makes an instance of a compiled engine. A module that the page kept from an earlier load is used again: it needs no
+   * fetching, and its code is as fast as it became there. The page gets a new module once it works.
+   */
+  async #instance() {
+    const { engines = {}, profile, variant, wasmUrl } = this.#options;
+    const address = this.#address;
+    const { build, scalar } = chooseVariant(variant, address);
+    const file = `${build}${address === 64 ? '64' : ''}${this.#full ? '' : '-text'}`;
+    const { [file]: { url, module: lent } = {} } = engines;
+    const isLent = lent && url === wasmUrl;
+    const compiling = isLent ? lent : this.#host.compile(file, wasmUrl);
+    const [module, glue] = await Promise.all([compiling, this.#host.glue[address]()]);
+    const instance = await this.#instantiate(glue, module, address);
+    if (this.#host.lends && !isLent) this.#emit({ type: ENGINE, build: file, url: wasmUrl, module });
+    if (instance.isText && (profile || this.#projectors)) throw onlyText();
     return { ...instance, scalar, address };
   }
 
@@ -141,9 +142,11 @@ class Starter {
   engine(instance) {
     const [fileSize, ...rest] = this.#sizes;
     const files = this.#sizes.length - this.#projectors;
+    if (this.#options.inspect)
+      return new Engine(instance, { threads: 1, inspect: true, files, memoryLimit: instance.maximum });
     return new Engine(instance, {
-      ...this.#options, noVision: this.#options.noVision || instance.hasNoVision,
-      quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
+      ...this.#options, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar,
+      fileSize, files,
       // 0 would mean that there is no projector
       restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),
       memoryLimit: Math.min(instance.maximum, this.#allowed), waiting: WAITING,
@@ -215,7 +218,7 @@ async function load(host, source, options, progress, emit) {
     await keptIfGood(opened, progress, async () => {
       const isLarge = starter.measure(opened.parts);
       feeder = new Feeder(starter, instance);
-      if (isLarge) await feeder.replace();
+      if (isLarge) await feeder.grow();
       await readAll(feeder, opened.parts, projectorsOf(source));
     });
   } catch (error) {
@@ -244,20 +247,18 @@ export async function startEngine(host, source, options, emit) {
  */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
-  const starting = withEngine(host, { ...chooseVariant(), address: 32, sees: maySee(source) }, options, emit,
-    (glue, module) => instantiate(glue, module, 1, 32));
   await onceMore(host, async () => {
+    const starter = new Starter(host, source, { ...options, threads: 1, inspect: true }, emit);
     let reader;
     const memory = () => reader.engine.staging;
-    const { opened, instance } = await open(
-      host,
-      source,
-      { ...options, mustStore: true },
-      { starting, memory, progress },
-    );
-    const projectors = projectorsOf(source);
-    reader = new HeaderReader(host, instance, opened.parts.length - projectors);
-    await keptIfGood(opened, progress, () => readAll(reader, opened.parts, projectors));
+    const { opened, instance } = await open(host, source, { ...options, mustStore: true }, {
+      starting: starter.first(),
+      memory,
+      progress,
+    });
+    starter.measure(opened.parts);
+    reader = new HeaderReader(starter, instance, host.rest);
+    await keptIfGood(opened, progress, () => readAll(reader, opened.parts, projectorsOf(source)));
   });
   progress.end();
 }

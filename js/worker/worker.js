@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The engine's worker in a browser. All that it fetches or starts is named here in the form that bundlers recognise; of
-// the wasm files it fetches one. The glue is a separate file, which the engine's threads load too.
+// the engine's builds it fetches what the model needs (start.js). The glue is a separate file, which the engine's threads
+// load too.
 
 import { QuernError } from '../shared/errors.js';
 import { wasmFailure } from '../engine/instance.js';

@@ -153,14 +153,22 @@ static int join_gguf(struct intake *in, struct error *err)
     return status;
 }
 
+static bool is_mixed(const struct intake *in)
+{
+    return in->weights && in->file->format && in->file->format != in->weights;
+}
+
+static int fail_mixed(struct error *err)
+{
+    return fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
+}
+
 /* Finds the place of a file with weights among the model's files. */
 static int place(struct intake *in, struct error *err)
 {
     bool first = !in->weights, gguf = in->file->format == &format_gguf;
     int status = OK;
-    if (!first && in->file->format != in->weights)
-        return fail(err, ERR_INCONSISTENT, "mixed", 0,
-                    "The files are of different formats; they do not belong together.");
+    if (is_mixed(in)) return fail_mixed(err);
     if (first && in->sides) status = gguf ? join_gguf(in, err) : join(in, err);
     if (!status && first && !gguf) status = check_described(in, err);
     if (!status && in->file->format->settle) status = in->file->format->settle(in->file, &in->ck, err);
@@ -172,6 +180,7 @@ int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *use
 {
     int status = ck_header(in->file, bytes, n, used, err);
     if (status == NEED_MORE) return OK;
+    if (status && is_mixed(in)) return fail_mixed(err); /* whatever else is wrong in it */
     if (!status) status = place(in, err);
     if (status) return status;
     in->weights = in->file->format;
