@@ -2,8 +2,9 @@
 // The page's only service worker, since a scope has only one. It has two tasks. It keeps the shell (page, engine, demo
 // model), so that the page works without a network. And it adds the isolation headers that threads need, for static
 // hosts that cannot send them. Each build has one version and one cache, and replaces the last one as a whole. This
-// script's address names the variant of the engine that the browser runs: its build for texts is cached at once, other
-// builds when they are requested. Requests to other origins (models) are not touched: the library stores models itself.
+// script's address names the variant of the engine that the browser runs: its text build is cached at once, and other
+// builds when they are requested. Later versions keep these too, because stored models may need them without a network.
+// Requests to other origins (models) are not touched: the library stores models itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
 import { isolated } from './isolated.js';
 
@@ -27,10 +28,18 @@ self.addEventListener('fetch', (event) => {
 /** A request that asks the server again ('no-cache'), so that no stale file gets into a new version. */
 const fresh = (url) => new Request(url, { cache: 'no-cache' });
 
+/** Addresses of the files that older versions have cached. */
+async function keptSoFar() {
+  const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX));
+  const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+  return requests.flat().map(({ url }) => url);
+}
+
 /** Caches all files, or fails. */
 async function fillCache() {
+  const engines = [ENGINE, ...await keptSoFar()];
   const cache = await caches.open(CACHE);
-  const needed = [...SHELL].filter((url) => !url.endsWith('.wasm') || url === ENGINE);
+  const needed = [...SHELL].filter((url) => !url.endsWith('.wasm') || engines.includes(url));
   await cache.addAll(needed.map(fresh));
 }
 

@@ -3,15 +3,18 @@
 // the isolation headers, it still gets threads. If service workers are not allowed, the page runs on one thread and
 // says so.
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
-import { SITE, Visit, eventually, station } from './browser.mjs';
-import { ChatPage, openChat } from './chat-page.mjs';
+import { PROJECT, SITE, Visit, eventually, station } from './browser.mjs';
+import { ChatPage, openChat, storeSettings } from './chat-page.mjs';
+import { serveModels } from './model-host.mjs';
 
 const plain = station({ isolate: false, serviceWorker: true });
+const FOLDER = join(PROJECT, 'tests/fixtures/hf/f32');
 
 const isIsolated = (page) => page.evaluate(() => crossOriginIsolated);
 
@@ -49,6 +52,32 @@ test('O13: of the engine\'s builds the one that runs is kept, another one when i
   assert.deepEqual(await engines(page), ['quern-relaxed-text.wasm', 'quern-simd.wasm']);
   await context.setOffline(true);
   assert.equal(await fetched(), size);
+  await close();
+});
+
+test('O13: a folder that was loaded once is loaded again with the network cut, by the build that it needs', async (t) => {
+  const folder = await serveModels(({ url }) => {
+    const file = join(FOLDER, url.replace('/folder/', ''));
+    return existsSync(file) ? readFileSync(file) : undefined;
+  });
+  t.after(folder.close);
+  const { page, context, chat, close } = await openChat(plain, { origins: [folder.url], init: storeSettings, initArgument: { maxTokens: 8, seed: 1 }, expected: /Failed to load resource/ });
+  await page.locator('html[data-offline=ready]').waitFor();
+  const fetched = [];
+  context.on('request', (request) => { if (request.url().endsWith('.wasm')) fetched.push(request.url().split('/').at(-1)); });
+  const answer = async () => {
+    await chat.loadUrl(`${folder.url}/folder/`);
+    await chat.modelName('Model');
+    return chat.ask('Hi');
+  };
+  assert.ok((await answer()).length > 0);
+  assert.deepEqual(await engines(page), ['quern-relaxed-text.wasm', 'quern-relaxed.wasm']);
+  assert.deepEqual(new Set(fetched), new Set(['quern-relaxed.wasm']));
+  folder.close();
+  await context.setOffline(true);
+  await page.reload();
+  await chat.ready();
+  assert.ok((await answer()).length > 0);
   await close();
 });
 
@@ -115,7 +144,7 @@ test('without COOP, COEP and service workers: one thread, a notice, one line in 
   await close();
 });
 
-test('a newer version is used where somebody asks for it, in a second tab too', async (t) => {
+test('a newer version is used where somebody asks for it, in a second tab too, and keeps what engines were asked for', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'quern-update-'));
   await cp(SITE, root, { recursive: true });
   const server = await serve({ root });
@@ -130,6 +159,7 @@ test('a newer version is used where somebody asks for it, in a second tab too', 
   const second = await context.newPage();
   await second.goto(server.url);
   await new ChatPage(second).ready();
+  await page.evaluate(() => fetch('./quern-simd.wasm').then((response) => response.arrayBuffer()).then(() => {}));
   const worker = join(root, 'sw.js');
   await writeFile(worker, (await readFile(worker, 'utf8')).replace(/\b[0-9a-f]{16}\b/, '0123456789abcdef'));
   await page.evaluate(async () => { await (await navigator.serviceWorker.getRegistration()).update(); });
@@ -140,5 +170,6 @@ test('a newer version is used where somebody asks for it, in a second tab too', 
     await new ChatPage(tab).ready();
     assert.equal(await tab.getByTestId('notice').count(), 0);
   }
+  assert.deepEqual(await engines(page), ['quern-relaxed-text.wasm', 'quern-simd.wasm']);
   await close();
 });
