@@ -41,14 +41,12 @@ const MODES = {
   'most-creative': { temperature: 1.3, topP: 1, topK: 100 },
 };
 
-/** Defaults of Qwen's model card, if the file has none. */
-const CARD = { topK: 20, temperature: 0.7 };
 const MOST = { topK: 1000, temperature: 2 };
 const LEAST = { topK: 1, temperature: 0 };
 
 /** Documented in prompt-api.d.ts. */
-export function paramsOf({ info: { sampling } }) {
-  const { topK, temperature } = { ...CARD, ...sampling };
+export function paramsOf({ info: { card, sampling } }) {
+  const { topK, temperature } = { ...card.plain, ...sampling };
   return { defaultTopK: topK, maxTopK: MOST.topK, defaultTemperature: temperature, maxTemperature: MOST.temperature };
 }
 

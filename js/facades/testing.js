@@ -48,7 +48,7 @@ const INFO = {
   snapshots: 0,
   vision: null,
   sampling: {},
-  card: { plain: CARD, thinking: CARD },
+  card: { plain: CARD, thinking: CARD, images: CARD },
   threads: 1,
 };
 

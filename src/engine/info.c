@@ -172,11 +172,13 @@ static void write_card(struct json *j, const char *name, const struct card *card
 }
 
 /* What depends on the architecture, so that readers need not know architecture names. */
-static void write_row(struct json *j, const struct architecture *a)
+static void write_row(struct json *j, const struct architecture *a, int dim)
 {
+    const struct cards *cards = architecture_cards(a, dim);
     json_object(j, "card");
-    write_card(j, "plain", &a->cards[0]);
-    write_card(j, "thinking", &a->cards[1]);
+    write_card(j, "plain", &cards->plain);
+    write_card(j, "thinking", &cards->thinking);
+    write_card(j, "images", &cards->images);
     json_end(j);
     json_string(j, "marks", a->marks->word);
     json_string(j, "callForm", a->call_form);
@@ -185,7 +187,7 @@ static void write_row(struct json *j, const struct architecture *a)
 
 struct sampler_params quern_defaults(const struct quern_engine *e)
 {
-    const struct card *of = e->model->architecture->cards;
+    const struct card *of = &architecture_cards(e->model->architecture, e->model->config.dim)->plain;
     const double card[ADVISED] = {of->temperature, of->top_p, CARD_TOP_K, CARD_MIN_P, 1};
     double numbers[ADVISED];
     for (int i = 0; i < ADVISED; i++) numbers[i] = e->advice[i] < 0 ? card[i] : e->advice[i];
@@ -323,7 +325,7 @@ int info_write(struct quern_engine *e, struct error *err)
     write_vectors(&j, e);
     write_assumed(&j, e);
     write_sampling(&j, e);
-    write_row(&j, e->model->architecture);
+    write_row(&j, e->model->architecture, e->model->config.dim);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.chunk);

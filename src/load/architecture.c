@@ -33,8 +33,8 @@ static const struct marks qwen = {
 static const char *const older_qwen3[] = {"qwen2", "qwen", NULL}, *const none[] = {NULL};
 
 /* From the model cards: Qwen3's "Best Practices", and Qwen3-VL's. */
-static const struct card text_cards[2] = {{0.7, 0.8, 0}, {0.6, 0.95, 0}},
-                         vision_cards[2] = {{0.7, 0.8, 1.5}, {1, 0.95, 0}};
+static const struct cards text_cards[] = {{ANY_DIM, {0.7, 0.8, 0}, {0.6, 0.95, 0}, {0.7, 0.8, 0}}},
+                          vision_cards[] = {{ANY_DIM, {0.7, 0.8, 1.5}, {1, 0.95, 0}, {0.7, 0.8, 1.5}}};
 
 static const int32_t sections[SECTIONS_SAID] = {24, 20, 20};
 
@@ -69,4 +69,11 @@ const struct architecture *architecture_named(struct bytes name)
     const struct architecture *a = architectures;
     while (a->name && !bytes_equal(name, a->name)) a++;
     return a->name ? a : NULL;
+}
+
+const struct cards *architecture_cards(const struct architecture *a, int dim)
+{
+    const struct cards *c = a->cards;
+    while (c->dim < dim) c++;
+    return c;
 }

@@ -37,6 +37,14 @@ struct card {
     double temperature, top_p, presence_penalty;
 };
 
+enum { ANY_DIM = INT32_MAX };
+
+/* What the cards recommend for models of at most `dim` dimensions. */
+struct cards {
+    int dim;
+    struct card plain, thinking, images; /* images: in the conversation, without thinking */
+};
+
 enum { SECTIONS_SAID = 3 }; /* time, row, column */
 
 struct architecture {
@@ -57,7 +65,7 @@ struct architecture {
     const struct marks *marks;
     /* key of this model's tool calls in the table of forms in js/reply/calls.js */
     const char *call_form;
-    const struct card *cards;   /* [2] without and with thinking */
+    const struct cards *cards;  /* small models first; the last row is of ANY_DIM */
 };
 
 extern const struct architecture architectures[]; /* name NULL at the end */
@@ -65,5 +73,8 @@ extern const struct text_split text_splits[];     /* all splits; names NULL at t
 
 /* Finds an architecture by its name in GGUF files; NULL if there is none. */
 const struct architecture *architecture_named(struct bytes name);
+
+/* Finds the recommendations for a model of an architecture. */
+const struct cards *architecture_cards(const struct architecture *a, int dim);
 
 #endif

@@ -320,6 +320,21 @@ static void older_names(void)
     quern_free(seen);
 }
 
+/* --- what depends on the architecture and the size ---------------------------------------------------------------- */
+
+static void recommendations_by_size(void)
+{
+    static const struct cards cards[] = {{.dim = 64}, {.dim = 2048}, {.dim = ANY_DIM}};
+    const struct architecture a = {.cards = cards};
+    static const int dims[] = {1, 64, 65, 2048, 2049, 1 << 24};
+    for (int i = 0; i < 6; i++) CHECK(architecture_cards(&a, dims[i]) == cards + i / 2);
+    for (const struct architecture *one = architectures; one->name; one++)
+        for (const struct cards *c = one->cards;; c++) {
+            CHECK(c->plain.top_p > 0 && c->thinking.top_p > 0 && c->images.top_p > 0);
+            if (c->dim == ANY_DIM) break;
+        }
+}
+
 static const struct check tests[] = {
     {"files_without_a_model", files_without_a_model},
     {"nothing_but_descriptions", nothing_but_descriptions},
@@ -329,6 +344,7 @@ static const struct check tests[] = {
     {"every_allocation_fails", every_allocation_fails},
     {"converted", converted},
     {"older_names", older_names},
+    {"recommendations_by_size", recommendations_by_size},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

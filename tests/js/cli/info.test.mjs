@@ -94,12 +94,20 @@ test('golden files: the numbers of their tensor tables, in wasm and natively', a
 test('what depends on the architecture alone, in wasm and natively', async () => {
   const plain = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
   const thinking = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
-  const text = { card: { plain, thinking }, marks: 'qwen', callForm: 'json', takesVision: false };
-  const seeing = { ...text, card: { plain: { ...plain, presencePenalty: 1.5 }, thinking: { ...thinking, temperature: 1 } }, takesVision: true };
+  const seen = { ...plain, presencePenalty: 1.5 };
+  const text = { card: { plain, thinking, images: plain }, marks: 'qwen', callForm: 'json', takesVision: false };
+  const seeing = { ...text, card: { plain: seen, thinking: { ...thinking, temperature: 1 }, images: seen }, takesVision: true };
   const paths = { qwen3: NANO, qwen3moe: golden('moe-nano.Q8_0'), qwen3vl: join(VISION, 'dense/hf'), qwen3vlmoe: join(VISION, 'moe/hf') };
   for (const [architecture, path] of Object.entries(paths)) {
     const expected = { architecture, ...(architecture.includes('vl') ? seeing : text) };
     for (const facts of [await info(path), await native(path)]) assert.deepEqual(pick(facts, expected), expected);
+  }
+});
+
+test('every end token of a list in the file ends a reply', async () => {
+  for (const type of ['i32[]', 'u32[]']) {
+    const path = file('ends.gguf', tinyModel({}, { addKv: [['tokenizer.ggml.eos_token_ids', type, [5, 264, 7, 5]]] }));
+    for (const { endTokens } of [await info(path), await native(path)]) assert.deepEqual(endTokens, [264, 5, 7, 262]);
   }
 });
 
