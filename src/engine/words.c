@@ -131,15 +131,18 @@ static void add_end(struct quern_engine *e, int64_t id)
     if (id >= 0 && e->n_ends < (int)(sizeof e->ends / sizeof *e->ends)) e->ends[e->n_ends++] = (int32_t)id;
 }
 
-/* Reads the lists of end tokens in JSON files. */
+/* Reads the lists of end tokens, which are of the JSON files or of some GGUF files. */
 static int read_end_lists(struct quern_engine *e, struct error *err)
 {
-    static const char *const keys[] = {"generation.eos_token_ids", "config.eos_token_ids"};
+    static const char *const keys[] = {"generation.eos_token_ids", "config.eos_token_ids",
+                                       "tokenizer.ggml.eos_token_ids"};
     int status = OK;
     for (size_t i = 0; !status && i < sizeof keys / sizeof *keys; i++) {
         struct bytes ids;
         uint64_t n;
-        status = meta_array(&e->intake.ck, keys[i], META_I32, false, &ids, &n, err);
+        const struct meta *m = meta_find(&e->intake.ck, keys[i]);
+        enum meta_type type = m && m->element == META_U32 ? META_U32 : META_I32;
+        status = meta_array(&e->intake.ck, keys[i], type, false, &ids, &n, err);
         for (uint64_t j = 0; !status && j < n; j++) {
             uint32_t id = load_u32(ids.data + 4 * j);
             if (id < (uint32_t)tok_count(e->tok)) add_end(e, id);
