@@ -550,11 +550,14 @@ export interface CompleteOptions {
    * sooner.
    */
   maxTokens?: number | undefined;
-  /** Randomness, 0 to 100. 0 always takes the likeliest token. Default 0.6 when thinking (Qwen3-VL: 1), else 0.7. */
+  /**
+   * Randomness, 0 to 100. 0 always takes the likeliest token. Defaults of this and the following options are those of
+   * `info.sampling`, else of `info.card`; for Qwen3 0.6 when thinking, else 0.7.
+   */
   temperature?: number | undefined;
   /**
-   * Keeps the likeliest tokens that together have this probability, above 0 up to 1 (off). Default 0.95 when thinking,
-   * else 0.8.
+   * Keeps the likeliest tokens that together have this probability, above 0 up to 1 (off). Default of Qwen3: 0.95 when
+   * thinking, else 0.8.
    */
   topP?: number | undefined;
   /** Keeps this many of the likeliest tokens; 0 is off. Default 20. */
@@ -564,8 +567,8 @@ export interface CompleteOptions {
   /** Divides the scores of tokens that are already in the text, above 0 up to 10. Default 1 (off). */
   repeatPenalty?: number | undefined;
   /**
-   * Subtracted from the score of every token that is already in the reply, -2 to 2. Default 0 (Qwen3-VL without
-   * thinking: 1.5).
+   * Subtracted from the score of every token that is already in the reply, -2 to 2. Default of Qwen3: 0 (Qwen3-VL
+   * without thinking: 1.5).
    */
   presencePenalty?: number | undefined;
   /** Subtracted from the score of a token once for each of its occurrences in the reply, -2 to 2. Default 0. */
@@ -670,8 +673,9 @@ export interface CompletionOptions extends CompleteOptions {
 
 export interface ChatOptions extends CompleteOptions {
   /**
-   * Whether the model thinks before it answers, if its chat template supports the choice. Default: false; a model that
-   * always thinks does so anyway.
+   * Whether the model thinks before it answers, if its chat template supports the choice. By default a template that has
+   * a default of its own decides (Qwen3.5: 4B and 9B think, 0.8B and 2B do not), and other models do not think; a model
+   * that always thinks does so anyway.
    */
   thinking?: boolean | undefined;
   /**
@@ -963,8 +967,11 @@ export interface Info {
   readonly marks: string;
   readonly callForm: string;
   readonly takesVision: boolean;
-  /** Sampling recommended by the model card: the defaults of replies if the files recommend nothing (`sampling`). */
-  readonly card: { readonly plain: Card; readonly thinking: Card };
+  /**
+   * Sampling recommended by the model card: the defaults of replies if the files recommend nothing (`sampling`). `plain`
+   * and `images` are without thinking, `images` in a conversation with images or videos.
+   */
+  readonly card: { readonly plain: Card; readonly thinking: Card; readonly images: Card };
   /**
    * Sampling recommended by the files (`general.sampling.*`, generation_config.json): takes the place of the defaults
    * of {@link CompleteOptions}.

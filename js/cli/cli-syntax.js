@@ -25,7 +25,7 @@ export const FLAGS = {
   ...flagsOf(rows.REPLY),
   system: { value: 'TEXT', text: 'the system message' },
   think: { value: '', text: 'lets the model think before it answers, if it can' },
-  'no-think': { value: '', text: 'no thinking (the default)' },
+  'no-think': { value: '', text: 'no thinking, whatever the chat template would do' },
   save: {
     value: 'NAME',
     text: 'saves the conversation under this name; a later one that begins the same way goes on at once',

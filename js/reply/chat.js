@@ -11,12 +11,10 @@ import { MARKS } from './marks.js';
 
 /**
  * Sampling defaults: the values in the model's files, else those of the model card.
- * @param {{card: {plain: object, thinking: object}, sampling: object}} facts
+ * @param {{card: Record<'plain' | 'thinking' | 'images', object>, sampling: object}} facts
+ * @param {'plain' | 'thinking' | 'images'} kind of reply
  */
-export const defaultsOf = ({ card, sampling }, thinking) => ({
-  ...(thinking ? card.thinking : card.plain),
-  ...sampling,
-});
+export const defaultsOf = ({ card, sampling }, kind) => ({ ...card[kind], ...sampling });
 
 /**
  * The prompt for a file without a template. Without thinking, a reply begins with an empty thought, as in the templates
@@ -93,6 +91,7 @@ export class Chat {
   #toolTemplate;      // the template for conversations with tools, which may be the same
   #render;
   #channels;
+  #usual = new Map();     // by template; see #usually()
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -114,7 +113,7 @@ export class Chat {
   }
 
   /**
-   * The prompt of the next reply. thinking: with thinking; continue: the reply continues the last message; mustFit: a
+   * The prompt of the next reply. thinking: with or without thinking, by default as the template has it; continue: the reply continues the last message; mustFit: a
    * text that is far too long is refused before it is tokenized; places: of the messages' images and videos;
    * numberImages: the text numbers them; tools: of a conversation with tools; generationPrompt: false begins no reply.
    * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?:
@@ -123,13 +122,13 @@ export class Chat {
    * @returns {Promise<Prompt>}
    */
   async prompt(messages, options = {}, asker = alone(this.#engine)) {
-    const { thinking = false, continue: goesOn = false, mustFit = false, places, tools } = options;
+    const { thinking, continue: goesOn = false, mustFit = false, places, tools } = options;
     const template = tools?.list ? this.#toolTemplate : this.#template;
     const given = protect(tools?.messages ?? messages, template, this.#marks, tools?.list);
     const { sentinel, messages: guarded, tools: list } = await asker.through(given);
     const begun = goesOn ? guarded.pop() : null;
     const isBegun = Boolean(begun?.content || begun?.reasoning_content);
-    const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking;
+    const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking ?? await this.#usually(template, asker);
     const prompt = await this.#text(template, { messages: guarded, list, thinks }, options, asker);
     const whole = begun ? goOn(this.#marks, prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
@@ -151,8 +150,26 @@ export class Chat {
       inside,
       first,
       begun: await asTyped(begun?.content ?? ''),
-      defaults: defaultsOf(this.#engine.facts, willThink),
+      defaults: defaultsOf(this.#engine.facts, willThink ? 'thinking' : places ? 'images' : 'plain'),
     };
+  }
+
+  /**
+   * What a template is told about thinking if the caller has no wish: nothing if it has a default of its own, which it
+   * marks at the end of a prompt (Qwen3.5); else not to think, since it would leave the choice to the model (Qwen3).
+   */
+  async #usually(template, asker) {
+    if (knowsThinking(template) && !this.#usual.has(template)) {
+      const messages = [{ role: 'user', content: 'Hi' }];
+      const text = await this.#text(template, { messages }, {}, asker).catch((error) => {
+        if (error instanceof QuernError) return '';
+        throw error;
+      });
+      const { open, close } = this.#marks.thinking;
+      const isMarked = [open, close].some((mark) => text.trimEnd().endsWith(mark));
+      this.#usual.set(template, isMarked ? undefined : false);
+    }
+    return this.#usual.get(template);
   }
 
   /** The text of a conversation by its template, or by the built-in one of the model's family. */
@@ -183,7 +200,7 @@ export class Chat {
     if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
     const ids = typeof given === 'string' ? around(await asker.tokens(given), this.#engine.facts.added) : given;
     if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
-    return { ids, channels: [], inside: null, defaults: defaultsOf(this.#engine.facts, false) };
+    return { ids, channels: [], inside: null, defaults: defaultsOf(this.#engine.facts, 'plain') };
   }
 }
 

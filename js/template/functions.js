@@ -2,6 +2,7 @@
 // Functions available in every template: jinja2's, and those that chat templates may also rely on.
 
 import { walk } from './compare.js';
+import { Refusal } from './meter.js';
 import { str } from './repr.js';
 import { fail } from './texts.js';
 import { Dict, Namespace, Range, View, integer, isText, table, textOf } from './values.js';
@@ -41,6 +42,6 @@ function namespace(meter, args) {
 export const FUNCTIONS = table([
   ['dict', '1 **', dict],
   ['namespace', '1 **', namespace],
-  ['raise_exception', 'message!', (meter, [message]) => fail(str(meter, message))],
+  ['raise_exception', 'message!', (meter, [message]) => { throw new Refusal(str(meter, message)); }],
   ['range', '1! 2 3', range],
 ]);

@@ -8,6 +8,9 @@ export const MOST_AT_ONCE = 2 ** 15;
 /** An error of a template, or of what it does; not an error of the package. */
 export class TemplateError extends Error {}
 
+/** What a template says when it refuses a conversation. */
+export class Refusal extends TemplateError {}
+
 export class Meter {
   /** Remaining steps. */
   left;

@@ -101,9 +101,13 @@ test('a template that eats memory is ended', { timeout: 20_000 }, async () => {
 });
 
 test('templates that are wrong, and one that always thinks', async () => {
-  for (const template of ['{% if %}', '{{ raise_exception("no") }}', '{{ nothing() }}']) {
+  for (const [template, code, words] of [
+    ['{% if %}', 'model/format', /template/], ['{{ nothing() }}', 'model/format', /template/],
+    ['{{ raise_exception("No user query found in messages.") }}', 'use/param', /^messages do not suit the model's chat template: No user query found in messages\.$/],
+  ]) {
     const model = await withTemplate(template);
-    await rejectsWith(model.chat('x').result, 'model/format', /template/);
+    await rejectsWith(model.chat('x').result, code, words);
+    await rejectsWith(model.countTokens([{ role: 'system', content: 'x' }]), code, words);
     await model.dispose();
   }
   const model = await withTemplate('{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n<think>\n');

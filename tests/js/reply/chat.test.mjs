@@ -12,6 +12,7 @@ import { protect as protectSteps } from '../../../js/reply/guard.js';
 import { MARKS } from '../../../js/reply/marks.js';
 import { atOnce } from '../../../js/shared/steps.js';
 import { render as renderInSlices } from '../../../js/worker/template.js';
+import { QuernError } from '../../../js/shared/errors.js';
 import { checkMessages } from '../../../js/page/messages.js';
 import { random } from '../../fixtures/random.mjs';
 import { TEMPLATE, rejectsWith, render } from '../support/helper.mjs';
@@ -142,6 +143,8 @@ const chatOf = (options) => {
 };
 
 const ALWAYS = "{{ messages[0].content }}<think>\n";
+const tail = (isOff) => `{{ messages[0].content }}{% if add_generation_prompt %}<think>\n{% if ${isOff} %}\n</think>\n\n{% endif %}{% endif %}`;
+const [DECIDES, SMALL] = [tail('enable_thinking is defined and enable_thinking is false'), tail('enable_thinking is not defined or enable_thinking is false')];
 
 test('what a reply comes from is decided in one place: its channels, whether it begins in one, and the defaults of its sampling', async () => {
   const marks = { open: 1000, close: 1001, type: 'thinking' };
@@ -149,6 +152,8 @@ test('what a reply comes from is decided in one place: its channels, whether it 
     ['not asked for', {}, {}, null, 0.7], ['off', {}, { thinking: false }, null, 0.7], ['on', {}, { thinking: true }, null, 0.6],
     ['begun by the template', { template: ALWAYS }, {}, marks, 0.6], ['not known to the template', { template: '{{ messages[0].content }}' }, { thinking: true }, null, 0.7],
     ['no template', { template: '' }, { thinking: true }, null, 0.6],
+    ['by default', { template: DECIDES }, {}, marks, 0.6], ['by default, but off', { template: DECIDES }, { thinking: false }, null, 0.7],
+    ['not by default', { template: SMALL }, {}, null, 0.7], ['not by default, but on', { template: SMALL }, { thinking: true }, marks, 0.6],
   ]) {
     const { channels, defaults, ...prompt } = await chatOf(options).chat.prompt([user('Hi')], asked);
     assert.deepEqual([channels, prompt.inside, defaults.temperature], [[marks], inside, temperature], name);
@@ -156,6 +161,24 @@ test('what a reply comes from is decided in one place: its channels, whether it 
   const continued = [user('Hi'), { role: 'assistant', content: '', thinking: 'Hm' }];
   assert.equal((await chatOf().chat.prompt(continued, { continue: true })).inside.type, 'thinking');
   assert.equal((await chatOf().chat.prompt([user('Hi'), assistant('It is', 'Hm')], { continue: true })).inside, null);
+});
+
+test('a template that would leave thinking to the model is told not to think; it is asked once, and what it refuses is no default', async () => {
+  const told = async (template, options) => {
+    const asked = [];
+    const chat = new Chat(fakeEngine({ template }), async (text, json) => { asked.push(JSON.parse(json)); return render(text, json); });
+    for (let i = 0; i < 2; i++) await chat.prompt([user('Hello')], options);
+    return asked.map(({ messages, enable_thinking: thinking }) => [messages[0].content, thinking]);
+  };
+  const [twice, probe] = [(thinking) => [['Hello', thinking], ['Hello', thinking]], ['Hi', undefined]];
+  assert.deepEqual(await told(TEMPLATE, {}), [probe, ...twice(false)]);
+  assert.deepEqual(await told(DECIDES, {}), [probe, ...twice(undefined)]);
+  assert.deepEqual(await told(DECIDES, { thinking: true }), twice(true));
+  assert.deepEqual(await told(ALWAYS, {}), twice(undefined));
+  const picky = `{% if messages[0].content == 'Hi' %}{{ raise_exception('no') }}{% endif %}${DECIDES}`;
+  const failing = (failure) => new Chat(fakeEngine({ template: picky }), async (text, json) => { try { return render(text, json); } catch { throw failure; } });
+  assert.equal((await failing(new QuernError('use/param', 'no')).prompt([user('Hello')])).inside, null);
+  await assert.rejects(failing(new DOMException('', 'AbortError')).prompt([user('Hello')]), { name: 'AbortError' });
 });
 
 test('a conversation with tools takes the template for tools, where there is one', async () => {
@@ -228,5 +251,5 @@ test('what few templates use comes when it is used', async () => {
 
 test('what a template says about itself is shown without control characters', async () => {
   const said = "{{ raise_exception('a\\x1b[31mb\\n') }}";
-  await rejectsWith(renderInSlices(said, '{}', alone), 'model/format', /^The model's chat template cannot be used: a \[31mb \.$/);
+  await rejectsWith(renderInSlices(said, '{}', alone), 'use/param', /^messages do not suit the model's chat template: a \[31mb\.$/);
 });

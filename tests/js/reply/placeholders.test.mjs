@@ -20,7 +20,7 @@ const TEXTS = ['<|image_pad|>', '<|video_pad|>'];
 function chatOf(template) {
   const asked = [];
   const engine = {
-    contextSize: 100_000, facts: { marks: 'qwen', card: { plain: { presencePenalty: 1.5 }, thinking: {} } }, chatTemplate: () => template, longestToken: () => 8,
+    contextSize: 100_000, facts: { marks: 'qwen', card: { plain: {}, thinking: {}, images: { presencePenalty: 1.5 } } }, chatTemplate: () => template, longestToken: () => 8,
     tokenize(text, mode, sentinel = 0) {
       asked.push(text.replaceAll(String.fromCodePoint(sentinel), ''));
       const pieces = text.split(/(<\|(?:image|video)_pad\|>)/).flatMap((piece) => (TEXTS.includes(piece) ? [piece] : [...piece]));

@@ -163,8 +163,8 @@ test('tools count where a conversation is shortened', async () => {
 test('the defaults of sampling are what the file advises, else the card\'s', async () => {
   assert.deepEqual(model.info.sampling, {});
   const { card } = model.info;
-  assert.deepEqual(defaultsOf({ card, sampling: {} }, true), { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 });
-  assert.deepEqual(defaultsOf({ card, sampling: { topK: 7, repeatPenalty: 1.1 } }, false), { temperature: 0.7, topP: 0.8, topK: 7, minP: 0, repeatPenalty: 1.1 });
+  assert.deepEqual(defaultsOf({ card, sampling: {} }, 'thinking'), { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 });
+  assert.deepEqual(defaultsOf({ card, sampling: { topK: 7, repeatPenalty: 1.1 } }, 'plain'), { temperature: 0.7, topP: 0.8, topK: 7, minP: 0, repeatPenalty: 1.1 });
   const folder = await mkdtemp(join(tmpdir(), 'quern-sampling-'));
   await cp(FOLDER, folder, { recursive: true });
   await writeFile(join(folder, 'generation_config.json'), JSON.stringify({ temperature: 0.25, top_p: 0.9, top_k: 7, min_p: null, repetition_penalty: 1.05, do_sample: true }));
