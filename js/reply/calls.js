@@ -7,6 +7,7 @@
 import { isObject, isRecord } from '../shared/kinds.js';
 import { randomId } from '../shared/random-id.js';
 import { parsed } from '../shared/raw-json.js';
+import { JSON_SPELLING, TAGGED_SPELLING } from './spelled.js';
 import { TaggedCall } from './tagged.js';
 
 /** Most calls of a reply, and most depth of a call's arguments. The limits match those of messages in the next turn. */
@@ -94,6 +95,7 @@ class JsonCall {
 /**
  * Forms of calls. `open`, `close`: the marks. `before` and `after`: the text around the arguments. `gap`: the text
  * between a reply's text and a call. `oddName`: a letter that names must not contain. `grammar`: a kind of grammar.js.
+ * `Call` reads a call, `spelling` writes it where there is no template (spelled.js).
  * A model writes the form that info.callForm names, unless its template shows another one.
  */
 export const FORMS = {
@@ -106,6 +108,7 @@ export const FORMS = {
     oddName: '>',
     grammar: 'taggedCalls',
     Call: TaggedCall,
+    spelling: TAGGED_SPELLING,
     isShown: (template) => ['<tool_call>', '<function=', '<parameter='].every((mark) => template.includes(mark)),
   },
   json: {
@@ -116,6 +119,7 @@ export const FORMS = {
     after: '}\n',
     grammar: 'calls',
     Call: JsonCall,
+    spelling: JSON_SPELLING,
     isShown: () => false,
   },
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Tools in a conversation: checks what callers pass, and prepares it for templates, which take tools and calls in the
-// form of the OpenAI API. For a file without a template, Qwen3's own form is here. A separate file of the package,
-// which the first conversation with tools fetches.
+// form of the OpenAI API. A separate file of the package, which the first conversation with tools fetches.
 
 import { badParam, unknownName } from '../shared/errors.js';
 import { Calls, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
 import { isRecord } from '../shared/kinds.js';
-import { RawJson, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
+import { RawJson, memberOf, parsed } from '../shared/raw-json.js';
+import { spelled } from './spelled.js';
 
 /** Limits: tools, calls of a message, letters of an id, and letters (as JSON) and depth of a tool or a call. */
 const MOST = { tools: 128, calls: MOST_CALLS, id: 256, letters: 2 ** 20, depth: MOST_DEPTH };
@@ -209,47 +209,6 @@ function messagesOf(messages) {
   return all;
 }
 
-// --- without a template ---
-
-const BEFORE =
-  '# Tools\n\nYou may call one or more functions to assist with the user query.\n\n' +
-  'You are provided with function signatures within <tools></tools> XML tags:\n<tools>';
-const AFTER =
-  '\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n' +
-  '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
-
-/** JSON as Python writes it. */
-const pythonic = (value) => spaced(jsonText(value));
-
-const callText = ({ function: { name, arguments: given } }) =>
-  `<tool_call>\n{"name": "${name}", "arguments": ${pythonic(given)}}\n</tool_call>`;
-
-/** Joins texts; returns a list of parts if some of them have media. */
-const joined = (...pieces) => (pieces.every((piece) => typeof piece === 'string') ? pieces.join('')
-  : pieces.flatMap((piece) => (typeof piece === 'string' ? { type: 'text', text: piece } : piece)));
-
-/** Writes calls and results as texts of messages, since built-in ChatML does not know them. */
-function spelled(messages, list) {
-  const all = [];
-  for (const { role, content, tool_calls: calls, ...more } of messages) {
-    const result = joined('<tool_response>\n', content, '\n</tool_response>');
-    if (role !== 'tool')
-      all.push({
-        ...more,
-        role,
-        content: calls ? [...(content ? [content] : []), ...calls.map(callText)].join('\n') : content,
-      });
-    else if (all.at(-1)?.isResult) all.at(-1).content = joined(all.at(-1).content, '\n', result);
-    else all.push({ role: 'user', content: result, isResult: true });
-  }
-  if (!list) return all;
-  const about = `${BEFORE}${list.map((tool) => `\n${pythonic(tool)}`).join('')}${AFTER}`;
-  const [{ role, content }] = all;
-  return role === 'system'
-    ? [{ role, content: `${content}\n\n${about}` }, ...all.slice(1)]
-    : [{ role: 'system', content: about }, ...all];
-}
-
 /** The tools of one conversation. */
 export class Tools {
   /** In the form that templates take. @type {object[]} */
@@ -259,6 +218,7 @@ export class Tools {
   /** @type {import('./text.js').Channel[]} */
   channels;
   #given;
+  #form;
 
   /**
    * @param {object[]} messages as the page has checked them
@@ -270,6 +230,7 @@ export class Tools {
     const byName = new Map(all.map((tool) => [tool.name, tool]));
     choiceOf(toolChoice, [...byName.keys()]);
     this.#given = messages;
+    this.#form = form;
     this.messages = messagesOf(messages);
     if (goesOn && this.messages.at(-1).tool_calls)
       throw badParam('messages', 'must end with a message without calls to be continued');
@@ -288,9 +249,9 @@ export class Tools {
     return this.messages.flatMap(({ content }) => own.get(content));
   }
 
-  /** Guarded messages with calls and results as texts, for built-in ChatML. */
+  /** Guarded messages with tools, calls and results as texts, for built-in ChatML. */
   spelled(messages, list) {
-    return spelled(messages, list);
+    return spelled(messages, list, this.#form.spelling);
   }
 }
 
