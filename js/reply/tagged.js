@@ -3,10 +3,10 @@
 // each argument <parameter=KEY>, a newline, the value, a newline, </parameter>, and at the end </function>. While it is
 // written, it is reported as the JSON of its arguments.
 //
-// A value is a text, and the tool's schema decides its meaning. If only a string is possible, the text is that string.
-// Otherwise the text is read as JSON, or as Python's None, True or False, which templates write into histories, if the
-// schema allows the result. Any other text is a string. src/grammar/schema/tagged.c keeps replies to texts whose
-// meaning the schema allows.
+// A value is the text up to the next </parameter>, and the tool's schema decides its meaning. If only a string is
+// possible, the text is that string. Otherwise the text is read as JSON, or as Python's None, True or False, which
+// templates write into histories, if the schema allows the result. Any other text is a string.
+// src/grammar/schema/tagged.c keeps replies to texts whose meaning the schema allows.
 
 import { isObject, isRecord } from '../shared/kinds.js';
 import { parsed } from '../shared/raw-json.js';
@@ -100,8 +100,7 @@ export class TaggedCall {
   #keys = 0;
   #types;                 // types of the present argument
   #value;                 // its text, if the JSON depends on the whole text; undefined: a string, reported as it comes
-  #end;                   // the text that ends it; undefined: the value has not begun
-  #skip = 0;              // letters that do not belong to it: the newline after its tag
+  #begins = false;        // whether a newline may follow that is not part of it
 
   /** @param {(name: string) => object | undefined} parametersOf returns a tool's schema */
   constructor(parametersOf) {
@@ -161,39 +160,35 @@ export class TaggedCall {
     this.#types = typesOf(this.#parametersOf(this.#name), key);
     this.#value = this.#types === TYPES.string ? undefined : '';
     this.#told += `${this.#keys++ ? ', ' : ''}${JSON.stringify(key)}: ${this.#value === undefined ? '"' : ''}`;
-    this.#end = undefined;
+    this.#begins = true;
     this.#step = this.#argument;
     return true;
   }
 
-  /** Reads a value. If it begins with a newline, that newline and the one before its end do not belong to it. */
+  /** Reads a value. One newline at its beginning and one at its end are not part of it. */
   #argument() {
     if (this.#rest === '') return false;
-    if (this.#end === undefined) {
-      this.#skip = this.#rest[0] === '\n' ? 1 : 0;
-      this.#end = this.#skip ? `\n${END}` : END;
-    }
-    const at = this.#rest.indexOf(this.#end);
+    if (this.#begins && this.#rest[0] === '\n') this.#rest = this.#rest.slice(1);
+    this.#begins = false;
+    const at = this.#rest.indexOf(END);
     if (at < 0) return this.#tellSome();
-    const text = this.#rest.slice(this.#skip, at);
-    this.#tell(this.#end === END ? text.replace(/\n$/, '') : text);
+    this.#tell(this.#rest.slice(0, at).replace(/\n$/, ''));
     this.#told += this.#value === undefined ? '"' : jsonOf(this.#value, this.#types);
-    this.#rest = this.#rest.slice(at + this.#end.length);
+    this.#rest = this.#rest.slice(at + END.length);
     this.#step = this.#between;
     return true;
   }
 
   /**
-   * Reports the part that surely belongs to the value: without a possible beginning of the end, and without half a
-   * character.
+   * Reports the part that surely belongs to the value: without a possible beginning of the end, with the newline before
+   * it, and without half a character.
    */
   #tellSome() {
-    let cut = this.#rest.length - this.#end.length;
-    if (cut > this.#skip && HALF.test(this.#rest.slice(this.#skip, cut))) cut--;
-    if (cut <= this.#skip) return false;
-    this.#tell(this.#rest.slice(this.#skip, cut));
+    let cut = this.#rest.length - END.length;
+    if (cut > 0 && HALF.test(this.#rest.slice(0, cut))) cut--;
+    if (cut <= 0) return false;
+    this.#tell(this.#rest.slice(0, cut));
     this.#rest = this.#rest.slice(cut);
-    this.#skip = 0;
     return false;
   }
 

@@ -103,17 +103,17 @@ static bool takes(struct grammar *g, const char *text)
 #define PROPERTIES(more) "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" more "}}"
 
 struct tagged_case {
-    const char *schema, *good[12], *bad[12];
+    const char *schema, *good[14], *bad[14];
 };
 
 static const struct tagged_case cases[] = {
     {"{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" TYPES "},\"required\":[\"s\"]}",
      {P("s", ""), P("s", "a"), P("s", "\"a\\n") P("n", "-7"),
-      P("s", "a\n\n</param> <b> x</parameter>\n") P("b", "True") P("o", "{\"a\": [1, \"\xc3\xbc\"]}"),
-      P("s", "a") P("b", "false") P("z", "None"), P("s", "null"), P("s", "12") P("z", "null")},
+      P("s", "a\n\n</param> <b> x</parameter\n") P("b", "True") P("o", "{\"a\": [1, \"\xc3\xbc\"]}"),
+      P("s", "a") P("b", "false") P("z", "None"), P("s", "null"), P("s", "12") P("z", "null"), P("s", "True")},
      {"", P("n", "3"), P("n", "3") P("s", "a"), P("s", "a") P("s", "b"), P("s", "a") P("n", "10"),
       P("s", "a") P("n", "1.5"), P("s", "a") P("b", "TRUE"), P("s", "a") P("o", "{\"a\":1}"), P("s", "</parameter>"),
-      P("s", "a") P("q", "1"), "<parameter=s>a</parameter>", P("s", "\x80")}},
+      P("s", "a</parameter>b"), P("s", "a") P("q", "1"), "<parameter=s>a</parameter>", P("s", "\x80")}},
     {PROPERTIES("\"s\":{\"enum\":[\"a\\nb\",\"\\\"\",\"</parameter>\"]}"),
      {"", P("s", "a\nb"), P("s", "\"")},
      {P("s", "a\\nb"), P("s", "</parameter>"), P("s", "a")}},
@@ -130,6 +130,10 @@ static const struct tagged_case cases[] = {
     {PROPERTIES("\"s\":{}"),
      {P("s", "a"), P("s", "\"a\""), P("s", "1"), P("s", "[{}]"), P("s", "{a}b"), P("s", "{\"a\": null}")},
      {P("s", "{a}"), P("s", "[1,2]"), P("s", "01e5") "x"}},
+    {PROPERTIES("\"s\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{}}}"),
+     {P("s", "{\"a\": \"</param>\", \"b\": [\"</parameter\"]}"), P("s", "{}")},
+     {P("s", "{\"a\": \"</parameter>\"}"), P("s", "{\"b\": [\"</parameter>\"]}"),
+      P("s", "{\"b\": {\"x</parameter>\": 1}}")}},
     {PROPERTIES("\"s\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"),
      {P("s", "[]"), P("s", "[{\"s\": [{}]}]")},
      {P("s", "[1]"), P("s", "[{\"q\": 1}]"), P("s", "")}},

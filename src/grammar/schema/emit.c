@@ -13,7 +13,7 @@ static gr_expr any_value(struct schema *s)
     if (!rule) {
         rule = term_state(s, TERM_ANY)->expr = schema_checked(s, s->root, "limit", gr_rule(s->g));
         if (!rule) return 0; /* without a rule, the inner values would ask for it again, without end */
-        gr_expr string = gr_sequence(s->g, (gr_expr[]){s->words->quote, s->words->string, s->words->quote}, 3);
+        gr_expr string = words_quoted(s, s->words->string);
         gr_expr arrays = emit_array(s, &ARRAY_ANY), objects = emit_object(s, &OBJECT_ANY);
         gr_expr parts[] = {gr_literal(s->g, "null"),
                            gr_literal(s->g, "true"),
@@ -46,7 +46,7 @@ gr_expr emit_set(struct schema *s, const struct schema_set *set)
     if (set->truth) parts[n++] = gr_literal(s->g, "true");
     if (set->untruth) parts[n++] = gr_literal(s->g, "false");
     parts[n++] = set->number == w->number ? w->written : number_written(s->g, &w->forms, set->number);
-    if (!is_never(s, set->string)) parts[n++] = gr_sequence(s->g, (gr_expr[]){w->quote, set->string, w->quote}, 3);
+    if (!is_never(s, set->string)) parts[n++] = words_quoted(s, set->string);
     for (uint32_t i = 0; i < set->n_arrays && !s->status; i++) parts[n++] = emit_array(s, set->arrays[i]);
     for (uint32_t i = 0; i < set->n_objects && !s->status; i++) parts[n++] = emit_object(s, set->objects[i]);
     return s->status ? 0 : gr_any(s->g, parts, n);

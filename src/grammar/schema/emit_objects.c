@@ -89,8 +89,7 @@ static gr_expr names_expr(struct members *m)
 
 static gr_expr member(struct schema *s, gr_expr key, gr_expr value)
 {
-    gr_expr parts[] = {s->words->quote, key, s->words->quote, s->words->colon, value};
-    return gr_sequence(s->g, parts, 5);
+    return gr_sequence(s->g, (gr_expr[]){words_quoted(s, key), s->words->colon, value}, 3);
 }
 
 /* A member with one of some keys that are not named. */

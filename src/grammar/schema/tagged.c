@@ -4,9 +4,9 @@
  * The templates of Qwen3-Coder and Qwen3.5 write arguments of calls in this form.
  *
  * A string is written without quotes and escapes; other values are JSON. So the schema is read twice, with JSON strings
- * and with plain ones. Both have the same nodes, and a term has the same literals in both. A string that the reader
- * (js/reply/tagged.js) would take for another allowed value of the parameter is excluded. Python's words for null, true
- * and false are allowed too, because templates write them into histories.
+ * and with plain ones. Both have the same nodes, and a term has the same literals in both. No string contains the end
+ * tag, and a string that the reader (js/reply/tagged.js) would take for another allowed value of the parameter is
+ * excluded. Python's words for null, true and false are allowed too, because templates write them into histories.
  */
 #include "grammar/schema/emit.h"
 
@@ -17,7 +17,6 @@
 struct tagged {
     struct member_form form;
     struct schema *s, *plain;
-    gr_expr ends;                            /* strings that contain the end tag */
     /* strings that are read as other values; others: arrays and objects, by their first and last characters */
     gr_expr nulls, truths, numbers, others;
 };
@@ -60,14 +59,14 @@ static const struct schema_set *plain_set(const struct tagged *t, term value)
     return set;
 }
 
-/* The words of the set: null, true and false in both spellings. */
+/* Python's words for the set's null, true and false. */
 static gr_expr words_among(const struct tagged *t, const struct schema_set *set)
 {
     struct grammar *g = t->s->g;
     gr_expr words = t->s->words->never;
-    if (set->null) words = gr_or(g, words, gr_or(g, gr_literal(g, "null"), gr_literal(g, "None")));
-    if (set->truth) words = gr_or(g, words, gr_or(g, gr_literal(g, "true"), gr_literal(g, "True")));
-    if (set->untruth) words = gr_or(g, words, gr_or(g, gr_literal(g, "false"), gr_literal(g, "False")));
+    if (set->null) words = gr_or(g, words, gr_literal(g, "None"));
+    if (set->truth) words = gr_or(g, words, gr_literal(g, "True"));
+    if (set->untruth) words = gr_or(g, words, gr_literal(g, "False"));
     return words;
 }
 
@@ -75,7 +74,7 @@ static gr_expr words_among(const struct tagged *t, const struct schema_set *set)
 static gr_expr strings_among(const struct tagged *t, const struct schema_set *set, gr_expr strings)
 {
     struct grammar *g = t->s->g;
-    gr_expr none = t->ends;
+    gr_expr none = t->s->excluded;
     if (is_never(t->s, strings)) return strings;
     if (set->null) none = gr_or(g, none, t->nulls);
     if (set->truth || set->untruth) none = gr_or(g, none, t->truths);
@@ -114,12 +113,11 @@ static gr_expr pattern(struct tagged *t, const char *text)
                     NULL);
 }
 
-/* Strings of any bytes that contain the end tag; after the tag anything may follow. */
+/* Strings of any bytes that contain the end tag. */
 static gr_expr early_ends(struct grammar *g)
 {
     gr_expr any = gr_everything(g);
-    gr_expr first = gr_cat(g, gr_literal(g, "</parameter>"), any);
-    return gr_or(g, first, gr_sequence(g, (gr_expr[]){any, gr_literal(g, "\n</parameter>"), any}, 3));
+    return gr_sequence(g, (gr_expr[]){any, gr_literal(g, "</parameter>"), any}, 3);
 }
 
 static gr_expr emit_tagged(struct tagged *t)
@@ -127,7 +125,7 @@ static gr_expr emit_tagged(struct tagged *t)
     struct schema *s = t->s;
     const struct schema_set *set = term_set(s, term_of(s, LITERAL(s->root, false, false)));
     gr_expr out = s->words->never;
-    t->ends = early_ends(s->g);
+    s->excluded = early_ends(s->g);
     t->nulls = pattern(t, SPACE "(?:null|None)" SPACE);
     t->truths = pattern(t, SPACE "(?:[tT]rue|[fF]alse)" SPACE);
     t->numbers = pattern(t, SPACE "-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][-+]?[0-9]+)?" SPACE);
@@ -143,7 +141,7 @@ int schema_tagged(struct grammar *g, struct mem *mem, struct bytes text, const s
     struct schema s = {.g = g, .mem = mem, .err = err, .options = *options};
     struct schema plain = {.g = g, .mem = mem, .err = err, .options = *options};
     plain.options.plain = true;
-    struct tagged t = {{tagged_name, tagged_keys, tagged_member}, &s, &plain, 0, 0, 0, 0, 0};
+    struct tagged t = {{tagged_name, tagged_keys, tagged_member}, &s, &plain, 0, 0, 0, 0};
     *start = 0;
     int status = schema_begin(&s, text);
     if (!status) status = schema_begin(&plain, text);

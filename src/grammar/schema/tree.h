@@ -71,6 +71,7 @@ struct schema {
     uint32_t n_noted;
 
     struct schema_words *words;   /* the language of numbers and strings: words.h */
+    gr_expr excluded;             /* strings that cannot be written; 0: none */
     struct schema_terms *terms;   /* conjunctions: sets.h */
     int depth;                    /* of schemas in one place */
     uint32_t here;                /* the current schema, for messages about limits */

@@ -68,6 +68,12 @@ gr_expr words_but(struct schema *s, gr_expr all, gr_expr a)
     return words_empty(s, rest) ? never : rest;
 }
 
+gr_expr words_quoted(struct schema *s, gr_expr strings)
+{
+    if (s->excluded) strings = gr_and(s->g, strings, gr_not(s->g, s->excluded));
+    return gr_sequence(s->g, (gr_expr[]){s->words->quote, strings, s->words->quote}, 3);
+}
+
 /* --- numbers --------------------------------------------------------------------------------------------- */
 
 static const struct {

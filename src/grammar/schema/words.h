@@ -22,6 +22,7 @@ bool words_new(struct schema *s);
 /* AND of a and b; fast if one of them is `all`. An empty result is `never`. */
 gr_expr words_and(struct schema *s, gr_expr all, gr_expr a, gr_expr b);
 gr_expr words_but(struct schema *s, gr_expr all, gr_expr a); /* all but a */
+gr_expr words_quoted(struct schema *s, gr_expr strings);     /* those that can be written, in quotes */
 bool words_empty(struct schema *s, gr_expr e);               /* certainly empty; false if unknown */
 
 /* Assertions about numbers and strings: the texts that satisfy them, or those that violate them. value: node of the

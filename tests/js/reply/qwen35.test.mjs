@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { checkMessages } from '../../../js/page/messages.js';
 import { Chat } from '../../../js/reply/chat.js';
 import { FORMS, formOf } from '../../../js/reply/calls.js';
+import { ReplyText } from '../../../js/reply/text.js';
 import { Tools } from '../../../js/reply/tools.js';
 import { atOnce } from '../../../js/shared/steps.js';
 import { render as renderInSlices } from '../../../js/worker/template.js';
@@ -15,6 +16,7 @@ import { rejectsWith, render } from '../support/helper.mjs';
 
 const fixture = (name) => readFile(new URL(`../../fixtures/${name}`, import.meta.url), 'utf8');
 const CASES = JSON.parse(await fixture('qwen35/cases.json'));
+const CALLS = JSON.parse(await fixture('qwen35/calls.json'));
 const OURS = await fixture('qwen35/qwen35-text.jinja');
 
 /** Templates of 4B and 9B, and of 0.8B and 2B: ours, and published ones. */
@@ -69,6 +71,58 @@ for (const { name, messages, options, rendered, small = rendered } of CASES) {
   });
 }
 
+test('without a template, tools and calls are spelled as the template does', async () => {
+  const isPlain = ({ messages, rendered }) => !rendered.error && !messages.some((message) => message.reasoning_content || /<think>/.test(message.content));
+  const plain = CASES.filter(({ options: { tools } }) => tools).filter(isPlain);
+  assert.equal(plain.length, 7);
+  for (const { name, messages, options, rendered, small = rendered } of plain)
+    assert.equal(await promptOf('', messages.map((message) => ({ ...message, content: message.content?.trim() })), options), small, name);
+});
+
 test('the template says which form its calls have', () => {
   for (const template of [...LARGE, ...SMALL]) assert.equal(formOf(template, { callForm: 'json' }), FORMS.tagged);
+});
+
+// --- calls ---
+
+const isMark = (part) => /^<\/?tool_call>$/.test(part);
+
+/** A text in pieces of each small size, and cut once at every place. The marks are tokens, which stay whole. */
+function* cuts(text) {
+  const parts = text.split(/(<\/?tool_call>)/).filter(Boolean);
+  for (const size of [1, 2, 3, 7, 1000])
+    yield parts.flatMap((part) => (isMark(part) ? [part] : part.match(new RegExp(`[^]{1,${size}}`, 'g'))));
+  for (const [i, part] of parts.entries())
+    for (let at = 1; at < part.length && !isMark(part); at++) yield parts.toSpliced(i, 1, part.slice(0, at), part.slice(at));
+}
+
+/** What a reply of these pieces says: its text, its calls, and the arguments as they were told. */
+function said(pieces) {
+  const told = [];
+  const emit = ({ type, index, delta }) => { if (type === 'tool-call-delta') told[index] = (told[index] ?? '') + delta; };
+  const { channels } = new Tools([], { tools: [...CALLS.tools.map((tool) => tool.function), { name: 'nope' }] }, FORMS.tagged);
+  const reply = new ReplyText({ channels, inside: null, stops: [], emit });
+  for (const piece of pieces) if (!reply.mark(piece)) reply.push(piece);
+  reply.end();
+  const { text, toolCalls } = reply.parts;
+  return { text, told: told.map((json) => JSON.parse(json)), calls: toolCalls.map(({ name, arguments: given }) => ({ name, arguments: given })) };
+}
+
+for (const { name, text, content, calls } of CALLS.cases) {
+  if (name === 'python truth stays text') continue;     // it is read as what the template means by it
+  test(`a call: ${name}`, () => {
+    const isCall = !calls.some(({ error }) => error);
+    const wanted = isCall ? { text: content, told: calls.map((call) => call.arguments), calls } : { text, told: [], calls: [] };
+    for (const pieces of cuts(text)) assert.deepEqual(said(pieces), wanted, JSON.stringify(pieces));
+  });
+}
+
+test('calls go back through the template, and are the same again', () => {
+  const asked = { role: 'user', content: 'x' };
+  const shown = (...messages) => render(OURS, { messages: [asked, ...messages], tools: CALLS.tools, add_generation_prompt: false });
+  for (const { name, content, calls } of CALLS.cases.filter(({ name, calls: [call] }) => call && !call.error && name !== 'python truth stays text')) {
+    const made = calls.map((call) => ({ type: 'function', function: call }));
+    const reply = shown({ role: 'assistant', content, tool_calls: made }).slice(shown().length).replace(/^<\|im_start\|>assistant\n|<\|im_end\|>\n$/g, '');
+    assert.deepEqual(said(cuts(reply).next().value).calls, calls, name);
+  }
 });
