@@ -113,9 +113,10 @@ export class Chat {
   }
 
   /**
-   * The prompt of the next reply. thinking: with or without thinking, by default as the template has it; continue: the reply continues the last message; mustFit: a
-   * text that is far too long is refused before it is tokenized; places: of the messages' images and videos;
-   * numberImages: the text numbers them; tools: of a conversation with tools; generationPrompt: false begins no reply.
+   * The prompt of the next reply. thinking: with or without thinking, by default as the template has it (#usually());
+   * continue: the reply continues the last message; mustFit: a text that is far too long is refused before it is
+   * tokenized; places: of the messages' images and videos; numberImages: the text numbers them; tools: of a
+   * conversation with tools; generationPrompt: false begins no reply.
    * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?:
    *   boolean, places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
    * @param {Asker} [asker]
