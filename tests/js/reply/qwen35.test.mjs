@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { load } from '../../../dist/node.js';
 import { checkMessages } from '../../../js/page/messages.js';
 import { Chat } from '../../../js/reply/chat.js';
 import { FORMS, formOf } from '../../../js/reply/calls.js';
@@ -12,7 +13,8 @@ import { ReplyText } from '../../../js/reply/text.js';
 import { Tools } from '../../../js/reply/tools.js';
 import { atOnce } from '../../../js/shared/steps.js';
 import { render as renderInSlices } from '../../../js/worker/template.js';
-import { rejectsWith, render } from '../support/helper.mjs';
+import { scriptedModel } from '../../fixtures/scripted.mjs';
+import { collect, rejectsWith, render } from '../support/helper.mjs';
 
 const fixture = (name) => readFile(new URL(`../../fixtures/${name}`, import.meta.url), 'utf8');
 const CASES = JSON.parse(await fixture('qwen35/cases.json'));
@@ -125,4 +127,63 @@ test('calls go back through the template, and are the same again', () => {
     const reply = shown({ role: 'assistant', content, tool_calls: made }).slice(shown().length).replace(/^<\|im_start\|>assistant\n|<\|im_end\|>\n$/g, '');
     assert.deepEqual(said(cuts(reply).next().value).calls, calls, name);
   }
+});
+
+// --- replies ---
+
+/** A model with such a template whose every reply has these pieces. */
+const speaking = (template, pieces) => load([
+  new File([JSON.stringify({ chat_template: template })], 'tokenizer_config.json'), new File([scriptedModel(pieces)], 'scripted.gguf'),
+], { threads: 1 });
+
+const ask = (model, options, messages = 'Is it?') => model.chat(messages, { temperature: 0, presencePenalty: 0, ...options });
+
+/** What a reply is, in short. */
+async function reply(...asked) {
+  const { text, thinking, finishReason, stopText, value, usage } = await ask(...asked).result;
+  return { text, thinking, finishReason, thoughts: usage.thinkingTokens, ...(stopText && { stopText }), ...(value !== undefined && { value }) };
+}
+
+const THOUGHT = ['I wonder', '.\n'];
+const ANSWER = ['Yes', ', it is.'];
+const PIECES = [...THOUGHT, '</think>', '\n\n', ...ANSWER];
+const THOUGHTFUL = { text: 'Yes, it is.', thinking: 'I wonder.', finishReason: 'stop', thoughts: 3 };
+const PLAIN = { text: 'I wonder.\n\n\nYes, it is.', thinking: '', finishReason: 'stop', thoughts: 0 };
+
+test('a reply begins inside its thinking where the prompt ends so: by default, or as the caller wants', { timeout: 60_000 }, async () => {
+  for (const [template, byDefault] of [...LARGE.map((one) => [one, THOUGHTFUL]), ...SMALL.map((one) => [one, PLAIN])]) {
+    const model = await speaking(template, PIECES);
+    assert.ok(model.info.thinking);
+    assert.deepEqual(await reply(model, {}), byDefault);
+    assert.deepEqual(await reply(model, { thinking: true }), THOUGHTFUL);
+    assert.deepEqual(await reply(model, { thinking: false }), PLAIN);
+    assert.deepEqual(await reply(model, {}), byDefault, 'made again');
+    await model.dispose();
+  }
+});
+
+test('such a reply: its events, limits, stop texts, constraints and continuations', { timeout: 60_000 }, async () => {
+  const model = await speaking(LARGE[1], PIECES);
+  const events = await collect(ask(model, {}).events);
+  assert.deepEqual(events.map(({ type, text }) => [type, text]), [['thinking', 'I wonder'], ['thinking', '.'], ['text', 'Yes'], ['text', ', it is.']]);
+  assert.deepEqual(await collect(ask(model, {})), ANSWER);
+
+  assert.deepEqual(await reply(model, { maxTokens: 1 }), { text: '', thinking: 'I wonder', finishReason: 'length', thoughts: 1 });
+  assert.deepEqual(await reply(model, { maxTokens: 3 }), { text: '', thinking: 'I wonder.', finishReason: 'length', thoughts: 3 });
+  assert.deepEqual(await reply(model, { stop: ['wonder', 'it'] }), { ...THOUGHTFUL, text: 'Yes, ', stopText: 'it' });
+  assert.deepEqual(await reply(model, { choices: ['Yes, it is.', 'No.'] }), { ...THOUGHTFUL, value: 'Yes, it is.' });
+
+  const begun = (message) => [{ role: 'user', content: 'Is it?' }, { role: 'assistant', ...message }];
+  assert.deepEqual(await reply(model, { continue: true }, begun({ content: '', thinking: 'Hm.\n' })), THOUGHTFUL);
+  assert.deepEqual(await reply(model, { continue: true }, begun({ content: 'Well:\n', thinking: 'Hm.' })), PLAIN);
+  assert.deepEqual(await reply(model, { continue: true }, begun({ content: 'Well:\n' })), PLAIN);
+  await model.dispose();
+});
+
+test('a call that is required comes after the thinking', { timeout: 60_000 }, async () => {
+  const model = await speaking(LARGE[1], PIECES);
+  const tools = [{ name: 'now' }];
+  const { toolCalls, thinking, text } = await ask(model, { tools, toolChoice: 'required', parallelToolCalls: false }).result;
+  assert.deepEqual([toolCalls.map(({ name, arguments: given }) => [name, given]), thinking, text], [[['now', {}]], 'I wonder.', '']);
+  await model.dispose();
 });
