@@ -27,6 +27,20 @@ function withWords(messages, words) {
   return messages.with(at, { ...messages[at], content: said });
 }
 
+/**
+ * Works on messages that need no question, as those of a session that begins. Some chat templates refuse them; then
+ * they get an empty one.
+ * @template T @param {any[]} messages @param {(messages: any[]) => Promise<T>} work @returns {Promise<T>}
+ */
+async function unasked(messages, work) {
+  try {
+    return await work(messages);
+  } catch (error) {
+    if (error?.detail?.param !== 'messages' || messages.some(({ role }) => role === 'user')) throw error;
+    return work([...messages, { role: 'user', content: '' }]);
+  }
+}
+
 class Session extends EventTarget {
   #model;
   #setup;                         // the options of the session
@@ -64,7 +78,8 @@ class Session extends EventTarget {
 
   /** Creates a session and counts its initial messages. */
   static async begin(model, setup, signal) {
-    const count = setup.initial.length ? await abortable(model.countTokens(setup.initial, { signal }), signal) : 0;
+    const counted = () => unasked(setup.initial, (messages) => model.countTokens(messages, { signal }));
+    const count = setup.initial.length ? await abortable(counted(), signal) : 0;
     if (count >= model.info.contextSize) throw quotaExceeded(count, model.info.contextSize);
     await task(signal);
     return new this(KEY, model, setup, [], count);
@@ -99,8 +114,8 @@ class Session extends EventTarget {
     await this.#inTurn(signal, async (both) => {
       this.#checkFirst(messages);
       const turns = await this.#fit([...this.#turns, ...messages], '', this.#turns.length, 0);
-      const { usage } = await this.#model.chat([...this.#setup.initial, ...turns], { maxTokens: 0, signal: both })
-        .result;
+      const read = (all) => this.#model.chat(all, { maxTokens: 0, signal: both }).result;
+      const { usage } = await unasked([...this.#setup.initial, ...turns], read);
       [this.#turns, this.#usage] = [turns, usage.promptTokens];
     });
   }
@@ -147,7 +162,7 @@ class Session extends EventTarget {
 
   async #count(messages, signal) {
     try {
-      return await this.#model.countTokens(messages, { signal });
+      return await unasked(messages, (all) => this.#model.countTokens(all, { signal }));
     } catch (error) {
       throw asException(error);
     }

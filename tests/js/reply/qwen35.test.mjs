@@ -6,10 +6,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { load } from '../../../dist/node.js';
+import { languageModel } from '../../../dist/prompt-api.js';
 import { checkMessages } from '../../../js/page/messages.js';
 import { Chat } from '../../../js/reply/chat.js';
 import { FORMS, formOf } from '../../../js/reply/calls.js';
 import { ReplyText } from '../../../js/reply/text.js';
+import { placesIn } from '../../../js/reply/snapshots.js';
 import { Tools } from '../../../js/reply/tools.js';
 import { atOnce } from '../../../js/shared/steps.js';
 import { render as renderInSlices } from '../../../js/worker/template.js';
@@ -83,6 +85,30 @@ test('without a template, tools and calls are spelled as the template does', asy
 
 test('the template says which form its calls have', () => {
   for (const template of [...LARGE, ...SMALL]) assert.equal(formOf(template, { callForm: 'json' }), FORMS.tagged);
+});
+
+// --- where states are remembered ---
+
+const SPECIAL = ['<|im_start|>', '<|im_end|>', '<think>', '</think>', '<tool_response>', '</tool_response>', '<tool_call>', '</tool_call>'];
+
+/** Tokens: the special ones, and letters. */
+const tokenize = (text) => text.split(/(<\|im_(?:start|end)\|>|<\/?(?:think|tool_response|tool_call)>)/).flatMap((part) => (
+  SPECIAL.includes(part) ? [-1 - SPECIAL.indexOf(part)] : Array.from(part, (letter) => letter.codePointAt())));
+const textOf = (ids) => ids.map((id) => (id < 0 ? SPECIAL[-1 - id] : String.fromCodePoint(id))).join('');
+
+test('a state is remembered behind the system message, before the last question, and before the think tag', () => {
+  const places = placesIn({ facts: { marks: 'qwen' }, tokenize });
+  for (const { name, rendered, small = rendered, options: { add_generation_prompt: begins = true } } of CASES) {
+    for (const text of rendered.error || !begins ? [] : [rendered, small]) {
+      const ids = tokenize(text);
+      const found = places(ids).map((at) => textOf(ids.slice(0, at)));
+      const system = /^<\|im_start\|>system\n[^]*?<\|im_end\|>\n/.exec(text)?.[0];
+      const [question] = /[^]*(?=<\|im_start\|>user\n(?!<tool_response>))/.exec(text);
+      const header = text.slice(0, text.lastIndexOf('<think>'));
+      assert.ok(header.endsWith('<|im_start|>assistant\n'));
+      assert.deepEqual(found, [...new Set([system, question, header])].filter(Boolean), name);
+    }
+  }
 });
 
 // --- calls ---
@@ -185,5 +211,21 @@ test('a call that is required comes after the thinking', { timeout: 60_000 }, as
   const tools = [{ name: 'now' }];
   const { toolCalls, thinking, text } = await ask(model, { tools, toolChoice: 'required', parallelToolCalls: false }).result;
   assert.deepEqual([toolCalls.map(({ name, arguments: given }) => [name, given]), thinking, text], [[['now', {}]], 'I wonder.', '']);
+  await model.dispose();
+});
+
+test('the Prompt API begins with a system message alone, which the template refuses, and says why it refuses others', { timeout: 60_000 }, async () => {
+  const model = await speaking(SMALL[1], ANSWER);
+  const system = [{ role: 'system', content: 'Be brief.' }];
+  const session = await languageModel(model).create({ initialPrompts: system });
+  const empty = await model.countTokens([...system, { role: 'user', content: '' }]);
+  assert.deepEqual([session.contextUsage, await session.measureContextUsage([{ role: 'assistant', content: 'a' }]) > 0], [empty, true]);
+  assert.equal(await session.prompt('Is it?'), 'Yes, it is.');
+  const later = await languageModel(model).create();
+  await later.append(system);
+  assert.equal(later.contextUsage, empty);
+  assert.equal(await later.prompt('Is it?'), 'Yes, it is.');
+  assert.deepEqual(await model.countTokens(system).catch(({ code, message }) => [code, message]),
+    ['use/param', "messages do not suit the model's chat template: No user query found in messages."]);
   await model.dispose();
 });
