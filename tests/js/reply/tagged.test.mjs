@@ -62,6 +62,12 @@ test('the template says which form calls have, whatever the model is called; whe
   }
 });
 
+test('every architecture has a form', async () => {
+  const source = await readFile(new URL('../../../src/load/architecture.c', import.meta.url), 'utf8');
+  const named = [...source.matchAll(/\.call_form = "([^"]*)"/g)].map(([, name]) => name);
+  assert.ok(named.length > 0 && named.every((name) => Object.hasOwn(FORMS, name)), String(named));
+});
+
 test('a value means what the schema says, however the call is cut into pieces', () => {
   for (const [inside, given, json] of [
     ['', {}, '{}'],
