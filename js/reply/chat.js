@@ -91,7 +91,7 @@ export class Chat {
   #toolTemplate;      // the template for conversations with tools, which may be the same
   #render;
   #channels;
-  #usual = new Map();     // by template; see #usually()
+  #thinkingDefaults = new Map();    // by template
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -113,7 +113,7 @@ export class Chat {
   }
 
   /**
-   * The prompt of the next reply. thinking: with or without thinking, by default as the template has it (#usually());
+   * The prompt of the next reply. thinking: with or without thinking, by default as defaultThinking() says;
    * continue: the reply continues the last message; mustFit: a text that is far too long is refused before it is
    * tokenized; places: of the messages' images and videos; numberImages: the text numbers them; tools: of a
    * conversation with tools; generationPrompt: false begins no reply.
@@ -129,7 +129,8 @@ export class Chat {
     const { sentinel, messages: guarded, tools: list } = await asker.through(given);
     const begun = goesOn ? guarded.pop() : null;
     const isBegun = Boolean(begun?.content || begun?.reasoning_content);
-    const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking ?? await this.#usually(template, asker);
+    const asked = isBegun ? Boolean(begun.reasoning_content) : thinking;
+    const thinks = asked ?? await this.#defaultThinking(template, asker);
     const prompt = await this.#text(template, { messages: guarded, list, thinks }, options, asker);
     const whole = begun ? goOn(this.#marks, prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
@@ -159,8 +160,8 @@ export class Chat {
    * What a template is told about thinking if the caller has no wish: nothing if it has a default of its own, which it
    * marks at the end of a prompt (Qwen3.5); else not to think, since it would leave the choice to the model (Qwen3).
    */
-  async #usually(template, asker) {
-    if (knowsThinking(template) && !this.#usual.has(template)) {
+  async #defaultThinking(template, asker) {
+    if (knowsThinking(template) && !this.#thinkingDefaults.has(template)) {
       const messages = [{ role: 'user', content: 'Hi' }];
       const text = await this.#text(template, { messages }, {}, asker).catch((error) => {
         if (error instanceof QuernError) return '';
@@ -168,9 +169,9 @@ export class Chat {
       });
       const { open, close } = this.#marks.thinking;
       const isMarked = [open, close].some((mark) => text.trimEnd().endsWith(mark));
-      this.#usual.set(template, isMarked ? undefined : false);
+      this.#thinkingDefaults.set(template, isMarked ? undefined : false);
     }
-    return this.#usual.get(template);
+    return this.#thinkingDefaults.get(template);
   }
 
   /** The text of a conversation by its template, or by the built-in one of the model's family. */
