@@ -127,6 +127,13 @@ export interface LoadOptions {
    */
   snapshots?: number | undefined;
   /**
+   * Whether a model whose file has a block for it (MTP, `nextn`) drafts tokens while it writes, {@link Info.drafts}. A
+   * right draft is a token for a part of its price; a wrong one costs time only: the text is the same to the letter.
+   * Drafting stops while it does not pay. Replies with a constraint, tools, stop texts or probabilities do without.
+   * Default true; false saves the block's memory.
+   */
+  drafts?: boolean | undefined;
+  /**
    * Most bytes of the store that conversations saved by {@link ChatOptions.save} may take together. Default 2 GiB. To
    * make room for a new conversation, the least recently used ones are deleted; of a conversation that is larger than
    * the limit only the beginning is saved. 0 saves none.
@@ -805,6 +812,12 @@ export interface Result<Value = unknown> {
     /** Tokens of the reply. `thinkingTokens` of them are its thinking. */
     completionTokens: number;
     thinkingTokens: number;
+    /**
+     * Tokens that the model drafted, and those of them that were right; absent without drafts. See
+     * {@link LoadOptions.drafts}.
+     */
+    draftedTokens?: number;
+    acceptedTokens?: number;
   };
   timings: {
     /**
@@ -1065,6 +1078,8 @@ export interface Info {
   /** Bytes of a conversation's state, 0 if the model has none; and how many states are remembered at least. */
   readonly stateBytes: number;
   readonly snapshots: number;
+  /** Whether the model drafts tokens: see {@link LoadOptions.drafts}. */
+  readonly drafts: boolean;
   /** Bytes that the engine needs once the model is loaded. */
   readonly memoryBytes: number;
   /**

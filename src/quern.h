@@ -160,7 +160,10 @@ struct quern_reply {
     int max_tokens; /* <= 0: as many as fit into the context */
     /* [n_silent], copied: tokens that are not part of the reply's text, such as marks, in addition to control tokens */
     const int32_t *silent;
-    int n_silent;          /* <= QUERN_SILENT_MOST */
+    int n_silent; /* <= QUERN_SILENT_MOST */
+    /* At most one token in a step: for callers that read the logits of every token. Otherwise a model that drafts
+     * tokens may write two, which are the same tokens. */
+    bool single;
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
 /* Sets, between two steps, which ids the next tokens may have: one bit for each id, [ceil(tokens / 32)], as in
@@ -175,8 +178,9 @@ void quern_reply_end(struct quern_sequence *s);
 
 /* READ: the first step with rows of the prompt begins, or such a step has ended: `done` of `total` tokens are computed,
  * `cached` of them came from the cache. TOKEN: a token was sampled, and pushed unless END follows. END: the reply has
- * ended for the reason in `end`; no event follows. LET_GO: its pages were taken for other sequences; it continues by
- * itself with the same result. ENCODE: `done` of `total` visual tokens that it needs are encoded. */
+ * ended for the reason in `end`, after `total` drafts of which `done` were right; no event follows. LET_GO: its pages
+ * were taken for other sequences; it continues by itself with the same result. ENCODE: `done` of `total` visual tokens
+ * that it needs are encoded. */
 enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QUERN_ENCODE };
 /* An end token came; max_tokens was reached; an error, see `status`; the context is full. */
 enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR, QUERN_CONTEXT };

@@ -31,8 +31,9 @@ struct quern_options {
     int chunk;             /* most rows per step, with those of sequences that write; default 64 */
     int parallel;          /* sequences computed side by side, 1 .. 16; default 4 */
     int waiting;           /* further sequences that may wait; default 64 */
-    int kv_positions;        /* positions of all sequences together; default, and at least, context_size */
-    int snapshots;           /* states that a model with states remembers; default 3, at most 64; -1: none */
+    int kv_positions;      /* positions of all sequences together; default, and at least, context_size */
+    int snapshots;         /* states that a model with states remembers; default 3, at most 64; -1: none */
+    bool no_drafts;        /* leave out the block of a model that drafts tokens */
     int backend;           /* index into the table of backends (compute/backend.h); default the CPU */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes that the engine may allocate; default: the address space */

@@ -24,7 +24,7 @@
  * js/engine/instance.js expects this text. It is a custom section, so that it can be read before any code of another
  * version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"19\"\n"
+        ".ascii \"20\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -224,7 +224,7 @@ EXPORT int wasm_output_row(address e, int id, address out) { return quern_output
 /* bias [n_bias]: struct logit_bias, which is (int32 id, float32 bias); silent [n_silent]: int32. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
                             float presence_penalty, float frequency_penalty, double seed, address bias, int n_bias,
-                            address silent, int n_silent, int max_tokens)
+                            address silent, int n_silent, int max_tokens, int single)
 {
     const struct quern_reply reply = {
         .sampling.temperature = temperature,
@@ -240,6 +240,7 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
         .max_tokens = max_tokens,
         .silent = TO(const int32_t, silent),
         .n_silent = n_silent,
+        .single = single,
     };
     return quern_reply_begin(SEQUENCE(s), &reply);
 }

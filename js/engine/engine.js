@@ -85,7 +85,7 @@ export class Engine {
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
     this.staging = new Staging(wasm, this.#heap, () => this.#engine);    // before the plan, which counts it
-    const { kv = 'f16', quantize, files = 1, snapshots, device = null } = options;
+    const { kv = 'f16', quantize, files = 1, snapshots, drafts, device = null } = options;
     this.#device = device;
     const values = {
       ...options,
@@ -93,6 +93,7 @@ export class Engine {
       kv: KV_TYPES[kv],
       files,
       snapshots: snapshots === 0 ? -1 : snapshots,
+      noDrafts: drafts === false,
     };
     this.#engine = this.#heap.lend(8 * ENGINE.length, (table) => {
       this.#heap.float64(table, ENGINE.length).set(ENGINE.map((name) => Number(values[name] ?? 0)));

@@ -111,10 +111,11 @@ export class Sequence {
   /**
    * Begins a reply.
    * @param {object} options all are required: see reply/generation.js; silent: tokens that are not part of its text, in
-   *   addition to control tokens
+   *   addition to control tokens; single: one token in a step
    */
   begin({
     temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, silent, maxTokens,
+    single,
   }) {
     const behind = 8 * bias.length;
     this.#heap.lend(behind + 4 * silent.length, (address) => {
@@ -141,6 +142,7 @@ export class Sequence {
           address + behind,
           silent.length,
           Math.min(maxTokens, contextSize),
+          Number(single),
         ),
       );
     });

@@ -45,6 +45,7 @@ const INFO = {
   parallel: 16,
   kvPositions: 4096,
   stateBytes: 0,
+  drafts: false,
   snapshots: 0,
   vision: null,
   sampling: {},

@@ -22,6 +22,8 @@ export class Generation {
   #tokens = [];           // of the reply
   #isRead = false;        // whether the prompt was read before, for the probabilities of its tokens
   #thoughts = 0;          // number of thinking tokens, with their marks
+  #hasStops;
+  #drafts = {};           // tokens that the model drafted, and those that were right
   #extra;                 // extra results beside the text; undefined: none
   #steps = 0;             // steps that wrote, without the step that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
@@ -45,6 +47,7 @@ export class Generation {
     // the engine samples at least one token
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };
     this.#extra = extra;
+    this.#hasStops = stops.length > 0;
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit: extra ? (event) => emit(extra.told(event)) : emit });
     if (prompt.dropped) emit({ type: 'dropped', messages: prompt.dropped });
@@ -67,7 +70,12 @@ export class Generation {
   begin(sequence) {
     this.#sequence = sequence;
     const { channels, ends = [] } = this.#prompt;
-    sequence.begin({ ...this.#options, silent: [...channels.flatMap(({ open, close }) => [open, close]), ...ends] });
+    sequence.begin({
+      ...this.#options,
+      silent: [...channels.flatMap(({ open, close }) => [open, close]), ...ends],
+      // whatever may end the reply or read logits at a token sees it before the next one is written
+      single: Boolean(this.#extra) || this.#hasStops || [...ends].length > 0,
+    });
     this.#extra?.begin(sequence, this.#prompt);
   }
 
@@ -141,8 +149,9 @@ export class Generation {
     return shown && this.#text.push(text) ? this.#result('stop') : null;
   }
 
-  #ends({ end, error, token, text }) {
+  #ends({ end, error, token, text, done, total }) {
     if (end === 'error') throw error;
+    if (total) this.#drafts = { draftedTokens: total, acceptedTokens: done };
     if (end === 'stop' && this.#limit > 0) this.#extra?.last(token);
     if (end === 'stop' && this.#tokens.length > 0) this.#steps++;
     return this.#result(this.#limit > 0 ? end : 'length', end === 'stop', text);
@@ -176,6 +185,7 @@ export class Generation {
         cachedTokens: this.#cached,
         completionTokens: this.#tokens.length,
         thinkingTokens: this.#thoughts,
+        ...this.#drafts,
       },
       timings: {
         waitMs: admitted - asked,

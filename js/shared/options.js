@@ -119,6 +119,7 @@ export const LOAD = {
     kind: 'whole', least: 0, most: 64, engine: true, flag: 'snapshots', value: 'N',
     text: 'number of states that a model with states remembers (3)',
   },
+  drafts: { kind: 'boolean', engine: ['noDrafts'] },
   saveMaxBytes: { kind: 'bytes', least: 0, most: MOST },
   address: { kind: 'names', names: [32, 64] },
   visionOptions: { kind: 'limits' },

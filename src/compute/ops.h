@@ -26,6 +26,7 @@ enum operand {
     OF_CACHE = 16, /* an encoder's keys and values: heads_size() of a backend */
     OF_ANY = 32,   /* any number of rows of dim values */
     OF_CHANNELS = 64, /* n rows of the channels of a linear layer */
+    OF_HALVES = 256,  /* n rows of dim / 2 values */
     OF_PAIRS = 128,   /* alpha of all n rows, then beta of all rows: n_value_heads values in each */
     OP_NONE = 0,
     OP_IN = OP_READS | OF_ROWS,
@@ -36,7 +37,8 @@ enum operand {
     OP_OUT_PLACES = OP_WRITES | OF_PLACES,
     OP_BOTH_CACHE = OP_READS | OP_WRITES | OF_CACHE,
     OP_IN_CHANNELS = OP_READS | OF_CHANNELS,
-    OP_IN_PAIRS = OP_READS | OF_PAIRS
+    OP_IN_PAIRS = OP_READS | OF_PAIRS,
+    OP_IN_HALVES = OP_READS | OF_HALVES
 };
 
 /*     kind        function    y              x             z              named by    cost */
@@ -70,25 +72,30 @@ enum operand {
     /* y = y * sigmoid(x) */                                                                                           \
     OP(GATE,       gate,       OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
     /* y = silu(the convolution of the channels x along each run); queries and keys get the norm 1; the last rows of x \
-     * go to the slot of the run */                                                                                    \
-    OP(CONVOLVE,   convolve,   OP_OUT,        OP_IN,        OP_NONE,       BY_DIM,     convolve)                       \
-    /* y = what the state answers to the query of each row of channels x, after the row's key and value and its pair   \
-     * of z have changed the state; the last state goes to the slot of the run */                                      \
-    OP(DELTA,      delta,      OP_OUT,        OP_IN_CHANNELS, OP_IN_PAIRS, BY_DIM,     delta)                          \
-    /* y += x */                                                                                                       \
-    OP(ADD,        add,        OP_BOTH,       OP_IN,        OP_NONE,       BY_DIM,     none)                           \
-    /* y = (x - mean) / sqrt(variance + eps) * vector + bias; x may be y */                                            \
-    OP(LAYERNORM,  layernorm,  OP_OUT,        OP_IN,        OP_NONE,       BY_DIM,     none)                           \
-    /* y += bias */                                                                                                    \
-    OP(BIAS,       bias,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
-    /* y = gelu(y), with tanh */                                                                                       \
-    OP(GELU,       gelu,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
-    /* y = gelu(y), with the error function */                                                                         \
-    OP(GELU_ERF,   gelu_erf,   OP_BOTH,       OP_NONE,      OP_NONE,       BY_DIM,     none)                           \
-    /* x and z become the rows first .. first + n - 1 of an encoder's keys and values y */                             \
-    OP(KEEP,       keep,       OP_BOTH_CACHE, OP_IN,        OP_IN,         BY_NAME,    keep)                           \
-    /* y = attention of the queries x over all of an encoder's keys and values z */                                    \
-    OP(ATTEND_ALL, attend_all, OP_OUT,        OP_IN,        OP_BOTH_CACHE, BY_NAME,    attend_all)
+     * go to the slot of the run */ \
+    OP(CONVOLVE, convolve, OP_OUT, OP_IN, OP_NONE, BY_DIM, convolve) \
+    /* y = what the state answers to the query of each row of channels x, after the row's key and value and its pair \
+     * of z have changed the state; the last state goes to the slot of the run */ \
+    OP(DELTA, delta, OP_OUT, OP_IN_CHANNELS, OP_IN_PAIRS, BY_DIM, delta) \
+    /* y = x one row later along each run; the last row goes to the slot of the run, `first` values from its beginning \
+     */ \
+    OP(LATER, later, OP_OUT, OP_IN, OP_NONE, BY_DIM, none) \
+    /* y = rows of x, each followed by the row of z */ \
+    OP(JOIN, join, OP_OUT, OP_IN_HALVES, OP_IN_HALVES, BY_DIM, none) \
+    /* y += x */ \
+    OP(ADD, add, OP_BOTH, OP_IN, OP_NONE, BY_DIM, none) \
+    /* y = (x - mean) / sqrt(variance + eps) * vector + bias; x may be y */ \
+    OP(LAYERNORM, layernorm, OP_OUT, OP_IN, OP_NONE, BY_DIM, none) \
+    /* y += bias */ \
+    OP(BIAS, bias, OP_BOTH, OP_NONE, OP_NONE, BY_DIM, none) \
+    /* y = gelu(y), with tanh */ \
+    OP(GELU, gelu, OP_BOTH, OP_NONE, OP_NONE, BY_DIM, none) \
+    /* y = gelu(y), with the error function */ \
+    OP(GELU_ERF, gelu_erf, OP_BOTH, OP_NONE, OP_NONE, BY_DIM, none) \
+    /* x and z become the rows first .. first + n - 1 of an encoder's keys and values y */ \
+    OP(KEEP, keep, OP_BOTH_CACHE, OP_IN, OP_IN, BY_NAME, keep) \
+    /* y = attention of the queries x over all of an encoder's keys and values z */ \
+    OP(ATTEND_ALL, attend_all, OP_OUT, OP_IN, OP_BOTH_CACHE, BY_NAME, attend_all)
 
 enum op_kind {
 #define OP_KIND(kind, ...) OP_##kind,

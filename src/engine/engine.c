@@ -20,7 +20,6 @@
 
 enum {
     PARALLEL_DEFAULT = 4,
-    PARALLEL_MOST = 16,
     SNAPSHOTS_DEFAULT = 3,
     SNAPSHOTS_MOST = 64,
     WAITING_DEFAULT = 64,
@@ -216,6 +215,7 @@ static int open_file(struct quern_engine *e, struct error *err)
     bool first = !e->model;
     int status = first ? model_open(&e->mem, e->be, &e->intake.ck, &e->model, err) : OK;
     if (status) return status;
+    if (e->options.no_drafts) e->model->config.drafts = false;
     if (e->options.inspect) return gather(e, err);
     status = read_header(e, first, err);
     return status ? status : take_file(e, first, err);

@@ -228,6 +228,7 @@ static void write_states(struct json *j, const struct quern_engine *e)
     uint64_t bytes = plan_shape(e, e->context_size).state.bytes;
     json_number(j, "stateBytes", (double)bytes);
     json_number(j, "snapshots", bytes ? e->snapshots : 0);
+    json_bool(j, "drafts", e->model->config.drafts);
 }
 
 /* The types to which weights were quantized. */

@@ -475,6 +475,17 @@ int kv_reserve(struct kv_seq *s, int n)
     return status;
 }
 
+bool kv_reserve_draft(struct kv_seq *s, int n)
+{
+    struct slots *slots = &s->cache->slots;
+    if (slots->n && (s->mid != NONE || (s->mid = slots_take_spare(slots)) == NONE)) return false;
+    s->mid_at = s->length + n;
+    s->mid_as = KEPT_NOT;
+    if (kv_reserve_pages(s, n + 1) == OK) return true;
+    drop_slot(s, &s->mid);
+    return false;
+}
+
 void kv_mark(struct kv_seq *s, int at, int end, enum kept_as as)
 {
     struct slots *slots = &s->cache->slots;
@@ -491,13 +502,26 @@ void kv_trim(struct kv_seq *s)
     drop_pages(s, (s->length + KV_PAGE - 1) / KV_PAGE);
 }
 
-void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
+static void add_ids(struct kv_seq *s, const uint64_t *ids, int n)
 {
     for (int i = 0; i < n; i++, s->length++) {
         struct page *p = &s->cache->pages[s->pages[s->length / KV_PAGE]];
         p->ids[s->length % KV_PAGE] = ids[i];
         p->filled = s->length % KV_PAGE + 1;
     }
+}
+
+void kv_commit_before(struct kv_seq *s, const uint64_t *ids, int n)
+{
+    add_ids(s, ids, n);
+    drop_slot(s, &s->slot);
+    s->slot = s->mid;
+    s->mid = NONE;
+}
+
+void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
+{
+    add_ids(s, ids, n);
     drop_slot(s, &s->slot);
     s->slot = s->next;
     s->next = NONE;

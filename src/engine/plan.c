@@ -33,11 +33,12 @@ static uint64_t limit_of(const struct quern_engine *e)
                                    : UINT64_MAX - 1;
 }
 
-/* Number of slots: each conversation that the pool has room for reads one slot and writes another. It is the same for
- * every context that is tried. */
+/* Number of slots: each conversation that the pool has room for reads one slot and writes another, or two with a draft.
+ * It is the same for every context that is tried. */
 static int slots_of(const struct quern_engine *e)
 {
-    return 2 * min_int(e->options.parallel, max_int(e->options.kv_positions / max_int(e->plan.wanted, 1), 1)) +
+    return (e->model->config.drafts ? 3 : 2) *
+               min_int(e->options.parallel, max_int(e->options.kv_positions / max_int(e->plan.wanted, 1), 1)) +
            e->snapshots;
 }
 

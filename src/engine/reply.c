@@ -14,17 +14,24 @@
 
 enum { CONTROL = 3 }; /* token type of control tokens */
 
+enum { PROBE_AFTER = 32 }; /* tokens without a draft, after which one is tried */
+
+/* Share of drafts assumed to be right at the beginning; cost of a draft, as a share of a step, before it is known. */
+static const double HITS_BEGIN = 0.6, DRAFT_COST = 0.35;
 static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
-/* Most events of a step: four for each sequence in the step, and a LET_GO for each sequence that was admitted before
+/* Most events of a step: five for each sequence in the step, and a LET_GO for each sequence that was admitted before
  * the plan and for each that was admitted in it. With vision two more for each: an ENCODE, and room for further plans
  * that are made while a medium is encoded. */
-static int events_most(const struct quern_engine *e) { return (e->projector ? 8 : 6) * e->options.parallel; }
+static int events_most(const struct quern_engine *e)
+{
+    return (e->projector ? 9 : 7) * e->options.parallel;
+}
 
-/* Most bytes of text in a step: for each reply its longest token and the bytes held before, also at its end. */
+/* Most bytes of text in a step: for each reply two of the longest tokens and the bytes held before, also at its end. */
 static uint64_t told_most(const struct quern_engine *e)
 {
-    return (uint64_t)e->options.parallel * (e->longest_token + sizeof ((struct tok_stream *)0)->held);
+    return (uint64_t)e->options.parallel * (2 * e->longest_token + sizeof((struct tok_stream *)0)->held);
 }
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
@@ -69,11 +76,12 @@ void replies_free(struct quern_engine *e)
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
-/* Room for a TOKEN and an END of each reply in the step is reserved; other events are dropped when the rest is full. */
+/* Room for two TOKENs and an END of each reply in the step is reserved; other events are dropped when the rest is full.
+ */
 static void tell(struct quern_sequence *s, struct quern_event event)
 {
     struct quern_engine *e = s->e;
-    int others = event.type == QUERN_TOKEN || event.type == QUERN_END ? 0 : 2 * e->options.parallel;
+    int others = event.type == QUERN_TOKEN || event.type == QUERN_END ? 0 : 3 * e->options.parallel;
     event.number = s->number;
     if (e->n_events < events_most(e) - others) e->events[e->n_events++] = event;
 }
@@ -169,6 +177,10 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     status = sequence_reserve(s, s->turn.limit);
     if (!status) status = sequence_enter(s);
     if (status) return status;
+    s->single = r->single;
+    s->drafted = false;
+    s->hits = HITS_BEGIN;
+    s->undrafted = s->n_drafted = s->n_right = 0;
     s->begun = s->replies = true;
     s->reads = s->writes = s->limited = s->waits = false;
     s->let_go = s->turn.let_go;
@@ -199,12 +211,53 @@ int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags)
 static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, int status)
 {
     struct quern_engine *e = s->e;
-    struct quern_event event = {
-        .type = QUERN_END, .end = (int32_t)why, .token = token, .status = status, .text = e->n_told};
+    struct quern_event event = {.type = QUERN_END,
+                                .end = (int32_t)why,
+                                .token = token,
+                                .status = status,
+                                .text = e->n_told,
+                                .done = s->n_right,
+                                .total = s->n_drafted};
     if (why != QUERN_ERROR) event.size = (int32_t)tok_stream_end(&s->stream, e->told + e->n_told);
     e->n_told += event.size;
     tell(s, event);
     sequence_leave(s);
+}
+
+/* --- drafts ---------------------------------------------------------------------------------------------------- */
+
+/* What a draft costs beside the rows of n writers, as a share of the step. */
+static double draft_cost(const struct quern_engine *e, int n)
+{
+    double plain = sched_ms(e->sched, n), more = sched_ms(e->sched, n + 1);
+    return plain > 0 && more > 0 ? (more - plain + e->step.draft_ms) / plain * n : DRAFT_COST;
+}
+
+void replies_draft(struct quern_engine *e)
+{
+    int writers = 0;
+    if (!e->model->config.drafts || e->be->late) return;
+    for (const struct quern_sequence *s = e->sequences; s; s = s->next) writers += s->replies && s->writes;
+    double cost = writers ? draft_cost(e, writers) : 0;
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) {
+        bool can = s->replies && s->made_rows && s->left > 1 && !s->single && !s->limited && !s->waits;
+        s->turn.drafts = can && (s->hits > cost || ++s->undrafted > PROBE_AFTER);
+    }
+}
+
+/* Whether the token that s writes now is the one that was drafted. Its row is then the next one to sample from. */
+static bool judge(struct quern_sequence *s, bool right)
+{
+    if (!s->drafted) return false;
+    s->drafted = false;
+    s->undrafted = 0;
+    s->n_drafted++;
+    s->n_right += right;
+    s->hits += ((double)right - s->hits) / 8;
+    if (!s->replies) return false; /* it has left */
+    sched_judge(s->e->sched, &s->turn, right);
+    s->row += right;
+    return right;
 }
 
 /* --- sampling ---------------------------------------------------------------------------------------------------- */
@@ -217,7 +270,8 @@ static void pick_rows(void *arg, int thread, int n_threads)
     if (thread >= k->n_scratch) return;
     for (int i; (i = __atomic_fetch_add(&k->next, 1, __ATOMIC_RELAXED)) < k->n;) {
         struct quern_sequence *s = k->who[i];
-        s->picked = sampler_pick(s->sampler, &k->scratch[thread], sequence_logits(s), s->limited ? s->allowed : NULL);
+        s->picked =
+            sampler_pick(s->sampler, &k->scratch[thread], sequence_row(s, s->row), s->limited ? s->allowed : NULL);
     }
 }
 
@@ -256,12 +310,27 @@ static void write_token(struct quern_sequence *s, int id)
 void replies_write(struct quern_engine *e)
 {
     struct picking *k = &e->picking;
-    k->n = k->next = 0;
-    for (struct quern_sequence *s = e->sequences; s; s = s->next)
-        if (s->replies && s->made_rows) k->who[k->n++] = s;
-    if (k->n > 1) pool_run(e->pool, pick_rows, k);
-    else pick_rows(k, 0, 1);
-    for (int i = 0; i < k->n; i++) write_token(k->who[i], k->who[i]->picked);
+    k->n = 0;
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) {
+        if (!s->replies || !s->made_rows) continue;
+        s->row = s->made_rows - 1 - s->drafted;
+        k->who[k->n++] = s;
+    }
+    while (k->n > 0) { /* again for those whose draft was right */
+        int n = k->n;
+        k->next = 0;
+        if (n > 1)
+            pool_run(e->pool, pick_rows, k);
+        else
+            pick_rows(k, 0, 1);
+        k->n = 0;
+        for (int i = 0; i < n; i++) {
+            struct quern_sequence *s = k->who[i];
+            bool right = s->drafted && s->picked >= 0 && s->ids[s->turn.n] == (uint64_t)s->picked;
+            write_token(s, s->picked);
+            if (judge(s, right)) k->who[k->n++] = s;
+        }
+    }
 }
 
 void replies_lost(struct quern_engine *e)

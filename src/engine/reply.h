@@ -17,6 +17,8 @@ void replies_free(struct quern_engine *e);
 int replies_ready(const struct sched_seq *s);
 /* Clears the events. */
 void replies_heard(struct quern_engine *e);
+/* Before a plan: says which replies may get a row for a draft. */
+void replies_draft(struct quern_engine *e);
 /* Before a plan: gives normal priority to background sequences that have waited too long. */
 void replies_hurry(struct quern_engine *e);
 /* After a plan: reports sequences whose pages were taken, and those that are read for the first time. */

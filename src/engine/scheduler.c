@@ -118,6 +118,7 @@ int sched_add(struct sched *q, struct sched_seq *s)
     s->state = s->held ? SCHED_IDLE : SCHED_WAITING;
     s->arrival = ++q->last_arrival;
     s->rows = s->outs = s->made = s->let_go = s->overtaken = 0;
+    s->drafts = s->drafted = false;
     s->reached = s->cached = s->kv.length;
     s->follows = false;
     link_in(q, s);
@@ -157,7 +158,7 @@ void sched_remove(struct sched *q, struct sched_seq *s)
     else clear(&s->kv, s->forgotten_first);
     s->state = SCHED_IDLE;
     s->rows = s->outs = 0;
-    s->follows = false;
+    s->drafted = s->follows = false;
 }
 
 /* --- pages --------------------------------------------------------------------------------------------------- */
@@ -368,6 +369,13 @@ double sched_extra(const struct sched *q)
     return writers ? extra_ms(q, writers) : 0;
 }
 
+double sched_ms(const struct sched *q, int rows)
+{
+    int i = 0;
+    while (i < SIZES - 1 && rows * rows > 2 << (2 * i)) i++;
+    return q->ms[i] > 0 ? predicted(q, rows) : 0;
+}
+
 /* Number of rows that may be read beside `writers` rows. */
 static int rows_to_read(const struct sched *q, int writers, int most)
 {
@@ -500,6 +508,20 @@ static void read_rows(struct sched *q, int most)
         if (reads(q, s)) give(q, s, end - q->rows);
 }
 
+/* Gives writers rows for their drafts, if there is room that nobody else needs. */
+static void draft_rows(struct sched *q)
+{
+    for (struct sched_seq *s = q->first; s; s = s->next) {
+        bool room = s->n < s->limit && outs_free(q) > 0 && q->rows < q->limits.rows;
+        if (s->state != SCHED_WRITING || !s->drafts || s->rows != 1 || !room) continue;
+        s->drafted = kv_reserve_draft(&s->kv, 1);
+        s->rows += s->drafted;
+        s->outs += s->drafted;
+        q->rows += s->drafted;
+        q->outs += s->drafted;
+    }
+}
+
 static void mark(struct sched_seq *s)
 {
     int end = s->kv.length + s->rows;
@@ -512,8 +534,13 @@ static void take(struct sched *q, struct sched_seq *s)
     const struct kv_seq *kv = &s->kv;
     struct sched_take *t = &q->takes[q->n_takes++];
     mark(s);
-    *t = (struct sched_take){
-        .seq = s, .pages = kv->pages, .first = kv->length, .rows = s->rows, .outs = s->outs, .n_runs = 1};
+    *t = (struct sched_take){.seq = s,
+                             .pages = kv->pages,
+                             .first = kv->length,
+                             .rows = s->rows,
+                             .outs = s->outs,
+                             .drafted = s->drafted,
+                             .n_runs = 1};
     t->runs[0] = (struct state_run){q->rows, s->rows, kv->slot, kv->next};
     if (kv->mid >= 0) {
         int n = kv->mid_at - t->first;
@@ -533,6 +560,7 @@ const struct sched_take *sched_plan(struct sched *q, int rows, int *n)
     admit_all(q);
     write_rows(q);
     read_rows(q, rows);
+    draft_rows(q);
     q->rows = 0;
     for (struct sched_seq *s = q->first; s; s = s->next)
         if (s->rows > 0 && s->state == SCHED_WRITING) take(q, s);
@@ -545,7 +573,7 @@ const struct sched_take *sched_plan(struct sched *q, int rows, int *n)
 static void end_plan(struct sched *q)
 {
     for (int i = 0; i < q->n_takes; i++)
-        if (q->takes[i].seq) q->takes[i].seq->rows = q->takes[i].seq->outs = 0;
+        if (q->takes[i].seq) q->takes[i].seq->rows = q->takes[i].seq->outs = q->takes[i].seq->drafted = 0;
     for (; q->n_left > 0; q->n_left--) clear(&q->left[q->n_left - 1].kv, q->left[q->n_left - 1].first);
     q->n_takes = 0;
 }
@@ -564,7 +592,10 @@ void sched_commit(struct sched *q, double ms)
     for (const struct sched_take *t = q->takes; t < q->takes + q->n_takes; t++) {
         struct sched_seq *s = t->seq;
         if (!s) continue;
-        kv_commit(&s->kv, s->ids + t->first, t->rows);
+        if (t->drafted)
+            kv_commit_before(&s->kv, s->ids + t->first, t->rows - 1);
+        else
+            kv_commit(&s->kv, s->ids + t->first, t->rows);
         q->facts.recomputed += (uint64_t)min_int(max_int(s->reached - t->first, 0), t->rows);
         s->reached = max_int(s->reached, s->kv.length);
         if (t->outs > 0) s->made = s->kv.length;
@@ -572,6 +603,19 @@ void sched_commit(struct sched *q, double ms)
     if (q->n_takes > 0 && ms > 0) learn(q, q->rows, ms);
     if (q->n_takes > 0) count_step(&q->facts, q->rows);
     end_plan(q);
+}
+
+void sched_judge(struct sched *q, struct sched_seq *s, bool right)
+{
+    q->facts.drafted++;
+    if (!right) {
+        kv_trim(&s->kv);
+        return;
+    }
+    q->facts.right++;
+    kv_commit(&s->kv, s->ids + s->kv.length, 1);
+    s->made = s->kv.length;
+    s->reached = max_int(s->reached, s->kv.length);
 }
 
 void sched_drop(struct sched *q)

@@ -9,7 +9,9 @@
  * taken. The first of all is never let go, so some sequence always ends, and none fails for lack of pages. In a model
  * with states each sequence that computes needs two slots, one to read and one to write, so at most as many are
  * admitted as there are pairs. At a mark the rows become two runs, which makes the state in between available; a step
- * goes no further than the second mark. A row depends on its sequence's ids only, so no decision here changes a result.
+ * goes no further than the second mark. What is left beside all of these is for drafts: rows for tokens that writers
+ * are thought to write next. Their states are kept apart until sched_judge(). A row depends on its sequence's ids only,
+ * so no decision here changes a result.
  */
 #ifndef QUERN_SCHEDULER_H
 #define QUERN_SCHEDULER_H
@@ -35,18 +37,21 @@ struct sched_seq {
     /* [n_marks] lengths at which a model with states makes snapshots, ascending; the last one is remembered longest */
     int32_t marks[SCHED_MARKS];
     int n_marks;
+    /* a writer that may get a row more, for a token that the owner drafts: ids has room for it after the n tokens */
+    bool drafts;
     /* after it has left, its pages are forgotten before others' pages, whatever its priority is then */
     bool forgotten_first;
     /* set by the scheduler, for the owner to read */
     enum sched_state state;
-    uint64_t arrival;         /* set by sched_add(); a sequence that is let go keeps it */
-    int rows, outs;           /* in the current plan; the last `outs` rows need an output */
-    int made;                 /* number of tokens up to the last one whose output was made */
-    int reached;              /* most positions that it has had, computed or found in the cache */
-    int cached;               /* positions found in the cache that it had not had before */
-    int let_go;               /* number of times */
-    int overtaken;            /* number of younger sequences admitted while it waited */
-    bool follows;             /* gets no rows in this plan: an elder sequence is about to read the same ids */
+    uint64_t arrival; /* set by sched_add(); a sequence that is let go keeps it */
+    int rows, outs;   /* in the current plan; the last `outs` rows need an output */
+    bool drafted;     /* the last of these rows is that of the draft */
+    int made;         /* number of tokens up to the last one whose output was made */
+    int reached;      /* most positions that it has had, computed or found in the cache */
+    int cached;       /* positions found in the cache that it had not had before */
+    int let_go;       /* number of times */
+    int overtaken;    /* number of younger sequences admitted while it waited */
+    bool follows;     /* gets no rows in this plan: an elder sequence is about to read the same ids */
     struct sched_seq *next;
 };
 
@@ -65,6 +70,7 @@ struct sched_take {
     struct sched_seq *seq;    /* NULL after it has left: its rows are still computed, but not used */
     const int32_t *pages;     /* its page table, which does not move until the plan ends */
     int first, rows, outs;
+    bool drafted;
     struct state_run runs[2]; /* [n_runs]; rows are counted from the plan's first row */
     int n_runs;
 };
@@ -72,12 +78,13 @@ struct sched_take {
 enum { SCHED_SIZES = 8 };
 
 struct sched_facts {
-    int running, waiting;     /* sequences */
-    int used, remembered;     /* pages */
-    uint64_t steps, rows;     /* committed */
-    uint64_t let_go;          /* number of times that a sequence was let go */
-    uint64_t recomputed;      /* rows computed again */
-    uint64_t followed;        /* positions found in the cache after following another sequence */
+    int running, waiting;        /* sequences */
+    int used, remembered;        /* pages */
+    uint64_t steps, rows;        /* committed */
+    uint64_t let_go;             /* number of times that a sequence was let go */
+    uint64_t recomputed;         /* rows computed again */
+    uint64_t drafted, right;     /* drafts, and those of them that were right */
+    uint64_t followed;           /* positions found in the cache after following another sequence */
     uint64_t sizes[SCHED_SIZES]; /* steps with at most 1, 2, 4 .. 64 rows, and with more */
 };
 
@@ -102,6 +109,8 @@ void sched_prefer(struct sched *q, struct sched_seq *s, int priority);
  * steps. sched_extra() returns the whole extra time in ms beside the present writers; 0 without writers. */
 void sched_share(struct sched *q, double share);
 double sched_extra(const struct sched *q);
+/* Measured time in ms of a step with this number of rows; 0: not measured yet. */
+double sched_ms(const struct sched *q, int rows);
 
 /* Plans a step, writers before readers; readers get at most `rows` rows, and no more than the limit leaves beside the
  * writers. *n is 0 if there is nothing to compute. The takes are valid until the plan ends by sched_commit() or
@@ -109,8 +118,11 @@ double sched_extra(const struct sched *q);
 const struct sched_take *sched_plan(struct sched *q, int rows, int *n);
 /* The plan was computed in `ms` (<= 0: not known): lengths grow, and pages of sequences that left are let go. */
 void sched_commit(struct sched *q, double ms);
-void sched_drop(struct sched *q);               /* the plan was not computed */
-bool sched_lost(const struct sched *q);         /* whether there is a plan that all its sequences have left */
+/* After the commit, before the next plan: whether the draft of a sequence that had one was right. A right one counts as
+ * computed; its token is the sequence's next one. */
+void sched_judge(struct sched *q, struct sched_seq *s, bool right);
+void sched_drop(struct sched *q);       /* the plan was not computed */
+bool sched_lost(const struct sched *q); /* whether there is a plan that all its sequences have left */
 struct sched_facts sched_facts(const struct sched *q);
 
 /* --- for tests --- */

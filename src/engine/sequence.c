@@ -303,10 +303,10 @@ bool quern_output_row(struct quern_engine *e, int32_t id, float *out)
     return model_output_row(e->model, id, out);
 }
 
-const float *sequence_logits(const struct quern_sequence *s)
+const float *sequence_row(const struct quern_sequence *s, int row)
 {
     const float *logits = made_by(s, false);
-    return logits ? logits + (size_t)(s->made_rows - 1) * (size_t)s->e->model->config.vocab_size : NULL;
+    return logits ? logits + (size_t)row * (size_t)s->e->model->config.vocab_size : NULL;
 }
 
 /* --- sampling and text ----------------------------------------------------------------------------------------- */
@@ -362,7 +362,7 @@ int quern_sample(struct quern_sequence *s) { return quern_sample_among(s, NULL);
 int quern_sample_among(struct quern_sequence *s, const uint32_t *allowed)
 {
     struct quern_engine *e = s->e;
-    const float *logits = sequence_logits(s);
+    const float *logits = sequence_row(s, s->made_rows - 1);
     if (e->awaits == AWAITED_OUTPUTS)
         return fail(&e->error, ERR_BUSY, "awaited", 0, "The logits have not arrived yet.");
     if (!logits) return fail(&e->error, ERR_EMPTY, "logits", 0, "There are no logits to sample from.");

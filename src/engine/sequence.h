@@ -24,7 +24,7 @@ int sequence_fail_context(struct quern_engine *e, int n);
 /* Hidden states are wanted of it, not logits. */
 bool sequence_hidden(const struct quern_sequence *s);
 /* The logits that the last finished step made of its last token; NULL: none, or they have not arrived. */
-const float *sequence_logits(const struct quern_sequence *s);
+const float *sequence_row(const struct quern_sequence *s, int row);
 /* The word for what sampler_pick() returned: an id, or its error. */
 int sequence_picked(struct quern_engine *e, int picked);
 

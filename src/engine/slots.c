@@ -144,18 +144,32 @@ static int32_t find_oldest(const struct slots *s)
     return NONE;
 }
 
-int32_t slots_take(struct slots *s)
+static int32_t take(struct slots *s, enum kept_as most)
 {
     int32_t slot = find_free(s);
     if (slot == NONE) slot = find_oldest(s);
     if (slot == NONE) return NONE;
+    for (int i = 0; i < s->n_snapshots; i++)
+        if (s->snapshots[i].slot == slot && s->snapshots[i].as > most) return NONE;
     for (int i = s->n_snapshots - 1; i >= 0; i--)
         if (s->snapshots[i].slot == slot) forget(s, i);
     s->refs[slot] = 1;
     return slot;
 }
 
-void slots_hold(struct slots *s, int32_t slot) { s->refs[slot]++; }
+int32_t slots_take(struct slots *s)
+{
+    return take(s, KEPT_MOST);
+}
+int32_t slots_take_spare(struct slots *s)
+{
+    return take(s, KEPT_LEAST);
+}
+
+void slots_hold(struct slots *s, int32_t slot)
+{
+    s->refs[slot]++;
+}
 
 void slots_let_go(struct slots *s, int32_t slot)
 {

@@ -43,6 +43,8 @@ void slots_close(struct slots *s);
 /* Takes a slot for writing, with one reference; its snapshots are forgotten. Returns -1 if sequences or steps hold all
  * slots. */
 int32_t slots_take(struct slots *s);
+/* The same, but only a slot that at most snapshots of the lowest rank hold. */
+int32_t slots_take_spare(struct slots *s);
 void slots_hold(struct slots *s, int32_t slot);
 void slots_let_go(struct slots *s, int32_t slot); /* -1: nothing happens */
 

@@ -14,7 +14,7 @@
 #include "quern.h"
 #include "text/tokenizer.h"
 
-enum { PADS = 2 };
+enum { PADS = 2, PARALLEL_MOST = 16 };
 /* sampling values that a model's files may recommend */
 enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED };
 
@@ -33,8 +33,9 @@ struct step {
     int max_rows, max_runs, max_out;
     /* Most rows to read in a step; and now, which follows the machine's speed unless the caller chose a chunk */
     int chunk, rows;
-    double ms, layers_ms;  /* ms of this step so far; of its layers */
-    struct outputs made;   /* outputs of the last finished step */
+    double ms, layers_ms; /* ms of this step so far; of its layers */
+    double draft_ms;      /* to draft a token, on average */
+    struct outputs made;  /* outputs of the last finished step */
 };
 
 /* Samples all replies of a step: threads take one reply after the other. */
@@ -140,8 +141,14 @@ struct quern_sequence {
     bool fits;                /* max_tokens fits into the context; else `left` is the context's room */
     int let_go;               /* value of turn.let_go that was reported last */
     struct saved saved;
-    double since;             /* time in ms of its last row, or when it began to wait */
-    int picked;               /* the token sampled in this step, or an error */
+    double since;           /* time in ms of its last row, or when it began to wait */
+    int picked;             /* the token sampled in this step, or an error */
+    int row;                /* the row of outputs from which it is sampled */
+    bool single;            /* the caller wants one token in a step */
+    bool drafted;           /* the last row of outputs is that of a draft: the token at ids[turn.n] */
+    double hits;            /* share of drafts that were right lately */
+    int undrafted;          /* tokens since the last draft */
+    int n_drafted, n_right; /* drafts of the reply; right ones */
     /* Outputs of the last finished step: made_rows rows, for positions from made_first on; made_at: the index of the
      * first row among all logits or hidden states */
     int made_first, made_rows, made_at;

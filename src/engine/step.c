@@ -111,6 +111,28 @@ static void add_outs(const struct step *p, struct batch *b, bool hidden)
     }
 }
 
+/* Lets the model draft the tokens of the rows that the plan has for drafts. */
+static void draft_tokens(struct quern_engine *e)
+{
+    struct step *p = &e->step;
+    struct batch *b = &p->batch;
+    int32_t drafts[PARALLEL_MOST];
+    double start = e->options.now();
+    b->n = 0;
+    b->features = NULL;
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
+        if (!t->drafted) continue;
+        b->out[b->n] = sequence_of(t)->made_at + sequence_of(t)->row;
+        add_row(e, t, t->first);
+    }
+    if (b->n == 0) return;
+    model_draft(e->model, b, drafts);
+    double ms = (e->options.now() - start) / b->n;
+    p->draft_ms = p->draft_ms > 0 ? p->draft_ms + (ms - p->draft_ms) / 8 : ms;
+    for (int i = 0, n = 0; i < p->n_takes; i++)
+        if (p->takes[i].drafted) sequence_of(&p->takes[i])->ids[p->takes[i].seq->n] = (uint64_t)drafts[n++];
+}
+
 /* The kind of the step; writers come first in a plan. */
 static enum profile_phase phase_of(const struct step *p)
 {
@@ -125,10 +147,12 @@ static bool step_begin(struct quern_engine *e)
     struct step *p = &e->step;
     struct batch *b = &p->batch;
     replies_hurry(e);
+    replies_draft(e);
     sched_share(e->sched, encode_awaited(e) ? 0.5 : 1);
     p->takes = sched_plan(e->sched, p->rows, &p->n_takes);
     replies_planned(e);
     if (p->n_takes == 0) return false;
+    draft_tokens(e);
     b->n = b->n_runs = b->n_out = 0;
     b->features = NULL;
     b->n_added = quern_sees(e) ? vision_config(e->projector->vision)->n_added : 0;
@@ -214,6 +238,7 @@ static void step_end(struct quern_engine *e)
         struct quern_sequence *s = sequence_of(t);
         if (!s) continue;
         s->made_rows = t->outs;
+        s->drafted = t->drafted;
         s->made_first = t->first + t->rows - t->outs;
         replies_computed(s, t->first + t->rows, now);
     }

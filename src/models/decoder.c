@@ -209,7 +209,7 @@ int decoder_reserve(struct decoder *d, int max_rows)
 /* --- forward ------------------------------------------------------------------------------------------- */
 
 /* Cosine and sine of every angle of the step, in double, rounded once. */
-static void set_angles(struct decoder *d, const struct batch *b)
+void decoder_turn(struct decoder *d, const struct batch *b)
 {
     size_t half = (size_t)d->rope.dim / 2;
     for (size_t t = 0; t < (size_t)b->n; t++)
@@ -229,26 +229,42 @@ void decoder_begin(struct model *m, const struct batch *b)
     add_op(&ops, OP_EMBED, n, dim, .y = d->x, .w = d->embedding, .ids = b->tokens);
     if (b->features) add_op(&ops, OP_FEATURES, n, dim, .y = d->x, .features = b->features);
     backend_run_list(m->bind.be, &ops);
-    set_angles(d, b);
+    decoder_turn(d, b);
+}
+
+/* Norms and turns k, and appends k and v. */
+static void append(const struct decoder *d, const struct batch *b, const struct attention *w, int layer,
+                   struct op_list *ops)
+{
+    const struct model_config *c = &d->base.config;
+    int n = b->n, heads = c->n_kv_heads, kv_dim = heads * c->head_dim;
+    add_op(ops, OP_RMSNORM, n * heads, c->head_dim, .y = d->k, .x = d->k, .vector = w->k_norm, .eps = c->eps);
+    add_op(ops, OP_ROPE, n, kv_dim, .y = d->k, .cosine = d->cosine, .sine = d->sine, .heads = heads,
+           .rot = c->rope_dim);
+    add_op(ops, OP_KV_APPEND, n, kv_dim, .x = d->k, .z = d->v, .kv = b->kv, .layer = layer);
+}
+
+void decoder_remember(const struct decoder *d, const struct batch *b, const struct attention *w, int layer,
+                      struct op_list *ops)
+{
+    add_op(ops, OP_MATMUL, b->n, d->base.config.dim, .x = d->h, .products = {product(d->k, w->k), product(d->v, w->v)});
+    append(d, b, w, layer, ops);
 }
 
 void decoder_attend(const struct decoder *d, const struct batch *b, const struct attention *w, int layer,
                     struct op_list *ops)
 {
     const struct model_config *c = &d->base.config;
-    int n = b->n, dim = c->dim, head = c->head_dim, q_dim = c->n_heads * head, kv_dim = c->n_kv_heads * head;
-    struct op products = {.x = d->h, .products = {product(d->q, w->q), product(d->k, w->k), product(d->v, w->v)}};
+    int n = b->n, dim = c->dim, head = c->head_dim, q_dim = c->n_heads * head;
+    struct op products = {OP_MATMUL, n, dim, .x = d->h,
+                          .products = {product(d->q, w->q), product(d->k, w->k), product(d->v, w->v)}};
     if (w->gate) products.products[3] = product(d->gate, w->gate);
     add_op(ops, OP_RMSNORM, n, dim, .y = d->h, .x = d->x, .vector = w->norm, .eps = c->eps);
-    products.kind = OP_MATMUL, products.n = n, products.dim = dim;
     ops_append(ops, &products);
     add_op(ops, OP_RMSNORM, n * c->n_heads, head, .y = d->q, .x = d->q, .vector = w->q_norm, .eps = c->eps);
-    add_op(ops, OP_RMSNORM, n * c->n_kv_heads, head, .y = d->k, .x = d->k, .vector = w->k_norm, .eps = c->eps);
     add_op(ops, OP_ROPE, n, q_dim, .y = d->q, .cosine = d->cosine, .sine = d->sine, .heads = c->n_heads,
            .rot = c->rope_dim);
-    add_op(ops, OP_ROPE, n, kv_dim, .y = d->k, .cosine = d->cosine, .sine = d->sine, .heads = c->n_kv_heads,
-           .rot = c->rope_dim);
-    add_op(ops, OP_KV_APPEND, n, kv_dim, .x = d->k, .z = d->v, .kv = b->kv, .layer = layer);
+    append(d, b, w, layer, ops);
     add_op(ops, OP_ATTENTION, n, q_dim, .y = d->o, .x = d->q, .kv = b->kv, .layer = layer);
     if (w->gate) add_op(ops, OP_GATE, n, q_dim, .y = d->o, .x = d->gate);
     add_op(ops, OP_MATMUL, n, q_dim, .x = d->o, .products = {product(d->h, w->o)});

@@ -80,6 +80,12 @@ void decoder_attend(const struct decoder *d, const struct batch *b, const struct
 /* x += down(silu(gate(h)) * up(h)), h = norm(x) */
 void decoder_feed_forward(const struct decoder *d, const struct dense *w, int ffn_dim, int n, struct op_list *ops);
 
+/* Sets cosine and sine for the rows of b. decoder_begin() does so. */
+void decoder_turn(struct decoder *d, const struct batch *b);
+/* Appends k and v of the rows to the keys and values of `layer`; h is their norm. */
+void decoder_remember(const struct decoder *d, const struct batch *b, const struct attention *w, int layer,
+                      struct op_list *ops);
+
 /* Entries of model_ops. */
 void decoder_begin(struct model *m, const struct batch *b);
 void decoder_head(struct model *m, const struct batch *b, int first, int n);

@@ -177,7 +177,7 @@ static int check_unbound(const struct checkpoint *ck, int n_layers, struct error
 
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err)
 {
-    int status = bind_check_layers(ck, LAYERS, m->config.n_layers + m->config.n_drafts, err);
+    int status = bind_check_layers(ck, LAYERS, m->config.n_layers + m->config.n_nextn, err);
     m->bind.more = more;
     if (!status) status = bind_vectors(m, ck, err);
     if (!status) status = m->ops->bind(m, ck, err);
@@ -207,7 +207,7 @@ int model_max_cols(const struct model *m)
     const struct model_config *c = &m->config;
     int experts = c->n_used * max_int(c->dim, c->expert_dim);
     int mixed = max_int(c->n_heads * c->head_dim, c->value_dim);
-    return max_int(max_int(max_int(c->dim, c->ffn_dim), mixed), experts);
+    return max_int(max_int(max_int(c->drafts ? 2 * c->dim : c->dim, c->ffn_dim), mixed), experts);
 }
 
 void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); }
@@ -231,6 +231,11 @@ void model_head(struct model *m, const struct batch *b, int part)
 {
     int outputs = part_outputs(m, b), first = part * outputs;
     m->ops->head(m, b, first, min_int(outputs, m->config.vocab_size - first));
+}
+
+void model_draft(struct model *m, const struct batch *b, int32_t *drafts)
+{
+    m->ops->draft(m, b, drafts);
 }
 
 struct outputs model_end(struct model *m, const struct batch *b)

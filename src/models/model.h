@@ -21,7 +21,8 @@ enum model_pooling { POOLING_UNSAID = -1, POOLING_NONE, POOLING_MEAN, POOLING_CL
 enum { MODEL_CLASSES = 2 }; /* of a ranking model: yes and no */
 
 struct model_config {
-    int n_drafts;  /* blocks behind the layers that guess further tokens; nothing uses them */
+    int n_nextn;   /* blocks behind the layers that draft further tokens */
+    bool drafts;   /* the model drafts with the first of them */
     int value_dim; /* columns of all value heads of a linear layer; 0: there are none */
     int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
     /* of layers with experts: their number, how many of them each row uses, their feed-forward size; or 0 */
@@ -70,8 +71,9 @@ struct model_ops {
     /* Computes outputs first .. first + n - 1 of the head, in order; the first call also computes what precedes the
      * head. */
     void (*head)(struct model *m, const struct batch *b, int first, int n);
-    struct outputs (*end)(const struct model *m); /* hidden: of all n_out rows */
-    const struct weight *(*output)(const struct model *m); /* matrix of the output head */
+    struct outputs (*end)(const struct model *m);                           /* hidden: of all n_out rows */
+    void (*draft)(struct model *m, const struct batch *b, int32_t *drafts); /* only with config.drafts */
+    const struct weight *(*output)(const struct model *m);                  /* matrix of the output head */
 };
 
 struct model {
@@ -118,6 +120,10 @@ void model_layer(struct model *m, const struct batch *b, int layer); /* 0 .. n_l
 /* number of parts of the output head, each about as long as a layer; at least one */
 int model_parts(const struct model *m, const struct batch *b);
 void model_head(struct model *m, const struct batch *b, int part); /* 0 .. parts - 1, in order */
+/* Drafts, before a step begins, the token after each row of b, which is a row of that step: drafts [b->n]. `out` says
+ * where the hidden state is from which the row's token was sampled: its place among the outputs of the last step. Only
+ * on the CPU, and only with config.drafts. */
+void model_draft(struct model *m, const struct batch *b, int32_t *drafts);
 /* Ends a step. Its outputs can be read when the backend's submit() has arrived. */
 struct outputs model_end(struct model *m, const struct batch *b);
 /* Copies a row of the output head, or for id -1 - i of the matrix of classes, to out [dim]; returns whether it exists.

@@ -5,12 +5,12 @@
  *
  * GGUF files hold some weights changed: norms plus 1, -exp of the rates, value heads in another order. Folders hold
  * them as they were trained, and the metadata says so; they are changed while they load, but heads keep their order.
- * Blocks behind the layers guess further tokens; they are skipped. Facts and shapes: MODEL.md.
+ * The first block behind the layers drafts tokens (draft.h); others are skipped. Facts and shapes: MODEL.md.
  */
 #include "base/num.h"
 #include "load/metadata.h"
 #include "models/config.h"
-#include "models/decoder.h"
+#include "models/draft.h"
 
 #include <stdio.h>
 
@@ -35,6 +35,7 @@ struct qwen35 {
     int n_full;
     bool as_trained;      /* the weights are as in a folder */
     struct layer *layers; /* [n_layers] */
+    struct draft draft;   /* with config.drafts */
     struct handle pairs;  /* [2, n, n_value_heads] alpha, then beta */
 };
 
@@ -113,10 +114,9 @@ static int check_drafts(const struct qwen35 *m, const struct checkpoint *ck, str
     snprintf(name, sizeof name, "blk.%d.nextn.", config(m)->n_layers);
     if (!ck_rest(ck, ck_first(ck, name), name, &rest) || ck_rest(ck, ck_first(ck, "blk.0."), "blk.0.", &rest))
         return OK;
-    return fail(
-        err, ERR_UNSUPPORTED, "drafts", 0,
-        "This file has only the part of a model that guesses further tokens; load the file of the model itself, "
-        "whose name does not begin with mtp.");
+    return fail(err, ERR_UNSUPPORTED, "drafts", 0,
+                "This file has only the part of a model that drafts further tokens; load the file of the model itself, "
+                "whose name does not begin with mtp.");
 }
 
 static int read_config(struct qwen35 *m, const struct checkpoint *ck, struct error *err)
@@ -125,14 +125,15 @@ static int read_config(struct qwen35 *m, const struct checkpoint *ck, struct err
     struct keys k = {.ck = ck, .prefix = m->d.base.prefix};
     const int64_t none = 0, n_tensors = (int64_t)ck_tensors_in_all(ck);
     int blocks, status = config_int(&k, "block_count", 1, n_tensors, NULL, &blocks, err);
-    if (!status) status = config_int(&k, "nextn_predict_layers", 0, blocks - 1, &none, &c->n_drafts, err);
+    if (!status) status = config_int(&k, "nextn_predict_layers", 0, blocks - 1, &none, &c->n_nextn, err);
     if (status) return status;
     k.n_blocks = blocks;
-    c->n_layers = blocks - c->n_drafts;
+    c->n_layers = blocks - c->n_nextn;
     m->layers = mem_array(m->d.base.bind.mem, (uint64_t)c->n_layers, sizeof *m->layers);
     k.no_kv = m->no_kv = mem_alloc(m->d.base.bind.mem, (size_t)blocks);
     if (!m->layers || !m->no_kv)
         return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", blocks);
+    c->drafts = c->n_nextn > 0 && draft_there(ck, c->n_layers);
     status = check_drafts(m, ck, err);
     if (!status) status = read_kinds(m, &k, err);
     if (!status) status = config_decoder(&k, c, &m->d.rope, err);
@@ -190,6 +191,7 @@ static int qwen35_bind(struct model *base, struct checkpoint *ck, struct error *
             status = decoder_bind_norm(&m->d, ck, "blk.%d.post_attention_norm.weight", l, dim, &w->ffn.norm, err);
         if (!status) status = decoder_bind_dense(&m->d, ck, l, base->config.ffn_dim, &w->ffn, err);
     }
+    if (!status && base->config.drafts) status = draft_bind(&m->draft, &m->d, ck, base->config.n_layers, err);
     return status;
 }
 
@@ -203,6 +205,7 @@ static void qwen35_free(struct model *base)
         decoder_drop(&m->d, (float *[]){w->taps, w->rate, w->bias, w->norm}, 4,
                      (struct weight *[]){w->qkv, w->z, w->alpha, w->beta, w->out}, 5);
     }
+    draft_drop(&m->draft, &m->d);
     mem_free(base->bind.mem, m->layers);
     mem_free(base->bind.mem, m->no_kv);
     decoder_free(&m->d);
@@ -232,6 +235,7 @@ static void qwen35_each(const struct model *base, model_part *fn, void *context)
         decoder_each_vector(fn, context, w->norm, s->head_dim);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) fn(context, matrices[i], (struct bytes){0});
     }
+    if (c->drafts) draft_each(&m->draft, &m->d, fn, context);
     decoder_each(&m->d, fn, context);
 }
 
@@ -260,19 +264,26 @@ static uint64_t lay_out(struct qwen35 *m, int max_rows, int max_out)
 {
     const struct model_config *c = config(m);
     struct arena all = {0};
-    int wide = max_int(decoder_q_dim(&m->d.base), c->value_dim),
+    int wide = max_int(max_int(decoder_q_dim(&m->d.base), c->value_dim), c->dim),
         inner = max_int(max_int(c->ffn_dim, linear_channels(&m->linear)), wide);
     decoder_lay_out(&m->d, &all, max_rows, max_out, (uint64_t)wide, (uint64_t)inner);
     m->pairs = take_values(&all, 2 * (uint64_t)max_rows * (uint64_t)m->linear.n_value_heads, sizeof(float));
+    if (c->drafts) draft_lay_out(&m->draft, &m->d, &all, max_rows);
     return all.used;
+}
+
+/* Values of all linear layers in a slot. */
+static uint64_t linear_values(const struct qwen35 *m)
+{
+    return (uint64_t)(config(m)->n_layers - m->n_full) * linear_state(&m->linear);
 }
 
 static struct cache_shape qwen35_cache(const struct model *base, int n_pages, int n_slots, enum kv_type type)
 {
     const struct qwen35 *m = (const struct qwen35 *)base;
-    uint64_t n_linear = (uint64_t)(base->config.n_layers - m->n_full);
-    return (struct cache_shape){.kv = decoder_kv(base, m->n_full, n_pages, type),
-                                .state = {n_linear * linear_state(&m->linear) * sizeof(float), n_slots}};
+    uint64_t values = linear_values(m) + (base->config.drafts ? (uint64_t)base->config.dim : 0);
+    return (struct cache_shape){.kv = decoder_kv(base, m->n_full + base->config.drafts, n_pages, type),
+                                .state = {values * sizeof(float), n_slots}};
 }
 
 static uint64_t qwen35_values(const struct model *base, int max_rows, int max_out)
@@ -285,6 +296,8 @@ static int qwen35_reserve(struct model *base, int max_rows, int max_out)
 {
     struct qwen35 *m = (struct qwen35 *)base;
     lay_out(m, max_rows, max_out);
+    m->draft.layer = m->n_full;
+    m->draft.at = linear_values(m);
     for (int l = 0; l < base->config.n_layers; l++) {
         struct layer *w = &m->layers[l];
         w->linear = m->linear;
@@ -327,6 +340,13 @@ static void qwen35_layer(struct model *base, const struct batch *b, int l)
         mix_linear(m, b, w, &ops);
     decoder_feed_forward(&m->d, &w->ffn, base->config.ffn_dim, b->n, &ops);
     backend_run_list(base->bind.be, &ops);
+    if (base->config.drafts && l == base->config.n_layers - 1) draft_remember(&m->draft, &m->d, b);
+}
+
+static void qwen35_draft(struct model *base, const struct batch *b, int32_t *drafts)
+{
+    struct qwen35 *m = (struct qwen35 *)base;
+    draft_make(&m->draft, &m->d, b, drafts);
 }
 
 const struct model_ops model_qwen35 = {
@@ -343,4 +363,5 @@ const struct model_ops model_qwen35 = {
     .head = decoder_head,
     .end = decoder_end,
     .output = decoder_output,
+    .draft = qwen35_draft,
 };

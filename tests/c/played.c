@@ -75,7 +75,6 @@ static void played_keep_linear(struct played_call *c)
     l->rate = played_keep(c, l->rate, heads);
     l->bias = played_keep(c, l->bias, heads);
     op->linear = l;
-    op->runs = played_keep(c, op->runs, (size_t)op->n_runs * sizeof *op->runs);
 }
 
 static void played_keep_operands(struct played_call *c)
@@ -89,6 +88,7 @@ static void played_keep_operands(struct played_call *c)
     if (op->cosine) op->cosine = played_keep(c, op->cosine, angles * sizeof(float));
     if (op->sine) op->sine = played_keep(c, op->sine, angles * sizeof(float));
     if (op->linear) played_keep_linear(c);
+    if (op->runs) op->runs = played_keep(c, op->runs, (size_t)op->n_runs * sizeof *op->runs);
     if (op->features) played_keep_features(c);
     if (op->kv) played_keep_rows(c);
 }
@@ -131,6 +131,8 @@ static void played_check_operand(const struct played *p, struct backend *b, cons
         played_check(p, h, rows);
     else if (operand & OF_CHANNELS)
         played_check(p, h, (uint64_t)op->n * (uint64_t)linear_channels(op->linear));
+    else if (operand & OF_HALVES)
+        played_check(p, h, rows / 2);
     else if (operand & OF_PAIRS)
         played_check(p, h, 2 * (uint64_t)op->n * (uint64_t)op->linear->n_value_heads);
     else if (operand & OF_PLACES)

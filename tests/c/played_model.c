@@ -14,7 +14,13 @@
 /* size of a layer's state, chosen so that a slot does not end together with a record of a saved conversation */
 enum { WORDS = 4000, ROWS_MOST = 4096 };
 
-bool played_states;
+bool played_states, played_drafts;
+
+static struct expected {
+    const int32_t *ids;
+    int n;
+} expected[64];
+static int n_expected;
 
 static const struct batch *batch; /* of the running step */
 static uint64_t hashes[ROWS_MOST]; /* hashes of its rows, after the layers computed so far */
@@ -123,22 +129,59 @@ static struct outputs played_end(const struct model *m)
     return made;
 }
 
-static struct model_ops played;
+/* --- drafts --------------------------------------------------------------------------------------------------------
+ */
+
+void played_expect(const int32_t *ids, int n)
+{
+    expected[n_expected++] = (struct expected){ids, n};
+}
+void played_forget(void)
+{
+    n_expected = 0;
+}
+
+/* The token after position `at`, whose token is `id`, in one of the conversations; 0: none. */
+static int32_t expected_after(int32_t id, int at)
+{
+    for (const struct expected *x = expected; x < expected + n_expected; x++)
+        if (at + 1 < x->n && x->ids[at] == id) return x->ids[at + 1];
+    return 0;
+}
+
+static void played_draft(struct model *m, const struct batch *b, int32_t *drafts)
+{
+    static uint64_t random;
+    (void)m;
+    for (int i = 0; i < b->n; i++) {
+        random = mix(random + 1);
+        drafts[i] = expected_after(b->tokens[i], b->kv[i].index) + (random % 3 == 0);
+    }
+}
+
+static struct model_ops played[FAMILIES];
 
 static int played_open(const struct architecture *a, struct mem *mem, struct backend *be, const struct checkpoint *ck,
                        const char *prefix, struct model **out, struct error *err)
 {
-    int status = model_qwen3.open(a, mem, be, ck, prefix, out, err);
-    if (status || !played_states) return status;
-    played = model_qwen3;
-    played.cache = played_cache;
-    played.begin = played_begin;
-    played.layer = played_layer;
-    played.end = played_end;
-    (*out)->ops = &played;
+    struct model_ops *ops = &played[a->family];
+    *ops = a->family == FAMILY_QWEN35 ? model_qwen35 : model_qwen3;
+    int status = ops->open(a, mem, be, ck, prefix, out, err);
+    if (status) return status;
+    if (played_states) {
+        ops->cache = played_cache;
+        ops->begin = played_begin;
+        ops->layer = played_layer;
+        ops->end = played_end;
+    }
+    if (played_drafts) {
+        ops->draft = played_draft;
+        (*out)->config.drafts |= a->family == FAMILY_QWEN3;
+    }
+    if (played_states || played_drafts) (*out)->ops = ops;
     return OK;
 }
 
 static struct model_ops opens = {.open = played_open};
 
-const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &opens, [FAMILY_QWEN35] = &model_qwen35};
+const struct model_ops *const families[FAMILIES] = {[FAMILY_QWEN3] = &opens, [FAMILY_QWEN35] = &opens};

@@ -5,13 +5,19 @@
  * gives other logits.
  *
  * While played_states is set, qwen3 files load as this architecture, with the CPU's backend and with the played device
- * (played.h).
+ * (played.h). While played_drafts is set, models of every architecture draft tokens: about two of three are those of
+ * the expected conversations.
  */
 #ifndef QUERN_PLAYED_MODEL_H
 #define QUERN_PLAYED_MODEL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-extern bool played_states;
+extern bool played_states, played_drafts;
+
+/* Adds a conversation whose tokens are drafted; ids [n] is borrowed. played_forget() forgets all of them. */
+void played_expect(const int32_t *ids, int n);
+void played_forget(void);
 
 #endif

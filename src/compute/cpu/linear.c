@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of linear layers. CONVOLVE is shared by heads of rows; DELTA by value heads of sequences, since the
- * rows of a sequence depend on each other. Runs of one sequence are a chain: the later one continues where the earlier
- * one ends, and finds earlier rows in the batch.
+ * The operations that read and write states. CONVOLVE is shared by heads of rows; DELTA by value heads of sequences,
+ * since the rows of a sequence depend on each other. Runs of one sequence are a chain: the later one continues where
+ * the earlier one ends, and finds earlier rows in the batch.
  */
 #include "compute/cpu/cpu.h"
 
@@ -182,4 +182,25 @@ void cpu_delta(struct cpu *c, const struct op *op)
 {
     struct linear_job j = linear_job(c, op);
     cpu_run(c, true, delta_heads, &j);
+}
+
+/* --- rows one later ---------------------------------------------------------------------------------------- */
+
+void cpu_later(struct cpu *c, const struct op *op)
+{
+    float *y = cpu_at(c, op->y);
+    const float *x = cpu_at(c, op->x);
+    size_t dim = (size_t)op->dim, bytes = dim * sizeof *y, at = (size_t)op->first * sizeof *y;
+    for (int i = 0; i < op->n_runs; i++) {
+        const struct state_run *run = &op->runs[i];
+        size_t first = (size_t)run->first, n = (size_t)run->n;
+        memcpy(y + (first + 1) * dim, x + first * dim, (n - 1) * bytes);
+        if (goes_on(op, i))
+            memcpy(y + first * dim, x + (first - 1) * dim, bytes);
+        else if (run->from >= 0)
+            memcpy(y + first * dim, cpu_slot(c, run->from) + at, bytes);
+        else
+            memset(y + first * dim, 0, bytes);
+        memcpy(cpu_slot(c, run->to) + at, x + (first + n - 1) * dim, bytes);
+    }
 }

@@ -87,6 +87,16 @@ static void gate_rows(void *arg, int thread, int n_threads)
     EACH_ROW(r, t) k->gate(r->y + t * dim, r->x + t * dim, op->dim);
 }
 
+static void join_rows(void *arg, int thread, int n_threads)
+{
+    EACH_ROW(r, t)
+    {
+        size_t half = dim / 2, bytes = half * sizeof *r->y;
+        memcpy(r->y + t * dim, r->x + t * half, bytes);
+        memcpy(r->y + t * dim + half, cpu_at(r->c, op->z) + t * half, bytes);
+    }
+}
+
 static void add_rows(void *arg, int thread, int n_threads)
 {
     EACH_ROW(r, t) k->add(r->y + t * dim, r->x + t * dim, op->dim);
@@ -107,15 +117,55 @@ static void gelu_erf_rows(void *arg, int thread, int n_threads)
     EACH_ROW(r, t) k->gelu_erf(r->y + t * dim, op->dim);
 }
 
-void cpu_embed(struct cpu *c, const struct op *op) { run_rows(c, op, embed_rows); }
-void cpu_features(struct cpu *c, const struct op *op) { run_rows(c, op, feature_rows); }
-void cpu_pick(struct cpu *c, const struct op *op) { run_rows(c, op, pick_rows); }
-void cpu_rmsnorm(struct cpu *c, const struct op *op) { run_rows(c, op, rmsnorm_rows); }
-void cpu_layernorm(struct cpu *c, const struct op *op) { run_rows(c, op, layernorm_rows); }
-void cpu_rope(struct cpu *c, const struct op *op) { run_rows(c, op, rope_rows); }
-void cpu_swiglu(struct cpu *c, const struct op *op) { run_rows(c, op, swiglu_rows); }
-void cpu_gate(struct cpu *c, const struct op *op) { run_rows(c, op, gate_rows); }
-void cpu_add(struct cpu *c, const struct op *op) { run_rows(c, op, add_rows); }
-void cpu_bias(struct cpu *c, const struct op *op) { run_rows(c, op, bias_rows); }
-void cpu_gelu(struct cpu *c, const struct op *op) { run_rows(c, op, gelu_rows); }
-void cpu_gelu_erf(struct cpu *c, const struct op *op) { run_rows(c, op, gelu_erf_rows); }
+void cpu_embed(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, embed_rows);
+}
+void cpu_features(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, feature_rows);
+}
+void cpu_pick(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, pick_rows);
+}
+void cpu_rmsnorm(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, rmsnorm_rows);
+}
+void cpu_layernorm(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, layernorm_rows);
+}
+void cpu_rope(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, rope_rows);
+}
+void cpu_swiglu(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, swiglu_rows);
+}
+void cpu_gate(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, gate_rows);
+}
+void cpu_join(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, join_rows);
+}
+void cpu_add(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, add_rows);
+}
+void cpu_bias(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, bias_rows);
+}
+void cpu_gelu(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, gelu_rows);
+}
+void cpu_gelu_erf(struct cpu *c, const struct op *op)
+{
+    run_rows(c, op, gelu_erf_rows);
+}
