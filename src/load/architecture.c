@@ -36,6 +36,10 @@ static const char *const older_qwen3[] = {"qwen2", "qwen", NULL}, *const none[] 
 static const struct cards text_cards[] = {{ANY_DIM, {0.7, 0.8, 0}, {0.6, 0.95, 0}, {0.7, 0.8, 0}}},
                           vision_cards[] = {{ANY_DIM, {0.7, 0.8, 1.5}, {1, 0.95, 0}, {0.7, 0.8, 1.5}}};
 
+/* Qwen3.5's; those of 0.8B and 2B differ. */
+static const struct cards qwen35_cards[] = {{2048, {1, 1, 2}, {1, 0.95, 1.5}, {0.7, 0.8, 1.5}},
+                                            {ANY_DIM, {0.7, 0.8, 1.5}, {1, 0.95, 1.5}, {0.7, 0.8, 1.5}}};
+
 static const int32_t sections[SECTIONS_SAID] = {24, 20, 20};
 
 #define QWEN3 .family = FAMILY_QWEN3, .split = text_splits, .marks = &qwen, .call_form = "json"
@@ -51,15 +55,8 @@ const struct architecture architectures[] = {
      .trunk = "Qwen3VLModel", .type = "qwen3_vl"},
     {QWEN3, OF_VISION, .name = "qwen3vlmoe", .older = none, .class = "Qwen3VLMoeForConditionalGeneration",
      .trunk = "Qwen3VLMoeModel", .type = "qwen3_vl_moe", .experts = true, .turned = true},
-    {.family = FAMILY_QWEN35,
-     .split = text_splits,
-     .marks = &qwen,
-     .call_form = "json",
-     .cards = text_cards,
-     .name = "qwen35",
-     .older = none,
-     .class = "Qwen3_5ForConditionalGeneration",
-     .trunk = "Qwen3_5Model",
+    {.family = FAMILY_QWEN35, .split = text_splits + 1, .marks = &qwen, .call_form = "tagged", .cards = qwen35_cards,
+     .name = "qwen35", .older = none, .class = "Qwen3_5ForConditionalGeneration", .trunk = "Qwen3_5Model",
      .type = "qwen3_5"},
     {.name = NULL},
 };
