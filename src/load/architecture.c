@@ -47,17 +47,19 @@ static const int32_t sections[SECTIONS_SAID] = {24, 20, 20};
 #define OF_VISION .cards = vision_cards, .sees = true, .sections = sections
 
 const struct architecture architectures[] = {
-    {QWEN3, OF_TEXT, .name = "qwen3", .older = older_qwen3, .class = "Qwen3ForCausalLM", .trunk = "Qwen3Model",
-     .type = "qwen3"},
-    {QWEN3, OF_TEXT, .name = "qwen3moe", .older = none, .class = "Qwen3MoeForCausalLM", .trunk = "Qwen3MoeModel",
-     .type = "qwen3_moe", .experts = true, .windows = true},
-    {QWEN3, OF_VISION, .name = "qwen3vl", .older = none, .class = "Qwen3VLForConditionalGeneration",
-     .trunk = "Qwen3VLModel", .type = "qwen3_vl"},
-    {QWEN3, OF_VISION, .name = "qwen3vlmoe", .older = none, .class = "Qwen3VLMoeForConditionalGeneration",
-     .trunk = "Qwen3VLMoeModel", .type = "qwen3_vl_moe", .experts = true, .turned = true},
+    {QWEN3, OF_TEXT, .name = "qwen3", .older = older_qwen3, .classes = {"Qwen3ForCausalLM", "Qwen3Model"},
+     .types = {"qwen3"}},
+    {QWEN3, OF_TEXT, .name = "qwen3moe", .older = none, .classes = {"Qwen3MoeForCausalLM", "Qwen3MoeModel"},
+     .types = {"qwen3_moe"}, .experts = true, .windows = true},
+    {QWEN3, OF_VISION, .name = "qwen3vl", .older = none, .classes = {"Qwen3VLForConditionalGeneration", "Qwen3VLModel"},
+     .types = {"qwen3_vl"}},
+    {QWEN3, OF_VISION, .name = "qwen3vlmoe", .older = none,
+     .classes = {"Qwen3VLMoeForConditionalGeneration", "Qwen3VLMoeModel"}, .types = {"qwen3_vl_moe"},
+     .experts = true, .turned = true},
     {.family = FAMILY_QWEN35, .split = text_splits + 1, .marks = &qwen, .call_form = "tagged", .cards = qwen35_cards,
-     .name = "qwen35", .older = none, .class = "Qwen3_5ForConditionalGeneration", .trunk = "Qwen3_5Model",
-     .type = "qwen3_5"},
+     .name = "qwen35", .older = none,
+     .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM", "Qwen3_5Model", "Qwen3_5TextModel"},
+     .types = {"qwen3_5", "qwen3_5_text"}},
     {.name = NULL},
 };
 
@@ -73,4 +75,18 @@ const struct cards *architecture_cards(const struct architecture *a, int dim)
     const struct cards *c = a->cards;
     while (c->dim < dim) c++;
     return c;
+}
+
+static bool is_among(struct bytes name, const char *const *names, int most)
+{
+    for (int i = 0; i < most && names[i]; i++)
+        if (bytes_equal(name, names[i])) return true;
+    return false;
+}
+
+const struct architecture *architecture_described(struct bytes class, struct bytes type)
+{
+    for (const struct architecture *a = architectures; a->name; a++)
+        if (class.data ? is_among(class, a->classes, CLASS_NAMES) : is_among(type, a->types, TYPE_NAMES)) return a;
+    return NULL;
 }

@@ -46,13 +46,14 @@ struct cards {
 };
 
 enum { SECTIONS_SAID = 3 }; /* time, row, column */
+enum { CLASS_NAMES = 4, TYPE_NAMES = 2 };
 
 struct architecture {
     const char *name;           /* general.architecture in GGUF files, and the prefix of their keys */
     const char *const *older;   /* names that older programs gave such files; NULL at the end */
-    /* in config.json: class name in transformers, and class name of the model without its output head */
-    const char *class, *trunk;
-    const char *type;           /* in config.json: model_type, used if no class is named */
+    /* in config.json: class names in transformers, with and without the output head; and values of model_type, used if
+     * no class is named */
+    const char *classes[CLASS_NAMES], *types[TYPE_NAMES];
     enum model_family family;
     bool experts;               /* layers may have experts */
     bool sees;                  /* rows may be parts of images: the model may have a vision part */
@@ -71,8 +72,10 @@ struct architecture {
 extern const struct architecture architectures[]; /* name NULL at the end */
 extern const struct text_split text_splits[];     /* all splits; names NULL at the end */
 
-/* Finds an architecture by its name in GGUF files; NULL if there is none. */
+/* Find an architecture by its name in GGUF files; by the class in config.json, or, if class.data is NULL, by the
+ * model_type there. NULL if there is none. */
 const struct architecture *architecture_named(struct bytes name);
+const struct architecture *architecture_described(struct bytes class, struct bytes type);
 
 /* Finds the recommendations for a model of an architecture. */
 const struct cards *architecture_cards(const struct architecture *a, int dim);

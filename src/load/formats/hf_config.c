@@ -181,13 +181,7 @@ struct hf_config *hf_config_new(struct mem *m)
 /* NULL if the architecture is unknown. */
 static const struct architecture *known_of(const struct hf_config *c)
 {
-    for (const struct architecture *a = architectures; a->name; a++) {
-        bool is = c->architecture.data
-                      ? bytes_equal(c->architecture, a->class) || bytes_equal(c->architecture, a->trunk)
-                      : bytes_equal(c->model_type, a->type);
-        if (is) return a;
-    }
-    return NULL;
+    return architecture_described(c->architecture, c->model_type);
 }
 
 static bool sees(const struct hf_config *c) { return known_of(c) && known_of(c)->sees; }
