@@ -58,13 +58,19 @@ static const char *renamed(struct bytes *b, const struct rename *table, size_t n
 static const struct rename outside[] = {
     {"embed_tokens.", "token_embd"}, {"norm.", "output_norm"}, {"lm_head.", "output"}};
 static const struct rename inside[] = {
-    {"input_layernorm.", "attn_norm"},     {"post_attention_layernorm.", "ffn_norm"},
-    {"self_attn.q_proj.", "attn_q"},       {"self_attn.k_proj.", "attn_k"},
-    {"self_attn.v_proj.", "attn_v"},       {"self_attn.o_proj.", "attn_output"},
-    {"self_attn.q_norm.", "attn_q_norm"},  {"self_attn.k_norm.", "attn_k_norm"},
-    {"mlp.gate_proj.", "ffn_gate"},        {"mlp.up_proj.", "ffn_up"},
-    {"mlp.down_proj.", "ffn_down"},        {"mlp.gate.", "ffn_gate_inp"}, /* the router */
+    {"input_layernorm.", "attn_norm"},           {"post_attention_layernorm.", "post_attention_norm"},
+    {"self_attn.q_proj.", "attn_q"},             {"self_attn.k_proj.", "attn_k"},
+    {"self_attn.v_proj.", "attn_v"},             {"self_attn.o_proj.", "attn_output"},
+    {"self_attn.q_norm.", "attn_q_norm"},        {"self_attn.k_norm.", "attn_k_norm"},
+    {"mlp.gate_proj.", "ffn_gate"},              {"mlp.up_proj.", "ffn_up"},
+    {"mlp.down_proj.", "ffn_down"},              {"mlp.gate.", "ffn_gate_inp"}, /* the router */
+    {"linear_attn.in_proj_qkv.", "attn_qkv"},    {"linear_attn.in_proj_z.", "attn_gate"},
+    {"linear_attn.in_proj_a.", "ssm_alpha"},     {"linear_attn.in_proj_b.", "ssm_beta"},
+    {"linear_attn.conv1d.", "ssm_conv1d"},       {"linear_attn.norm.", "ssm_norm"},
+    {"linear_attn.out_proj.", "ssm_out"},
 };
+/* Names without ".weight". GGUF's ssm_a has other values than A_log, hence the other name. */
+static const struct rename partless[] = {{"linear_attn.A_log", "ssm_a_log"}, {"linear_attn.dt_bias", "ssm_dt.bias"}};
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
 static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}};
 
@@ -111,6 +117,9 @@ static void canonical_name(struct bytes name, char out[CANONICAL])
     take_text(&name, "language_model.");
     bool in_layer = take_text(&name, "layers.") && take_index(&name, &layer);
     bool in_expert = in_layer && take_text(&name, "mlp.experts.") && take_index(&name, &e);
+    const char *vector = in_layer && !in_expert ? RENAMED(&name, partless) : NULL;
+    if (vector && !name.size) snprintf(out, CANONICAL, "blk.%d.%s", layer, vector);
+    if (vector) return;
     const char *role = in_expert ? RENAMED(&name, expert) : in_layer ? RENAMED(&name, inside) : RENAMED(&name, outside);
     const char *part = role ? RENAMED(&name, parts) : NULL;
     if (!part || name.size) return;
@@ -241,11 +250,18 @@ static int check_entry(const struct checkpoint *ck, struct json_reader *r, struc
 
 /* --- tensors whose storage differs from GGUF's -------------------------------------------------------------- */
 
-/* Gives the matrix of patches, which is [dim, 3, 2, 16, 16] in the file, two dimensions. */
-static void flatten(struct tensor *t, const struct entry *e)
+/* Gives two dimensions to the matrix of patches, which is [dim, 3, 2, 16, 16] in the file, and to that of a
+ * convolution, [channels, 1, 4]. */
+static void flatten(struct tensor *t, const struct entry *e, struct bytes name)
 {
+    int layer;
+    bool patches = e->t.n_dims == 5 && bytes_equal(name, "v.patch_embd.weight");
+    bool filters = e->t.n_dims == 3 && t->rows == e->outer && take_text(&name, "blk.") && take_index(&name, &layer) &&
+                   bytes_equal(name, "ssm_conv1d.weight");
+    if (!e->outer || !(patches || filters)) return;
     t->cols = e->elements / e->outer;
     t->rows = e->outer;
+    t->stack = 1;
     t->n_dims = 2;
 }
 
@@ -282,7 +298,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     if (!r->status) check_entry(ck, r, &e, at);
     e.t.offset = (uint64_t)e.begin; /* made absolute later */
     if (r->status) return r->status;
-    if (bytes_equal(ck_view(ck, e.t.name), "v.patch_embd.weight") && e.t.n_dims == 5 && e.outer) flatten(&e.t, &e);
+    flatten(&e.t, &e, ck_view(ck, e.t.name));
     return ck_add_tensor(ck, &e.t, r->err);
 }
 
@@ -487,16 +503,15 @@ static int check_halves(const struct checkpoint *ck, uint64_t dim, struct error 
     return OK;
 }
 
-static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, struct error *err)
+static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, struct bytes architecture,
+                        struct error *err)
 {
     const int64_t unknown = 0;
     char key[96];
-    struct bytes architecture;
     struct stack s;
     int64_t dim = 0;
     size_t n = ck->n_tensors;
-    int status = meta_text(model, "general.architecture", true, &architecture, err);
-    if (status) return status;
+    int status = OK;
     snprintf(key, sizeof key, "%.*s.embedding_length", (int)(architecture.size < 64 ? architecture.size : 64),
              (const char *)architecture.data);
     if (meta_int(model, key, 0, INT64_MAX, &unknown, &dim, NULL)) dim = 0;
@@ -519,11 +534,33 @@ static int name_norm(struct checkpoint *ck, struct error *err)
     return t ? rename_later(ck, (size_t)(t - ck->tensors), "output_norm.weight", err) : OK;
 }
 
+/* Qwen3.5 calls the norm before the feed-forward network post_attention_norm, other architectures ffn_norm, which is
+ * shorter and replaces it in place. */
+static void name_ffn_norms(struct checkpoint *ck)
+{
+    static const char norm[] = "ffn_norm.weight";
+    int layer;
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        struct span *name = &ck->tensors[i].name;
+        struct bytes role = ck_view(ck, *name);
+        if (!take_text(&role, "blk.") || !take_index(&role, &layer) ||
+            !bytes_equal(role, "post_attention_norm.weight"))
+            continue;
+        memcpy(ck->header + name->at + name->size - role.size, norm, sizeof norm - 1);
+        name->size -= role.size - (sizeof norm - 1);
+    }
+}
+
 static int settle(struct checkpoint *ck, const struct checkpoint *model, struct error *err)
 {
-    int status = name_norm(ck, err);
-    if (!status) status = split_stacks(ck, model, err);
-    return status ? status : ck_complete(ck, err);
+    struct bytes architecture;
+    int status = meta_text(model, "general.architecture", true, &architecture, err);
+    if (!status) status = name_norm(ck, err);
+    if (!status) status = split_stacks(ck, model, architecture, err);
+    if (status) return status;
+    const struct architecture *a = architecture_named(architecture);
+    if (!a || a->family != FAMILY_QWEN35) name_ffn_norms(ck);
+    return ck_complete(ck, err);
 }
 
 const struct format format_safetensors = {
