@@ -82,10 +82,11 @@ static int fail_no_vision(struct error *err)
 
 int projector_open(struct quern_engine *e, struct error *err)
 {
-    bool folder = !e->options.no_vision && vision_there(&e->intake.ck),
+    const bool sees = e->model->config.sees;
+    bool folder = sees && !e->options.no_vision && vision_there(&e->intake.ck),
          file = e->options.vision_size > 0 || e->projector;
     if (!folder && !file) return OK;
-    if (!e->model->config.sees) return fail_no_vision(err);
+    if (!sees) return fail_no_vision(err);
     if (folder && file)
         return fail(err, ERR_PARAM, "vision", 0,
                     "The folder has a vision part of its own; load it without another projector, or leave that out.");
