@@ -4,12 +4,13 @@
  *
  * The files are checked by the engine's own code (intake.h). The list of weights of the model, or of a projector, is
  * bound over all headers together, without a backend; the rows of every bound tensor come here. A folder is converted
- * to its language model only.
+ * to its language model only, and its weights get the values and the order that GGUF files have (convert_values.h).
  */
 #include "cli/convert.h"
 
 #include "base/reader.h"
 #include "cli/convert_keys.h"
+#include "cli/convert_values.h"
 #include "engine/intake.h"
 #include "models/vision.h"
 #include "weights/quantize.h"
@@ -50,6 +51,16 @@ static bool gets_more(int layer, int n_layers)
     return layer < eighth || layer >= 7 * n_layers / 8 || (layer - eighth) % 3 == 2;
 }
 
+/* Small matrices whose errors matter most: routers, and the gates and filters of linear attention. */
+static bool is_float(const char *role)
+{
+    static const char *const roles[] = {"ffn_gate_inp.weight", "ssm_alpha.weight", "ssm_beta.weight",
+                                        "ssm_conv1d.weight"};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (!strcmp(role, roles[i])) return true;
+    return false;
+}
+
 static const struct dtype *wanted_type(const struct recipe *r, const char *name, const struct model_config *model)
 {
     int layer, end = 0;
@@ -58,7 +69,7 @@ static const struct dtype *wanted_type(const struct recipe *r, const char *name,
     if (sscanf(name, "blk.%d.%n", &layer, &end) != 1 || !end) return dtype_by_name(r->most);
     const char *role = name + end;
     bool more = (!strcmp(role, "attn_v.weight") || !strncmp(role, "ffn_down", 8)) && gets_more(layer, model->n_layers);
-    return !strcmp(role, "ffn_gate_inp.weight") ? dtype_by_name("F32") : dtype_by_name(more ? r->more : r->most);
+    return is_float(role) ? dtype_by_name("F32") : dtype_by_name(more ? r->more : r->most);
 }
 
 /* Patches and positions of images, which all programs expect as floats. */
@@ -67,8 +78,8 @@ static bool is_kept(const char *name)
     return !strncmp(name, "v.patch_embd", 12) || !strncmp(name, "v.position_embd", 15);
 }
 
-/* Vectors and routers stay floats. Rows that are not whole blocks of 256 become Q8_0, or F16 if they are not whole
- * blocks of 32 either. */
+/* Vectors and some small matrices stay floats. Rows that are not whole blocks of 256 become Q8_0, or F16 if they are
+ * not whole blocks of 32 either. */
 static const struct dtype *choose_type(const struct recipe *r, const char *name, const struct tensor *t,
                                        const struct model_config *model)
 {
@@ -84,6 +95,7 @@ static const struct dtype *choose_type(const struct recipe *r, const char *name,
 struct made {
     char name[80];
     const struct dtype *type;
+    struct change change;
     uint64_t dims[4];
     int n_dims;
     uint64_t offset, row_bytes, rows;
@@ -111,6 +123,7 @@ struct convert {
     struct intake intake;
     struct checkpoint all;  /* the tensors of all files, for binding; without data */
     struct model *model;
+    struct storage storage; /* of the model's weights */
     struct vision *vision;  /* instead of `model`, for a projector */
     struct source *sources; /* [n_sources] */
     int n_sources, current;
@@ -122,7 +135,7 @@ struct convert {
     uint8_t *chunk;         /* [CHUNK] bytes of a file */
     uint8_t *blocks;        /* the current rows, quantised */
     uint64_t blocks_room;
-    float *floats;          /* [threads, max_cols] */
+    float *floats;          /* [threads, 2, max_cols] */
     int max_cols;
     struct error *err;      /* of the current step */
     int status;
@@ -143,13 +156,14 @@ static void make_rows(void *arg, int thread, int n_threads)
 {
     struct job *j = arg;
     struct convert *c = j->t->c;
-    float *x = c->floats + (size_t)thread * (size_t)c->max_cols;
+    float *x = c->floats + 2 * (size_t)thread * (size_t)c->max_cols;
     quantize_fn *quantize = quantizer(j->made->type);
     int begin, end;
     pool_share(j->n, thread, n_threads, &begin, &end);
     j->bad[thread] = j->n;
     for (int r = begin; r < end; r++) {
         read_floats(j->t->from, j->rows + (size_t)r * j->row_bytes, j->t->cols, x);
+        change_row(&j->made->change, x, j->t->cols, x + c->max_cols);
         if (!quantize(x, j->t->cols, c->blocks + (size_t)r * j->made->row_bytes) && r < j->bad[thread])
             j->bad[thread] = r;
     }
@@ -164,6 +178,20 @@ static int write_at(struct convert *c, uint64_t at, const void *bytes, uint64_t 
 {
     if (c->options.io.write(c->options.io.context, at, bytes, (size_t)n)) return OK;
     return fail(err, ERR_PARAM, "write", 0, "The new file could not be written.");
+}
+
+/* Writes the rows, each run of rows that remain neighbours at once. */
+static int write_rows(struct convert *c, const struct job *j, int row)
+{
+    const struct made *m = j->made;
+    int status = OK;
+    for (int at = 0, n; !status && at < j->n; at += n) {
+        const int to = change_place(&m->change, row + at);
+        for (n = 1; at + n < j->n && change_place(&m->change, row + at + n) == to + n;) n++;
+        status = write_at(c, c->data + m->offset + (uint64_t)to * m->row_bytes,
+                          c->blocks + (size_t)at * m->row_bytes, (uint64_t)n * m->row_bytes, c->err);
+    }
+    return status;
 }
 
 static int make_and_write(struct convert *c, struct job *j, int row)
@@ -182,7 +210,7 @@ static int make_and_write(struct convert *c, struct job *j, int row)
             return fail(c->err, ERR_NONFINITE, "value", 0,
                         "Row %d of the tensor %s holds a value that is not finite, or too large for %s.",
                         row + j->bad[t], j->made->name, j->made->type->name);
-    return write_at(c, c->data + j->made->offset + (uint64_t)row * j->made->row_bytes, c->blocks, bytes, c->err);
+    return write_rows(c, j, row);
 }
 
 static void put_rows(void *context, int row, int n, const uint8_t *rows)
@@ -247,6 +275,7 @@ static struct made describe(const struct convert *c, const struct checkpoint *ck
         m.dims[2] = (uint64_t)config_of(c)->n_experts;
         snprintf(m.name + prefix, sizeof m.name - (size_t)prefix, "_exps.weight");
     }
+    m.change = change_of(&c->storage, m.name);
     /* square patches with three colours */
     if (t->n_dims == 4) m.dims[1] = t->cols, m.dims[2] = 3, m.dims[3] = t->rows / t->cols / 3;
     m.rows = m.dims[1] * m.dims[2] * m.dims[3];
@@ -293,7 +322,9 @@ static int open_model(struct convert *c, struct error *err)
     const struct checkpoint *ck = &c->intake.ck;
     struct bytes name;
     bool projector = !meta_text(ck, "general.architecture", false, &name, NULL) && bytes_equal(name, "clip");
-    return projector ? vision_open(&c->mem, NULL, ck, &c->vision, err) : model_open(&c->mem, NULL, ck, &c->model, err);
+    if (projector) return vision_open(&c->mem, NULL, ck, &c->vision, err);
+    int status = model_open(&c->mem, NULL, ck, &c->model, err);
+    return status ? status : storage_read(ck, &c->storage, err);
 }
 
 /* Takes a file with weights, after its header is complete. */
@@ -375,7 +406,7 @@ static int open_all(struct convert *c, struct error *err)
         status = c->model ? model_bind(c->model, &c->all, false, err) : vision_bind(c->vision, &c->all, false, err);
     for (int i = 0; !status && i < c->n_sources; i++) status = add_tensors(c, c->sources[i].ck, err);
     if (status) return status;
-    c->floats = mem_array(&c->mem, (uint64_t)pool_threads(c->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
+    c->floats = mem_array(&c->mem, 2 * (uint64_t)pool_threads(c->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
     if (!c->floats) return fail_memory(err);
     place(c);
     return write_header(c, err);

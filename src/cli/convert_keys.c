@@ -47,7 +47,8 @@ static bool is_dropped(struct bytes key)
     static const char *const begins[] = {
         "split.",           "index.", "config.", "generation.", "general.file_type", "general.quantization_version",
         "general.alignment"};
-    static const char *const ends[] = {".tie_word_embeddings", ".decoder_sparse_step", ".mlp_only_layers"};
+    static const char *const ends[] = {".tie_word_embeddings", ".decoder_sparse_step", ".mlp_only_layers",
+                                       ".norm.zero_centered", ".ssm.grouped"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (starts_with(key, begins[i])) return true;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)

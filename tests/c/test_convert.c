@@ -7,6 +7,8 @@
 #include "load/checkpoint.h"
 #include "cli/convert.h"
 #include "load/format.h"
+#include "load/metadata.h"
+#include "weights/quantize.h"
 
 enum { FILES_MAX = 9 };
 
@@ -59,22 +61,44 @@ static struct disk disk_of(struct file first)
 
 static struct disk golden(const char *name) { return disk_of(file_read(golden_folder(), name)); }
 
-/* A Hugging Face folder with single experts, in four files. */
-static struct disk experts(void)
+/* Reads the files of a folder, in this order. */
+static struct disk folder(const char *name, const char *const *files, int n)
 {
-    static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json",
-                                               "tokenizer.json", "model.safetensors.index.json"};
     struct disk d = {.room = 65536};
-    char path[1024], name[64];
-    snprintf(path, sizeof path, "%s/hf/moe", check_fixtures);
-    for (int i = 0; i < FILES_MAX; i++) {
-        snprintf(name, sizeof name, "model-%05d-of-00004.safetensors", i - 4);
-        d.in[d.n++] = file_read(path, i < 5 ? described_by[i] : name);
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", check_fixtures, name);
+    for (int i = 0; i < n; i++) {
+        d.in[d.n++] = file_read(path, files[i]);
         d.room += d.in[i].size;
     }
     d.out = calloc(1, d.room);
     CHECK(d.out != NULL);
     return d;
+}
+
+#define FOLDER(name, files) folder(name, files, (int)(sizeof(files) / sizeof *(files)))
+
+/* A Hugging Face folder with single experts, in four files. */
+static struct disk experts(void)
+{
+    static const char *const files[] = {"config.json",
+                                        "generation_config.json",
+                                        "tokenizer_config.json",
+                                        "tokenizer.json",
+                                        "model.safetensors.index.json",
+                                        "model-00001-of-00004.safetensors",
+                                        "model-00002-of-00004.safetensors",
+                                        "model-00003-of-00004.safetensors",
+                                        "model-00004-of-00004.safetensors"};
+    return FOLDER("hf/moe", files);
+}
+
+/* A folder of Qwen3.5; two value heads belong to each key head. */
+static struct disk hybrid(void)
+{
+    static const char *const files[] = {"config.json", "generation_config.json", "tokenizer_config.json",
+                                        "tokenizer.json", "model.safetensors"};
+    return FOLDER("qwen35/hyb.hf", files);
 }
 
 static int convert(struct disk *d, const char *type, int threads, uint64_t memory_limit, struct error *err)
@@ -215,6 +239,94 @@ static void as_near_as_llama_cpp(void)
     }
 }
 
+/* --- against another converter's file ------------------------------------------------------------------ */
+
+/* Whether a tensor has the values that another file has as floats. */
+static bool is_made_of(const struct tensor *t, const uint8_t *file, const struct tensor *floats, const uint8_t *other)
+{
+    const size_t row = (size_t)t->cols / t->type->block * t->type->bytes;
+    float *x = malloc((size_t)t->cols * sizeof *x);
+    uint8_t *blocks = malloc(row);
+    CHECK(x && blocks);
+    bool same = t->cols == floats->cols && t->rows == floats->rows && t->n_dims == floats->n_dims;
+    for (size_t r = 0; same && r < t->rows; r++) {
+        memcpy(x, other + floats->offset + r * (size_t)t->cols * sizeof *x, (size_t)t->cols * sizeof *x);
+        CHECK(quantizer(t->type)(x, (int)t->cols, blocks));
+        same = !memcmp(file + t->offset + r * row, blocks, row);
+    }
+    free(x);
+    free(blocks);
+    return same;
+}
+
+/* Qwen3.5: the values of norms and decays, the order of heads, and small matrices that stay floats. The other file also
+ * has a block for speculation, blk.4, which a folder's conversion leaves out. */
+static void values_of_a_hybrid(void)
+{
+    static const char *const floats[] = {"norm.weight", "ssm_alpha.weight", "ssm_beta.weight", "ssm_conv1d.weight",
+                                         "ssm_a",       "ssm_dt.bias"};
+    char path[1024], name[80];
+    struct error err;
+    snprintf(path, sizeof path, "%s/qwen35", check_fixtures);
+    struct file theirs = file_read(path, "hyb.F32.gguf");
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        struct mem mem = {0};
+        struct disk d = hybrid();
+        size_t n = 0;
+        CHECK_EQ(convert(&d, types[t], 1 + (int)t % 3, 0, &err), OK);
+        struct checkpoint a = header_of(&mem, d.out, d.size), b = header_of(&mem, theirs.data, theirs.size);
+        for (size_t i = 0; i < b.n_tensors; i++) {
+            struct bytes view = ck_view(&b, b.tensors[i].name);
+            snprintf(name, sizeof name, "%.*s", (int)view.size, (const char *)view.data);
+            if (!strncmp(name, "blk.4.", 6)) continue;
+            const struct tensor *ours = ck_find(&a, name);
+            bool stays = false;
+            for (size_t f = 0; f < sizeof floats / sizeof *floats; f++) stays |= strstr(name, floats[f]) != NULL;
+            if (!ours || stays != !strcmp(ours->type->name, "F32") ||
+                !is_made_of(ours, d.out, &b.tensors[i], theirs.data))
+                check_fail(__FILE__, __LINE__, name);
+            n++;
+        }
+        CHECK_EQ(a.n_tensors, n);
+        ck_close(&a);
+        ck_close(&b);
+        disk_free(&d);
+    }
+    file_free(&theirs);
+}
+
+/* The settings of that file, but for the block that is left out. */
+static void settings_of_a_hybrid(void)
+{
+    char path[1024];
+    struct error err;
+    struct mem mem = {0};
+    struct disk d = hybrid();
+    int n = 0;
+    snprintf(path, sizeof path, "%s/qwen35", check_fixtures);
+    struct file theirs = file_read(path, "hyb.F32.gguf");
+    CHECK_EQ(convert(&d, "q8_0", 1, 0, &err), OK);
+    struct checkpoint a = header_of(&mem, d.out, d.size), b = header_of(&mem, theirs.data, theirs.size);
+    for (size_t i = 0; i < b.n_metas; i++) {
+        struct bytes key = ck_view(&b, b.metas[i].key), value = ck_view(&b, b.metas[i].value);
+        char name[80];
+        snprintf(name, sizeof name, "%.*s", (int)key.size, (const char *)key.data);
+        if (strncmp(name, "qwen35.", 7) || strstr(name, ".block_count") || strstr(name, ".nextn")) continue;
+        const struct meta *m = meta_find(&a, name);
+        struct bytes ours = m ? ck_view(&a, m->value) : (struct bytes){NULL, 0};
+        if (!m || m->type != b.metas[i].type || ours.size != value.size || memcmp(ours.data, value.data, value.size))
+            check_fail(__FILE__, __LINE__, name);
+        n++;
+    }
+    CHECK_EQ(n, 17);
+    CHECK(meta_find(&a, "qwen35.attention.recurrent_layers") && !meta_find(&a, "qwen35.norm.zero_centered") &&
+          !meta_find(&a, "qwen35.ssm.grouped"));
+    ck_close(&a);
+    ck_close(&b);
+    disk_free(&d);
+    file_free(&theirs);
+}
+
 /* --- failures ------------------------------------------------------------------------------------------ */
 
 static void experts_are_gathered(void)
@@ -335,6 +447,8 @@ static const struct check tests[] = {
     {"threads_change_nothing", threads_change_nothing},
     {"the_engine_loads_them", the_engine_loads_them},
     {"as_near_as_llama_cpp", as_near_as_llama_cpp},
+    {"values_of_a_hybrid", values_of_a_hybrid},
+    {"settings_of_a_hybrid", settings_of_a_hybrid},
     {"experts_are_gathered", experts_are_gathered},
     {"every_write_can_fail", every_write_can_fail},
     {"memory_can_be_short", memory_can_be_short},
