@@ -193,8 +193,8 @@ static int check_layer_types(const struct hf_config *c, struct error *err)
     struct bytes type = c->other_type.data || hybrid ? c->other_type : c->linear_type;
     if (type.data)
         return fail(err, ERR_UNSUPPORTED, "architecture", 0,
-                    "Layers of the type \"%.64s\" are not supported; %s attention.", quoted(type, text),
-                    hybrid ? "Qwen3.5's have linear_attention or full_attention" : "Qwen3's have full");
+                    "Layers of the type \"%.64s\" are not supported; %s.", quoted(type, text),
+                    hybrid ? "Qwen3.5's have linear or full attention" : "Qwen3's have full attention");
     if (!hybrid || !c->has_layer_types || c->n_types == c->integer[LAYERS]) return OK;
     return fail(err, ERR_INCONSISTENT, "layers", 0, "config.json gives the types of %d layers, but the model has %lld.",
                 c->n_types, (long long)c->integer[LAYERS]);
