@@ -313,6 +313,9 @@ static void inspected(void)
 static void damaged_stacks(void) { damage_set("S16b", 4, 3, 3000); }
 static void damaged_modules(void) { damage_set("S17a", 6, 3, 1500); }
 
+/* Layers of linear and of full attention: the settings and the header. */
+static void damaged_hybrid(void) { damage_set("S18a", 4, 0, 1800); }
+
 static void damaged_checkpoint(void)
 {
     struct set s = {
@@ -331,6 +334,7 @@ static const struct check tests[] = {
     {"inspected", inspected},
     {"damaged_stacks", damaged_stacks},
     {"damaged_modules", damaged_modules},
+    {"damaged_hybrid", damaged_hybrid},
     {"damaged_checkpoint", damaged_checkpoint},
 };
 
