@@ -6,7 +6,7 @@ import { hostOf } from '../net/answer.js';
 import { openRemote } from '../net/download.js';
 import { QuernError } from '../shared/errors.js';
 import { idOf } from './identity.js';
-import { filesOfType, storedOfType } from './typed.js';
+import { filesOfType, isModel, storedOfType } from './typed.js';
 
 const MOST_BYTES = 64 << 20;
 
@@ -40,7 +40,7 @@ export async function listType(source, options) {
   const paths = await pathsIn(source, options);
   const files = filesOfType(paths, source.type);
   if (files.length === 0) {
-    const others = paths.filter((path) => /\.gguf$/i.test(path)).map((path) => path.slice(-64)).slice(0, 20);
+    const others = paths.filter(isModel).map((path) => path.slice(-64)).slice(0, 20);
     const message = `The repository has no GGUF file of the type ${source.type}; it has ${others.join(', ') || 'none'}.`;
     throw new QuernError('use/param', message, { phase: 'load', detail: { param: 'source', files: others } });
   }

@@ -8,10 +8,13 @@ const SPLIT = /-\d{5}-of-\d{5}(?=\.gguf$)/i;
 
 const whole = (path) => path.replace(SPLIT, '');
 
+/** Whether the name is that of a language model, not of a projector or of a model's blocks for speculation alone. @param {string} path */
+export const isModel = (path) => /\.gguf$/i.test(path) && !/mmproj|(?:^|\/)mtp-/i.test(path);
+
 /** The files of a type: of the names that contain it, the shortest one, with all its parts. @param {string[]} paths */
 export function filesOfType(paths, type) {
   const isMeant = new RegExp(`(?:^|[-._/])${type.replaceAll('.', '\\.')}(?=[-./])`, 'i');
-  const found = paths.filter((path) => /\.gguf$/i.test(path) && !/mmproj/i.test(path) && isMeant.test(path));
+  const found = paths.filter((path) => isModel(path) && isMeant.test(path));
   const [name] = found.map(whole).sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
   return found.filter((path) => whole(path) === name).sort();
 }

@@ -56,9 +56,11 @@ test('one type of a repository\'s files', () => {
   assert.deepEqual(locate('hf:a/b:Q4_K_M', web), { kind: 'urls', urls: [], folder, type: 'Q4_K_M', list: 'https://huggingface.co/api/models/a/b/revision/main' });
   assert.deepEqual(locate('hf:a/b:q8_0@v1', web), locate({ repo: 'a/b', type: 'q8_0', revision: 'v1' }, web));
   assert.equal(locate({ repo: 'a/b', type: 'Q8_0', endpoint: 'https://hub.example/x/' }, web).list, 'https://hub.example/x/api/models/a/b/revision/main');
-  const paths = ['README.md', 'mmproj-Q8_0.gguf', 'M-Q8_0.gguf', 'M-UD-Q8_0.gguf', 'M-Q4_K_M.gguf', 'M-Q4_K_S.gguf', 'M.F16.gguf', 'BF16/M-BF16-00002-of-00002.gguf', 'BF16/M-BF16-00001-of-00002.gguf', 'M-IQ4_XS.gguf', 'Q4_K/x.txt'];
+  const paths = ['README.md', 'mmproj-Q8_0.gguf', 'M-Q8_0.gguf', 'M-UD-Q8_0.gguf', 'M-Q4_K_M.gguf', 'M-Q4_K_S.gguf', 'M.F16.gguf', 'BF16/M-BF16-00002-of-00002.gguf', 'BF16/M-BF16-00001-of-00002.gguf', 'M-IQ4_XS.gguf', 'Q4_K/x.txt',
+    'mtp-M-Q5_0.gguf', 'MTP/MTP-M-Q5_0.gguf', 'mmproj-Q5_0.gguf', 'M-MTP-Q6_K.gguf'];
   for (const [type, files] of [
     ['Q8_0', ['M-Q8_0.gguf']], ['q4_k_m', ['M-Q4_K_M.gguf']], ['Q4_K', []], ['UD-Q8_0', ['M-UD-Q8_0.gguf']], ['f16', ['M.F16.gguf']], ['Q4_XS', []], ['M.F16', ['M.F16.gguf']], ['MxF16', []],
+    ['Q5_0', []], ['Q6_K', ['M-MTP-Q6_K.gguf']],
     ['BF16', ['BF16/M-BF16-00001-of-00002.gguf', 'BF16/M-BF16-00002-of-00002.gguf']],
   ]) assert.deepEqual(filesOfType(paths, type), files, type);
 });

@@ -287,7 +287,7 @@ test('offline, and a store that fails', async () => {
 test('a file of a repository by its type: the repository is asked, then nobody; the model is the one that its file\'s name has', { timeout: 60_000 }, async () => {
   const bytes = readFileSync(join(PROJECT, 'tests/fixtures/golden/nano.Q8_0.gguf'));
   const other = readFileSync(join(PROJECT, 'web/models/demo-q8_0.gguf'));
-  const files = { 'M-Q8_0.gguf': bytes, 'M-Q4_0.gguf': other, 'mmproj-Q8_0.gguf': other };
+  const files = { 'M-Q8_0.gguf': bytes, 'M-Q4_0.gguf': other, 'mmproj-Q8_0.gguf': other, 'mtp-M-Q8_0.gguf': other };
   const list = Buffer.from(JSON.stringify({ siblings: [...Object.keys(files), 'README.md'].map((rfilename) => ({ rfilename })) }));
   const server = await new LyingServer((url) => (/\/api\/models\/org\/model\/revision\/main$/.test(url) ? { bytes: list } : filesOf(files)(url))).start();
   const store = join(cache, 'typed');
@@ -299,7 +299,7 @@ test('a file of a repository by its type: the repository is asked, then nobody; 
     const kept = await models.download(source, { store });
     assert.deepEqual([kept.name, kept.complete, kept.id], ['M-Q8_0.gguf', true, `${server.base}/org/model/resolve/main/M-Q8_0.gguf`]);
     const error = await rejectsWith(load({ ...source, type: 'Q6_K' }, { store }), 'use/param');
-    assert.match(error.message, /no GGUF file of the type Q6_K; it has M-Q8_0\.gguf, M-Q4_0\.gguf/);
+    assert.match(error.message, /no GGUF file of the type Q6_K; it has M-Q8_0\.gguf, M-Q4_0\.gguf\.$/);
   } finally {
     await server.close();
   }
