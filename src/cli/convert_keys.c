@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The metadata of a converted model. GGUF keys are copied. Metadata from JSON files is in the engine's own form (64-bit
- * integers, lists of end tokens, a vocabulary shorter than the embedding) and becomes the form that other programs
- * read.
+ * The metadata of a converted model. GGUF keys are copied, without those of blocks for speculation. Metadata from JSON
+ * files is in the engine's own form (64-bit integers, lists of end tokens, a vocabulary shorter than the embedding) and
+ * becomes the form that other programs read.
  */
 #include "cli/convert_keys.h"
 
@@ -66,6 +66,22 @@ static void copy(struct gguf_writer *w, const struct checkpoint *ck, const struc
     struct bytes key = ck_view(ck, m->key), value = ck_view(ck, m->value);
     if (m->type == META_ARRAY) gguf_array(w, key, m->element, m->count, value);
     else gguf_key(w, key, m->type, value);
+}
+
+/* Copies a key of a file whose last blocks, for speculation, the new file lacks: their number is left out, and a list
+ * with a value for each block becomes shorter. */
+static void copy_shorter(struct gguf_writer *w, const struct checkpoint *ck, const struct meta *m, size_t n_layers,
+                         size_t n_blocks)
+{
+    struct bytes key = ck_view(ck, m->key), value = ck_view(ck, m->value);
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)key.size, (const char *)key.data);
+    if (ends_with(key, ".nextn_predict_layers")) return;
+    bool may_differ = strstr(name, ".attention.") || ends_with(key, ".feed_forward_length");
+    if (ends_with(key, ".block_count")) put_u32(w, name, (uint32_t)n_layers);
+    else if (may_differ && m->type == META_ARRAY && m->element != META_STRING && m->count == n_blocks)
+        gguf_array(w, key, m->element, n_layers, (struct bytes){value.data, value.size / n_blocks * n_layers});
+    else copy(w, ck, m);
 }
 
 /* Copies numbers in the types that other programs expect, of 32 bits. */
@@ -223,7 +239,7 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
     if (model->pooling >= 0 && !meta_find(ck, model_key(key, name, "pooling_type")))
         put_u32(w, key, (uint32_t)model->pooling);
     gguf_key(w, text_bytes("general.type"), META_STRING, text_bytes("model"));
-    put_added(w, ck, name);
+    if (model->sees) put_added(w, ck, name);
     put_special(w, ck);
 }
 
@@ -232,6 +248,7 @@ void convert_keys(struct gguf_writer *w, const struct intake *in, const struct m
     const struct checkpoint *ck = &in->ck;
     bool described = in->weights != &format_gguf,
          switched = described && !is_long(ck, ADDED_BEFORE) && !is_long(ck, ADDED_AFTER);
+    const size_t n_layers = (size_t)model->n_layers, n_blocks = n_layers + (size_t)model->n_drafts;
     bool padded = in->sides > 0 && meta_find(ck, "tokenizer.ggml.token_type");
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
@@ -240,6 +257,7 @@ void convert_keys(struct gguf_writer *w, const struct intake *in, const struct m
         if (is_dropped(key) || said_otherwise || (switched && is_of_specials(key)) || (padded && is_vocabulary(key)))
             continue;
         if (described) copy_described(w, ck, m);
+        else if (n_blocks > n_layers) copy_shorter(w, ck, m, n_layers, n_blocks);
         else copy(w, ck, m);
     }
     if (described) complete(w, ck, model);

@@ -15,6 +15,7 @@ import { SOURCES } from '../../fixtures/hf/sources.mjs';
 import { readGguf } from '../../fixtures/gguf-reader.mjs';
 import { divergence, floatsOf } from '../../fixtures/divergence.mjs';
 import { some } from '../../fixtures/lengths.mjs';
+import { splitGguf } from '../../fixtures/split.mjs';
 
 const CLI = join(PROJECT, 'dist/cli.js');
 const TYPES = ['q8_0', 'q4_0', 'q4_k', 'q6_k'];
@@ -91,6 +92,17 @@ test('a folder becomes what the GGUF file of the same weights becomes', async ()
   const spell = (kv) => Object.fromEntries([...kv].filter(([key]) => !/general\.name/.test(key)).sort());
   assert.deepEqual(spell(two.kv), { ...spell(one.kv), 'general.sampling.temp': Math.fround(0.6) }, "and what the folder's generation_config.json says");
   assert.deepEqual(await logitsOf(a, [1, 2, 280]), await logitsOf(b, [1, 2, 280]));
+});
+
+test('blocks for speculation are left out, with their part of the lists that have a value for each block', () => {
+  const bytes = readFileSync(golden('hyb.F32.gguf'));
+  const path = join(folder, 'lists.gguf');
+  const kv = [['qwen35.attention.recurrent_layers', 'bool[]', [true, true, true, false, false]], ['qwen35.rope.sections_of_five', 'i32[]', [1, 2, 3, 4, 5]]];
+  writeFileSync(path, Buffer.concat(splitGguf(bytes, [readGguf(bytes).tensors.size], { 0: { kv } })));
+  const made = readGguf(readFileSync(quantize(path, 'q8_0')));
+  const of = (name) => made.kv.get(`qwen35.${name}`);
+  assert.deepEqual([of('block_count'), of('nextn_predict_layers'), of('attention.recurrent_layers'), of('rope.sections_of_five')], [4, undefined, [true, true, true, false], [1, 2, 3, 4, 5]]);
+  assert.deepEqual([...made.tensors.keys()].filter((name) => name.startsWith('blk.4.')), []);
 });
 
 test('refused: other types, itself, what is quantised, bad names; nothing is left', () => {
