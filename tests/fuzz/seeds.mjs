@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
+import { hybridFolder } from '../fixtures/bad-hybrid.mjs';
 import { VIDEOS, IMAGES, VISION, moe, vlFolder } from '../fixtures/bad-vision.mjs';
 import { hfTensors, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
@@ -61,6 +62,13 @@ function seeingInput({ spec, ...changes }) {
   return setInput(tokenizer, JSON.stringify(SETTINGS), config, generation, ...rest);
 }
 
+/** The same for a model with linear attention, whose heads of full attention turn two columns. */
+function hybridInput() {
+  const text = { rope_parameters: { rope_theta: 1e7, mrope_section: [1, 0, 0], mrope_interleaved: true } };
+  const [config, generation, tokenizer, weights] = hybridFolder({ text, spec: { ...SMALLEST, headDim: 8, layers: 2, keys: 1, values: 2, type: 'F32' } })();
+  return setInput(tokenizer, JSON.stringify(SETTINGS), config, generation, weights);
+}
+
 /** Two files with an index. */
 function shards() {
   const all = tinySpec(SMALLEST).tensors.flatMap(hfTensors);
@@ -107,6 +115,7 @@ write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, conf
 write('safetensors', 'shards', shards());
 const SECTIONS = { rope_scaling: { mrope_interleaved: true, mrope_section: [1, 0, 0], rope_type: 'default' } };
 write('safetensors', 'sees', seeingInput({ text: SECTIONS, encoding: { ...VISION, depth: 2, hidden_size: 8, num_heads: 1 }, sides: [IMAGES, VIDEOS, { image_processor: IMAGES, video_processor: VIDEOS }] }));
+write('safetensors', 'hybrid', hybridInput());
 write('safetensors', 'stacks', seeingInput({ ...moe(undefined, { arch: 'qwen3moe', dense: [], ...EXPERTS }), text: SECTIONS, encoding: null }));
 
 const CHECKPOINT = { layers: 1, hidden: 32, ffn: 32, heads: 16, kvHeads: 1, headDim: 2 };
