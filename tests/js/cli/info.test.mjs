@@ -173,9 +173,19 @@ test('what a file does not say, or says otherwise, is told', async () => {
   }
 });
 
-test('another architecture is refused, and the sentence names those that run', async () => {
-  const path = file('mamba.gguf', tinyModel({}, { kv: { 'general.architecture': ['string', 'mamba'] } }));
-  assert.match(await failure(path), /architecture is "mamba"; this version runs qwen3, qwen3moe, qwen3vl, qwen3vlmoe\.\n/);
+test('another architecture is refused, and the sentence names it and those that run', async () => {
+  for (const name of ['mamba', 'qwen3next', 'qwen35moe', 'qwen4exp', 'qwen3tts', 'flint', 'clef', 'vllm-decision2']) {
+    const path = file('other.gguf', tinyModel({}, { kv: { 'general.architecture': ['string', name] } }));
+    assert.match(await failure(path), new RegExp(`architecture is "${name}"; this version runs qwen3, qwen3moe, qwen3vl, qwen3vlmoe, qwen35\\.\n`));
+  }
+});
+
+test('a list of end tokens, as files have it that Ollama serves', async () => {
+  const { endTokens } = await native(file('one.gguf', tinyModel()));
+  for (const type of ['i32[]', 'u32[]']) {
+    const path = file('ends.gguf', tinyModel({}, { kv: { 'tokenizer.ggml.eos_token_ids': [type, [5, endTokens[0], 7]] } }));
+    for (const facts of [await info(path), await native(path)]) assert.deepEqual(facts.endTokens, [endTokens[0], 5, 7, ...endTokens.slice(1)]);
+  }
 });
 
 test('a split model is described by the headers of all its files', async () => {
