@@ -248,7 +248,7 @@ void convert_keys(struct gguf_writer *w, const struct intake *in, const struct m
     const struct checkpoint *ck = &in->ck;
     bool described = in->weights != &format_gguf,
          switched = described && !is_long(ck, ADDED_BEFORE) && !is_long(ck, ADDED_AFTER);
-    const size_t n_layers = (size_t)model->n_layers, n_blocks = n_layers + (size_t)model->n_drafts;
+    const size_t n_layers = (size_t)model->n_layers, n_blocks = n_layers + (model->drafts ? 0 : (size_t)model->n_nextn);
     bool padded = in->sides > 0 && meta_find(ck, "tokenizer.ggml.token_type");
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];

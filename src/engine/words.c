@@ -170,8 +170,8 @@ static int read_ends(struct quern_engine *e, struct error *err)
     return status;
 }
 
-/* Finds the tokens that stand for parts of images. config.json gives their ids, which must agree with their texts in
- * the vocabulary. */
+/* Finds the tokens that stand for parts of images, if the model sees. config.json gives their ids, which must agree
+ * with their texts in the vocabulary. */
 static int read_pads(struct quern_engine *e, struct error *err)
 {
     static const char *const keys[] = {"config.image_token_id", "config.video_token_id", "config.vision_start_token_id",
@@ -180,7 +180,7 @@ static int read_pads(struct quern_engine *e, struct error *err)
     const char *const *marks = a->marks->vision;
     int status = OK;
     for (int i = 0; i < PADS; i++) e->pads[i] = a->sees ? find_special(e, marks[i]) : -1;
-    for (size_t i = 0; !status && i < sizeof keys / sizeof *keys; i++) {
+    for (size_t i = 0; a->sees && !status && i < sizeof keys / sizeof *keys; i++) {
         const int64_t id = find_special(e, marks[i]);
         int64_t said;
         status = meta_int(&e->intake.ck, keys[i], INT64_MIN, INT64_MAX, &id, &said, err);

@@ -133,7 +133,7 @@ static int read_config(struct qwen35 *m, const struct checkpoint *ck, struct err
     k.no_kv = m->no_kv = mem_alloc(m->d.base.bind.mem, (size_t)blocks);
     if (!m->layers || !m->no_kv)
         return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", blocks);
-    c->drafts = c->n_nextn > 0 && draft_there(ck, c->n_layers);
+    c->drafts = c->n_nextn == 1 && draft_there(ck, c->n_layers);
     status = check_drafts(m, ck, err);
     if (!status) status = read_kinds(m, &k, err);
     if (!status) status = config_decoder(&k, c, &m->d.rope, err);
