@@ -77,7 +77,7 @@ static int open_encoder(struct quern_engine *e, const struct checkpoint *ck, str
 static int fail_no_vision(struct error *err)
 {
     return fail(err, ERR_UNSUPPORTED, "no-vision", 0,
-                "This model reads no images: load it without `vision`, or take a Qwen3-VL model.");
+                "This model reads no images: load it without `vision`, or take a model that does, such as Qwen3-VL.");
 }
 
 int projector_open(struct quern_engine *e, struct error *err)

@@ -176,11 +176,11 @@ static int read_pads(struct quern_engine *e, struct error *err)
 {
     static const char *const keys[] = {"config.image_token_id", "config.video_token_id", "config.vision_start_token_id",
                                        "config.vision_end_token_id"};
-    const struct architecture *a = e->model->architecture;
-    const char *const *marks = a->marks->vision;
+    const char *const *marks = e->model->architecture->marks->vision;
+    const bool sees = e->model->config.sees;
     int status = OK;
-    for (int i = 0; i < PADS; i++) e->pads[i] = a->sees ? find_special(e, marks[i]) : -1;
-    for (size_t i = 0; a->sees && !status && i < sizeof keys / sizeof *keys; i++) {
+    for (int i = 0; i < PADS; i++) e->pads[i] = sees ? find_special(e, marks[i]) : -1;
+    for (size_t i = 0; sees && !status && i < sizeof keys / sizeof *keys; i++) {
         const int64_t id = find_special(e, marks[i]);
         int64_t said;
         status = meta_int(&e->intake.ck, keys[i], INT64_MIN, INT64_MAX, &id, &said, err);

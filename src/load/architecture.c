@@ -40,7 +40,7 @@ static const struct cards text_cards[] = {{ANY_DIM, {0.7, 0.8, 0}, {0.6, 0.95, 0
 static const struct cards qwen35_cards[] = {{2048, {1, 1, 2}, {1, 0.95, 1.5}, {0.7, 0.8, 1.5}},
                                             {ANY_DIM, {0.7, 0.8, 1.5}, {1, 0.95, 1.5}, {0.7, 0.8, 1.5}}};
 
-static const int32_t sections[SECTIONS_SAID] = {24, 20, 20};
+static const int32_t sections[SECTIONS_SAID] = {24, 20, 20}, partial_sections[SECTIONS_SAID] = {11, 11, 10};
 
 #define QWEN3 .family = FAMILY_QWEN3, .split = text_splits, .marks = &qwen, .call_form = "json"
 #define OF_TEXT .cards = text_cards
@@ -57,7 +57,7 @@ const struct architecture architectures[] = {
      .classes = {"Qwen3VLMoeForConditionalGeneration", "Qwen3VLMoeModel"}, .types = {"qwen3_vl_moe"},
      .experts = true, .turned = true},
     {.family = FAMILY_QWEN35, .split = text_splits + 1, .marks = &qwen, .call_form = "tagged", .cards = qwen35_cards,
-     .name = "qwen35", .older = none,
+     .sees = true, .sections = partial_sections, .name = "qwen35", .older = none,
      .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM", "Qwen3_5Model", "Qwen3_5TextModel"},
      .types = {"qwen3_5", "qwen3_5_text"}},
     {.name = NULL},

@@ -137,6 +137,7 @@ static int read_config(struct qwen35 *m, const struct checkpoint *ck, struct err
     status = check_drafts(m, ck, err);
     if (!status) status = read_kinds(m, &k, err);
     if (!status) status = config_decoder(&k, c, &m->d.rope, err);
+    c->sees = m->d.rope.sections[0] > 0; /* without sections there is no place for a row and a column */
     return status ? status : read_linear(m, &k, err);
 }
 
