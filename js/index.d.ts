@@ -975,7 +975,7 @@ export interface Info {
   readonly assumed: Readonly<Record<string, string>>;
   /**
    * Properties of the architecture: the marks in its conversations and the form of its calls, by the package's own
-   * names for them, and whether it may have a vision part.
+   * names for them, and whether the model may have a vision part.
    */
   readonly marks: string;
   readonly callForm: string;
@@ -1114,9 +1114,9 @@ export interface Info {
   /**
    * The vision part of the model; null if it has none. `layers`, `dim` and `heads` describe its encoder; `patch` is the
    * side of a patch in pixels, and `merge` the number of patches on each side of one token. `deepstack` lists the
-   * blocks whose output also goes into the language model's first layers (DeepStack). The other fields are limits of an
-   * image and of a video's frames together, the tokens of the largest image, and the bytes of memory that encoding
-   * takes.
+   * blocks whose output also goes into the language model's first layers (DeepStack; none in Qwen3.5). The other
+   * fields are limits of an image and of a video's frames together, the tokens of the largest image, and the bytes of
+   * memory that encoding takes.
    */
   readonly vision: null | {
     readonly layers: number; readonly dim: number; readonly heads: number; readonly patch: number; readonly merge: number;

@@ -182,7 +182,6 @@ static void write_row(struct json *j, const struct architecture *a, int dim)
     json_end(j);
     json_string(j, "marks", a->marks->word);
     json_string(j, "callForm", a->call_form);
-    json_bool(j, "takesVision", a->sees);
 }
 
 struct sampler_params quern_defaults(const struct quern_engine *e)
@@ -327,6 +326,7 @@ int info_write(struct quern_engine *e, struct error *err)
     write_assumed(&j, e);
     write_sampling(&j, e);
     write_row(&j, e->model->architecture, e->model->config.dim);
+    json_bool(&j, "takesVision", e->model->config.sees);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.chunk);
