@@ -20,7 +20,13 @@ static struct quern_options with_context(struct quern_options o)
     return o;
 }
 
-static struct quern_engine *dense(struct quern_options o) { return pair_load("dense", "f16", with_context(o)); }
+/* The model of the tests below; see HYBRID. */
+static const char *chosen = "dense";
+
+static struct quern_engine *pair(struct quern_options o)
+{
+    return pair_load(chosen, "f16", with_context(o));
+}
 
 /* --- against transformers ------------------------------------------------------------------------------------- */
 
@@ -137,7 +143,7 @@ static void check_model(struct quern_engine *e, const char *model, double bound,
 
 static void golden_pair(void)
 {
-    check_model(dense((struct quern_options){.kv = QUERN_KV_F32}), "dense", 2e-4, 1e-9);
+    check_model(pair((struct quern_options){.kv = QUERN_KV_F32}), chosen, 2e-4, 1e-9);
 }
 
 static void golden_folders(void)
@@ -151,6 +157,13 @@ static void golden_f16_cache(void)
 {
     for (int i = 0; i < 2; i++)
         check_model(folder_load(models[i], with_context((struct quern_options){0})), models[i], 1e-2, 1e-5);
+}
+
+static void golden_hybrid(void)
+{
+    check_model(pair_load("hybrid", "f16", with_context((struct quern_options){.kv = QUERN_KV_F32})), "hybrid", 2e-4,
+                1e-9);
+    check_model(pair_load("hybrid", "f16", with_context((struct quern_options){0})), "hybrid", 1e-2, 1e-5);
 }
 
 /* Encoder and language model both in Q8_0, compared with llama.cpp's int8 arithmetic for both (int8act.json has its
@@ -194,19 +207,19 @@ static float *logits_of(struct quern_engine *e, const struct vision_set *v, cons
 
 static void same_bits_however(void)
 {
-    static const char *const names[] = {"later", "mixed", "exact"};
+    static const char *const names[] = {"later", "video", "two"};
     const struct quern_options ways[] = {{.threads = 2}, {.threads = 3}, {.threads = 4},  {.threads = 8},  {.chunk = 1},
                                          {.chunk = 7},   {.chunk = 64},  {.chunk = 1024}, {.scalar = true}};
-    struct vision_set *v = vision_set("dense");
-    struct quern_engine *plain = dense((struct quern_options){0}),
-                        *folder = folder_load("dense", with_context((struct quern_options){0}));
+    struct vision_set *v = vision_set(chosen);
+    struct quern_engine *plain = pair((struct quern_options){0}),
+                        *folder = folder_load(chosen, with_context((struct quern_options){0}));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct vision_case *c = vision_case(v, names[i]);
         float *expected = logits_of(plain, v, c->name), *same = logits_of(folder, v, c->name);
         CHECK(same_bits(expected, same, c->n * VOCAB));
         free(same);
         for (size_t w = i % check_every(3); w < sizeof ways / sizeof *ways; w += check_every(3)) {
-            struct quern_engine *e = dense(ways[w]);
+            struct quern_engine *e = pair(ways[w]);
             same = logits_of(e, v, c->name);
             CHECK(same_bits(expected, same, c->n * VOCAB));
             free(same);
@@ -224,7 +237,7 @@ static float *last_rows(const struct vision_set *v)
 {
     float *rows = logits_new(v->n, VOCAB);
     for (int i = 0; i < v->n; i++) {
-        struct quern_engine *e = dense((struct quern_options){0});
+        struct quern_engine *e = pair((struct quern_options){0});
         struct quern_sequence *s = sequence_new(e);
         CHECK_EQ(case_set(e, s, v, &v->cases[i], QUERN_LAST), 0);
         memcpy(rows + i * VOCAB, logits_last(e, s), VOCAB * sizeof *rows);
@@ -233,19 +246,21 @@ static float *last_rows(const struct vision_set *v)
     return rows;
 }
 
-/* Makes steps until nothing is pending, some of them cut short; stores the last logits of each sequence. */
+/* Makes steps until every sequence has logits, some of them cut short; stores the last logits of each. */
 static void step_all(struct quern_engine *e, struct quern_sequence *const *s, int n, float *rows)
 {
-    for (int pending = 1; pending;) {
+    bool made[CASES_MOST] = {false};
+    for (int left = n; left > 0;) {
         int status = quern_step(e, 1);
         CHECK(status == OK || status == NEED_MORE);
         check_pages(e);
-        pending = 0;
         for (int i = 0; i < n; i++) {
-            int first, made;
-            const float *logits = status == OK ? quern_logits(s[i], &first, &made) : NULL;
-            if (logits) memcpy(rows + i * VOCAB, logits, VOCAB * sizeof *rows);
-            pending += quern_sequence_pending(s[i]) > 0;
+            int first, rows_made;
+            const float *logits = status == OK ? quern_logits(s[i], &first, &rows_made) : NULL;
+            if (!logits) continue;
+            memcpy(rows + i * VOCAB, logits, VOCAB * sizeof *rows);
+            left -= !made[i];
+            made[i] = true;
         }
     }
 }
@@ -253,11 +268,11 @@ static void step_all(struct quern_engine *e, struct quern_sequence *const *s, in
 /* Runs all cases, several at a time, with a media store that holds little more than one image. */
 static void same_bits_together(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     float *expected = last_rows(v), *rows = logits_new(v->n, VOCAB);
     for (int parallel = 1; parallel <= 16; parallel *= 4)
         for (int store = 0; store < 2; store++) {
-            struct quern_engine *e = dense((struct quern_options){
+            struct quern_engine *e = pair((struct quern_options){
                 .parallel = parallel, .kv_positions = 1024, .media_cache = store, .max_pixels = store ? 20480 : 0});
             struct quern_sequence *s[CASES_MOST];
             for (int i = 0; i < v->n; i++) {
@@ -287,9 +302,9 @@ static int count_parts(struct quern_engine *e, struct quern_sequence *s)
  * again. */
 static void known_is_not_looked_at(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "exact"), *other = vision_case(v, "later");
-    struct quern_engine *e = dense((struct quern_options){.max_pixels = 20480, .media_cache = 1});
+    struct quern_engine *e = pair((struct quern_options){.max_pixels = 20480, .media_cache = 1});
     struct quern_sequence *s = sequence_new(e);
     float first[VOCAB];
     CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
@@ -334,9 +349,9 @@ static struct vision_case cut(const struct vision_case *c, int n, int n_media)
 
 static void second_turn_adds_a_image(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "later");
-    struct quern_engine *fresh = dense((struct quern_options){0}), *e = dense((struct quern_options){0});
+    struct quern_engine *fresh = pair((struct quern_options){0}), *e = pair((struct quern_options){0});
     struct quern_sequence *s = sequence_new(e), *t = sequence_new(fresh);
     int second = 0, runs = 0;
     for (int i = 1; i < c->n && !second; i++) {
@@ -371,16 +386,17 @@ static uint64_t negative_add(struct quern_engine *e, const struct source *s)
 /* One of two images is replaced by its negative: everything before it is known, and nothing after it. */
 static void replaced_images_share_nothing(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "two");
     for (int which = 0; which < 2; which++) {
-        struct quern_engine *e = dense((struct quern_options){0}), *fresh = dense((struct quern_options){0});
+        struct quern_engine *e = pair((struct quern_options){0}), *fresh = pair((struct quern_options){0});
         struct quern_sequence *s = sequence_new(e), *t = sequence_new(fresh);
         float before[VOCAB];
         uint64_t media[PAIRS_MOST], same[PAIRS_MOST];
         CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
-        memcpy(before, logits_last(e, s), sizeof before);
         int first = s->media[which].first;
+        CHECK_EQ(quern_sequence_marks(s, &first, 1), OK); /* a model with states remembers one here */
+        memcpy(before, logits_last(e, s), sizeof before);
         CHECK_EQ(media_add(e, v, c, false, media), 2);
         CHECK_EQ(media_add(fresh, v, c, false, same), 2);
         CHECK(media[0] == same[0] && media[1] == same[1]);
@@ -400,14 +416,14 @@ static void replaced_images_share_nothing(void)
 /* Pairs are added and encoded from the last to the first. */
 static void pairs_in_any_order(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "mixed");
-    struct quern_engine *e = dense((struct quern_options){0});
+    struct quern_engine *e = pair((struct quern_options){0});
     struct quern_sequence *s = sequence_new(e);
     uint64_t media[PAIRS_MOST], again[PAIRS_MOST];
     float *expected = logits_of(e, v, c->name);
     quern_free(e);
-    e = dense((struct quern_options){0});
+    e = pair((struct quern_options){0});
     s = sequence_new(e);
     int n = media_add(e, v, c, true, media), tokens, width;
     CHECK_EQ(n, 4);
@@ -432,9 +448,9 @@ static void pairs_in_any_order(void)
 static void saved_pages_have_images(void)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "later");
-    struct quern_engine *e = dense((struct quern_options){0});
+    struct quern_engine *e = pair((struct quern_options){0});
     struct quern_sequence *s = sequence_new(e);
     uint8_t header[SAVED_HEADER], other[SAVED_HEADER];
     float last[VOCAB];
@@ -449,7 +465,7 @@ static void saved_pages_have_images(void)
     while (n < c->n / KV_PAGE && saved_take(s, records + size * (uint64_t)n) == OK) n++;
     CHECK_EQ(n, c->n / KV_PAGE);
     quern_free(e);
-    e = dense((struct quern_options){0});
+    e = pair((struct quern_options){0});
     s = sequence_new(e);
     CHECK_EQ(case_set(e, s, v, c, QUERN_HELD), 0);
     CHECK_EQ(saved_open(s, name, other), OK);
@@ -508,7 +524,7 @@ static void listen(struct quern_engine *e, const struct quern_sequence *s, struc
 
 static struct told reply_alone(const struct vision_set *v, const char *name)
 {
-    struct quern_engine *e = dense((struct quern_options){0});
+    struct quern_engine *e = pair((struct quern_options){0});
     struct quern_sequence *s = reply_begin(e, v, name, 40);
     struct told t = {0};
     while (!t.ended) {
@@ -531,11 +547,11 @@ static double ticking(void) { return clock_now += clock_tick; }
 static void others_write_on(void)
 {
     static const char *const names[] = {"text", "later", "video", "alpha"};
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     struct told alone[4], t[4] = {0};
     clock_tick = PART_MS / 2;
     for (int i = 1; i < 4; i++) alone[i] = reply_alone(v, names[i]);
-    struct quern_engine *e = dense((struct quern_options){.parallel = 4, .kv_positions = 2048, .now = ticking});
+    struct quern_engine *e = pair((struct quern_options){.parallel = 4, .kv_positions = 2048, .now = ticking});
     struct quern_sequence *s[4] = {reply_begin(e, v, "text", 60)};
     double alone_ms = 0, worst = 0;
     for (int i = 0; i < 5; i++) {
@@ -569,13 +585,13 @@ static void others_write_on(void)
 /* A step may stop at every part: for the budget, and for the attention word. */
 static void stops_at_every_part(void)
 {
-    struct vision_set *v = vision_set("dense");
-    struct quern_engine *e = dense((struct quern_options){0});
+    struct vision_set *v = vision_set(chosen);
+    struct quern_engine *e = pair((struct quern_options){0});
     struct quern_sequence *s = sequence_new(e);
     float *expected = logits_of(e, v, "exact");
     const struct vision_case *c = vision_case(v, "exact");
     quern_free(e);
-    e = dense((struct quern_options){0});
+    e = pair((struct quern_options){0});
     s = sequence_new(e);
     CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
     int stops = 0, beats = 0, last = 0;
@@ -600,13 +616,13 @@ static void stops_at_every_part(void)
  * it. */
 static void leaving_while_looked_at(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "exact");
     float *rows = last_rows(v);
     const float *expected = rows + (c - v->cases) * VOCAB;
     for (int way = 0; way < 4; way++)
         for (int parts = 1 + way; parts < 30; parts += (int)check_every(4)) { /* each at different places */
-            struct quern_engine *e = dense((struct quern_options){0});
+            struct quern_engine *e = pair((struct quern_options){0});
             struct quern_sequence *s = sequence_new(e), *t = way == 2 ? sequence_new(e) : NULL;
             CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
             if (t) CHECK_EQ(case_set(e, t, v, c, QUERN_LAST), 0);
@@ -637,7 +653,7 @@ static void leaving_while_looked_at(void)
 static void let_go_and_looked_at_again(void)
 {
     static const char *const names[] = {"later", "mixed", "two", "video"};
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     struct told alone[4], t[4] = {0};
     for (int i = 0; i < 4; i++) alone[i] = reply_alone(v, names[i]);
     struct quern_engine *e =
@@ -667,7 +683,7 @@ static void plan_is_the_peak(void)
                                          {.max_pixels = 20480, .media_cache = 100000},
                                          {.threads = 3, .kv = QUERN_KV_F32},
                                          {.max_pixels = 4000000, .quantize = QUERN_TO_Q8}};
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         for (int folder = 0; folder < 2; folder++) {
             struct quern_engine *e = folder ? folder_load("dense", ways[w]) : pair_load("dense", "f16", ways[w]);
@@ -689,11 +705,11 @@ static void plan_is_the_peak(void)
 /* Without images, a model with vision behaves as the model without, and takes no memory for missing images. */
 static void text_is_what_it_was(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "text");
     struct file f = vision_file("dense", "f16/model.gguf");
     struct quern_engine *blind = engine_load(&f, with_context((struct quern_options){0}), 1 << 20),
-                        *e = dense((struct quern_options){0});
+                        *e = pair((struct quern_options){0});
     struct quern_sequence *s = sequence_new(blind);
     float *all = logits_new(c->n, VOCAB), *same = logits_of(e, v, "text");
     CHECK(!quern_sees(blind) && quern_sees(e));
@@ -715,8 +731,8 @@ static void text_is_what_it_was(void)
 
 static void profile_counts_images(void)
 {
-    struct vision_set *v = vision_set("dense");
-    struct quern_engine *e = dense((struct quern_options){.profile = true});
+    struct vision_set *v = vision_set(chosen);
+    struct quern_engine *e = pair((struct quern_options){.profile = true});
     struct quern_sequence *s = sequence_new(e);
     CHECK_EQ(case_set(e, s, v, vision_case(v, "two"), QUERN_LAST), 0);
     logits_last(e, s);
@@ -732,7 +748,7 @@ static void hundreds_of_images(void)
     enum { SIDE = 64 };
     static uint8_t rgb[SIDE * SIDE * 3];
     const int n = (int)check_length(100, 500); /* 85 of them fill the store */
-    struct quern_engine *e = dense((struct quern_options){.media_cache = 1 << 18, .max_pixels = 1 << 16});
+    struct quern_engine *e = pair((struct quern_options){.media_cache = 1 << 18, .max_pixels = 1 << 16});
     const struct image_grid g = {SIDE, SIDE, 1, SIDE / 32, SIDE / 32};
     const int32_t pad = quern_media_pad(e, QUERN_IMAGE), ids[] = {1, 2, pad, pad, pad, pad, 3};
     uint64_t used, peak, after_ten = 0, state = 7;
@@ -778,9 +794,9 @@ static int read_in_scope(struct quern_engine *e, const struct vision_case *c, ui
 /* An image that one scope has shown is encoded again for another scope, with the same result. */
 static void scopes_share_no_images(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "exact");
-    struct quern_engine *e = dense((struct quern_options){0});
+    struct quern_engine *e = pair((struct quern_options){0});
     float first[VOCAB], other[VOCAB];
     CHECK_EQ(read_in_scope(e, c, 0, first), 12);
     for (uint32_t scope = 1; scope < 3; scope++) {
@@ -818,7 +834,7 @@ static int shown_in(const struct quern_engine *e, uint32_t scope)
 static void who_shows_much_gives_way(void)
 {
     enum { ROOM = 8 };
-    struct quern_engine *e = dense((struct quern_options){.media_cache = ROOM * 4 * 3 * 64 * 4, .max_pixels = 4096});
+    struct quern_engine *e = pair((struct quern_options){.media_cache = ROOM * 4 * 3 * 64 * 4, .max_pixels = 4096});
     for (uint64_t i = 0; i < 6; i++) show_noise(e, 1, 100 + i);
     for (uint64_t i = 0; i < 20; i++) show_noise(e, 2, 200 + i);
     CHECK_EQ(shown_in(e, 1), ROOM / 2);
@@ -843,9 +859,9 @@ static void expect(struct quern_engine *e, int status, int code, const char *rul
 
 static void wrong_media(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     const struct vision_case *c = vision_case(v, "two"), *video = vision_case(v, "video");
-    struct quern_engine *e = dense((struct quern_options){.max_pixels = 20480});
+    struct quern_engine *e = pair((struct quern_options){.max_pixels = 20480});
     struct quern_sequence *s = sequence_new(e);
     uint64_t m[PAIRS_MOST], f[PAIRS_MOST], none = 1;
     struct image_grid g;
@@ -902,7 +918,7 @@ static void wrong_pairs(void)
 {
     static const char *const tokens[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
     struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf"),
-                moe = vision_file("moe", "f16/model.gguf"), nano = golden_file("nano.F16", "gguf");
+                moe = vision_file("moe", "f16/model.gguf"), hybrid = vision_file("hybrid", "f16/model.gguf"), nano = golden_file("nano.F16", "gguf");
     const struct {
         const struct file *model, *projector;
         uint64_t said;
@@ -914,6 +930,7 @@ static void wrong_pairs(void)
         {&nano, &projector, projector.size, ERR_UNSUPPORTED, "no-vision"},
         {&nano, &projector, 0, ERR_UNSUPPORTED, "no-vision"},
         {&moe, &projector, projector.size, ERR_INCONSISTENT, "deepstack"},
+        {&hybrid, &projector, projector.size, ERR_INCONSISTENT, "deepstack"},
         {&text, &projector, 0, ERR_PARAM, "vision"},
         {&text, NULL, 1, ERR_FORMAT, "missing"},
     };
@@ -936,6 +953,7 @@ static void wrong_pairs(void)
     }
     file_free(&text);
     file_free(&projector);
+    file_free(&hybrid);
     file_free(&moe);
     file_free(&nano);
 }
@@ -965,7 +983,7 @@ static void refused_at_the_first_header(void)
  * attempt succeeds. */
 static void every_allocation_fails(void)
 {
-    struct vision_set *v = vision_set("dense");
+    struct vision_set *v = vision_set(chosen);
     struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf");
     const struct vision_case *c = vision_case(v, "two");
     bool over = false;
@@ -1017,12 +1035,55 @@ static void inspected(void)
     file_free(&projector);
 }
 
+/* --- Qwen3.5 ------------------------------------------------------------------------------------------------------ */
+
+/* The same tests with states, sections of some columns, and nothing added after layers. */
+#define HYBRID(test) \
+    static void hybrid_##test(void) \
+    { \
+        chosen = "hybrid"; \
+        test(); \
+        chosen = "dense"; \
+    }
+
+/* Without sections no row has a row and a column: the model reads text, with the same bits, and takes no projector. */
+static void hybrid_without_sections(void)
+{
+    struct vision_set *v = vision_set("hybrid");
+    const struct vision_case *c = vision_case(v, "text");
+    struct file f = vision_file("hybrid", "f16/model.gguf"), projector = projector_file_of("hybrid", "f16");
+    struct quern_engine *sees = engine_load(&f, with_context((struct quern_options){0}), 1 << 20);
+    patch(&f, "qwen35.rope.dimension_sections", "qwen35.rope.dimension_unknowns");
+    struct quern_engine *e = engine_load(&f, with_context((struct quern_options){0}), 1 << 20);
+    float *all = logits_new(c->n, VOCAB), *same = logits_new(c->n, VOCAB);
+    CHECK(strstr(quern_info(sees), "\"takesVision\":true") && strstr(quern_info(e), "\"takesVision\":false"));
+    logits_all(sees, sequence_new(sees), c->ids, c->n, all);
+    logits_all(e, sequence_new(e), c->ids, c->n, same);
+    CHECK(same_bits(all, same, c->n * VOCAB));
+    quern_free(sees);
+    quern_free(e);
+    e = quern_new(&(struct quern_options){.vision_size = projector.size, .context_size = 64});
+    expect(e, pair_feed(e, &f, &projector, 5000), ERR_UNSUPPORTED, "no-vision");
+    quern_free(e);
+    free(all);
+    free(same);
+    free(v);
+    file_free(&f);
+    file_free(&projector);
+}
+
+HYBRID(same_bits_however)
+HYBRID(same_bits_together)
+HYBRID(second_turn_adds_a_image)
+HYBRID(replaced_images_share_nothing)
+
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
         {"golden_pair", golden_pair},
         {"golden_folders", golden_folders},
         {"golden_f16_cache", golden_f16_cache},
+        {"golden_hybrid", golden_hybrid},
         {"golden_q8_0", golden_q8_0},
         {"same_bits_however", same_bits_however},
         {"same_bits_together", same_bits_together},
@@ -1046,6 +1107,11 @@ int main(int argc, char **argv)
         {"refused_at_the_first_header", refused_at_the_first_header},
         {"every_allocation_fails", every_allocation_fails},
         {"inspected", inspected},
+        {"hybrid_without_sections", hybrid_without_sections},
+        {"hybrid_same_bits_however", hybrid_same_bits_however},
+        {"hybrid_same_bits_together", hybrid_same_bits_together},
+        {"hybrid_second_turn_adds_a_image", hybrid_second_turn_adds_a_image},
+        {"hybrid_replaced_images_share_nothing", hybrid_replaced_images_share_nothing},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

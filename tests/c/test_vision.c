@@ -135,15 +135,17 @@ static struct distance compare(const struct projector *e, const struct media *m,
     return d;
 }
 
-/* The projector of the folder with experts, from which fixtures are made. */
+/* Projectors of folders, from which fixtures are made. */
 #define MOE_PROJECTOR "moe.mmproj.gguf"
+#define HYBRID_PROJECTOR "hybrid.mmproj.gguf"
 
 /* Opens a projector's file, or a folder. */
 static void open_projector(struct projector *e, const char *path, const struct projector_options *o)
 {
     struct file files[EYES_FILES];
     int n = 1;
-    if (!strcmp(path, MOE_PROJECTOR)) files[0] = file_read(built_fixtures("/vision"), path);
+    if (!strcmp(path, MOE_PROJECTOR) || !strcmp(path, HYBRID_PROJECTOR))
+        files[0] = file_read(built_fixtures("/vision"), path);
     else if (strstr(path, ".gguf")) files[0] = file_read(vision_path(""), path);
     else n = projector_folder(vision_path(path), files);
     int status = projector_open(e, files, n, o);
@@ -201,6 +203,22 @@ static void odd_sizes(void)
         for (size_t j = 0; j < sizeof names / sizeof *names; j++)
             if (!strcmp(all_media[i].name, names[j])) check_golden(&e, "moe/media", i, i + 1);
     projector_close(&e);
+}
+
+/* Qwen3.5's: after no layer is anything added. */
+static void without_additions(void)
+{
+    static const char *const names[] = {"odd", "tiny", "wide", "clip"};
+    static const char *const paths[] = {HYBRID_PROJECTOR, "hybrid/hf"};
+    for (int way = 0; way < 2; way++) {
+        struct projector e;
+        open_projector(&e, paths[way], &(struct projector_options){.threads = 2});
+        CHECK_EQ(vision_config(e.v)->n_added, 0);
+        for (int i = 0; i < MEDIA; i++)
+            for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+                if (!strcmp(all_media[i].name, names[j])) check_golden(&e, "hybrid/media", i, i + 1);
+        projector_close(&e);
+    }
 }
 
 /* The largest difference of the residual stream at this point. */
@@ -573,6 +591,7 @@ static const struct check tests[] = {
     {"projector", projector},
     {"folder", folder},
     {"odd_sizes", odd_sizes},
+    {"without_additions", without_additions},
     {"inside", inside},
     {"quantised", quantised},
     {"same_bits", same_bits},

@@ -62,7 +62,7 @@ static inline FILE *open_vision(const char *name)
     exit(2);
 }
 
-/* model: "dense" or "moe". The caller frees it. */
+/* model: "dense" or "moe", which are Qwen3-VL, or "hybrid", which is Qwen3.5. The caller frees it. */
 static inline struct vision_set *vision_set(const char *model)
 {
     char name[40];
@@ -127,14 +127,22 @@ static inline struct quern_engine *ready(struct quern_engine *e, int status)
     return e;
 }
 
+/* The projector of a pair; all but the dense model's are made of the folders. */
+static inline struct file projector_file_of(const char *model, const char *kind)
+{
+    char name[40];
+    bool golden = !strcmp(model, "dense");
+    snprintf(name, sizeof name, "%s%smmproj.gguf", golden ? kind : model, golden ? "/" : ".");
+    return golden ? vision_file(model, name) : file_read(built_fixtures("/vision"), name);
+}
+
 /* kind: "f16" or "q8_0". */
 static inline struct quern_engine *pair_load(const char *model, const char *kind, struct quern_options options)
 {
     char name[40];
     snprintf(name, sizeof name, "%s/model.gguf", kind);
     struct file text = vision_file(model, name);
-    snprintf(name, sizeof name, "%s/mmproj.gguf", kind);
-    struct file projector = vision_file(model, name);
+    struct file projector = projector_file_of(model, kind);
     options.vision_size = options.rest_size = projector.size;
     options.file_size = text.size;
     struct quern_engine *e = quern_new(&options);

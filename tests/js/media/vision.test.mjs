@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test';
 import sharp from 'sharp';
 import { load } from '../../../dist/node.js';
 import { some } from '../../fixtures/lengths.mjs';
-import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath, nativeLook } from '../../fixtures/vision/golden.mjs';
+import { FOLDER, HYBRID, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath, nativeLook } from '../../fixtures/vision/golden.mjs';
 import { vlPath } from '../../fixtures/vision-models.mjs';
 import { vlProjector } from '../../fixtures/vl-projector.mjs';
 import { NANO, rejectsWith } from '../support/helper.mjs';
@@ -38,11 +38,11 @@ const ask = (...content) => [{ role: 'user', content: content.map((part) => (typ
 const place = mkdtempSync(join(tmpdir(), 'vision-'));
 after(() => rmSync(place, { recursive: true }));
 
-/** The model with experts as a pair; its projector is made of the folder. */
-function moePair() {
-  const vision = join(place, 'mmproj.gguf');
-  writeFileSync(vision, vlProjector('moe'));
-  return { source: vlPath('moe', 'f16', 'model.gguf'), options: { vision, visionOptions: LIMITS } };
+/** A folder's model as a pair; its projector is made of the folder. */
+function pairOf(name) {
+  const vision = join(place, `${name}.mmproj.gguf`);
+  writeFileSync(vision, vlProjector(name));
+  return { source: vlPath(name, 'f16', 'model.gguf'), options: { vision, visionOptions: LIMITS } };
 }
 
 const GREEDY = { temperature: 0, presencePenalty: 0, maxTokens: 6 };
@@ -51,8 +51,9 @@ let pair;
 before(async () => { pair = await open(PAIR); });
 after(() => pair.dispose());
 
-test('ids, and tokens of images, of every case: of the pair, and of folders, dense and with experts', async () => {
-  for (const [model, cases] of [[pair, DENSE], [await open(FOLDER), DENSE], [await open(MOE), goldenCases('moe')]]) {
+test('ids, and tokens of images, of every case: of pairs and of folders', async () => {
+  const others = [[FOLDER, DENSE], [MOE, goldenCases('moe')], [HYBRID, goldenCases('hybrid')], [pairOf('hybrid'), goldenCases('hybrid')]];
+  for (const [model, cases] of [[pair, DENSE], ...await Promise.all(others.map(async ([of, cases]) => [await open(of), cases]))]) {
     for (const { name, messages, numberImages, ids } of cases) {
       assert.deepEqual(await model.tokenize(messages, { numberImages }), ids, name);
       assert.equal(await model.countTokens(messages, { numberImages }), ids.length, name);
@@ -68,7 +69,7 @@ async function assertGreedy(model, { name, messages, numberImages, greedy }) {
   assert.equal(written, expected, name);
 }
 
-test('logits of every case are those of transformers, and what is written greedily; folders\' are the pairs\', with experts too', async () => {
+test('logits of every case are those of transformers, and what is written greedily; the folder\'s are the pair\'s', async () => {
   const folder = await open(FOLDER);
   for (const one of DENSE) {
     const { name, messages, numberImages } = one;
@@ -78,16 +79,43 @@ test('logits of every case are those of transformers, and what is written greedi
     await assertGreedy(pair, one);
   }
   await folder.dispose();
-  const moe = await open(MOE);
-  const halves = await open(moePair());
-  for (const one of goldenCases('moe')) {
-    const logits = await moe.logits(one.messages, { numberImages: one.numberImages });
-    assertLogits('moe', one, logits, PADS);
-    same(logits, await halves.logits(one.messages, { numberImages: one.numberImages }), one.name);
-    await assertGreedy(moe, one);
-  }
-  await halves.dispose();
-  await moe.dispose();
+});
+
+for (const [name, of] of [['moe', MOE], ['hybrid', HYBRID]]) {
+  test(`${name}: the same from a folder and a pair`, async () => {
+    const model = await open(of);
+    const halves = await open(pairOf(name));
+    for (const one of goldenCases(name)) {
+      const logits = await model.logits(one.messages, { numberImages: one.numberImages });
+      assertLogits(name, one, logits, PADS);
+      same(logits, await halves.logits(one.messages, { numberImages: one.numberImages }), one.name);
+      await assertGreedy(model, one);
+    }
+    await halves.dispose();
+    await model.dispose();
+  });
+}
+
+test('a model with states: its next turns continue behind known images, whose rows another image does not share', async () => {
+  const model = await open(pairOf('hybrid'));
+  const [first, answer, second] = goldenCases('hybrid').find(({ name }) => name === 'later').messages;
+  const all = [first, answer, second];
+  const fresh = await model.chat(all, { ...GREEDY, cacheScope: 7 }).result;
+  const one = await model.chat([first], GREEDY).result;
+  const two = await model.chat(all, GREEDY).result;
+  assert.deepEqual([two.text, two.usage.imageTokens], [fresh.text, 12]);
+  assert.ok(two.usage.cachedTokens > one.usage.promptTokens - 12 && two.usage.cachedTokens < one.usage.promptTokens, JSON.stringify([one.usage, two.usage]));
+  const again = await model.chat(all, GREEDY).result;
+  assert.equal(again.text, two.text);
+  assert.ok(again.usage.cachedTokens > two.usage.cachedTokens, JSON.stringify(again.usage));
+  const other = [{ ...first, content: first.content.map((part) => (part.type === 'image' ? { type: 'image', image: noiseImage(14, 9) } : part)) }];
+  const [logits, changed] = [await model.logits([first]), await model.logits(other)];
+  assert.equal(logits.length, changed.length);
+  assert.ok(!Buffer.from(logits.buffer).equals(Buffer.from(changed.buffer)));
+  const image = (await model.tokenize([first])).indexOf(PADS[0]);
+  const { cachedTokens } = (await model.chat(other, GREEDY).result).usage;
+  assert.ok(cachedTokens > 0 && cachedTokens <= image, `${cachedTokens} of ${image}`);
+  await model.dispose();
 });
 
 test('with halves in the store: near them, and greedily the same where it is not close', async () => {
@@ -101,12 +129,12 @@ test('with halves in the store: near them, and greedily the same where it is not
 
 test('the same bits with any threads, chunks that cut images anywhere, and kernels; natively too', async () => {
   const image = noiseImage(200, 160);
-  for (const of of [PAIR, Q8]) {
+  for (const of of [PAIR, Q8, pairOf('hybrid')]) {
     const all = [];
     const native = nativeLook(of, image);
     for (const more of some([{}, { address: 32, chunk: 1024 }, { variant: 'scalar', threads: 1, chunk: 5 }, { variant: 'simd', chunk: 1 }, { threads: 3, chunk: 7 }], 2)) {
       const model = await open(of, more);
-      const { messages, numberImages } = caseOf('mixed');
+      const { messages, numberImages } = of === PAIR || of === Q8 ? caseOf('mixed') : goldenCases('hybrid').find(({ name }) => name === 'video');
       all.push(await model.logits(messages, { numberImages }));
       const { values } = await model.look(image);
       await model.dispose();
