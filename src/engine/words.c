@@ -170,14 +170,14 @@ static int read_ends(struct quern_engine *e, struct error *err)
     return status;
 }
 
-/* Finds the tokens that stand for parts of images, if the model sees. config.json gives their ids, which must agree
- * with their texts in the vocabulary. */
+/* Finds the tokens that stand for parts of images, if the model sees and may. config.json gives their ids, which must
+ * agree with their texts in the vocabulary. */
 static int read_pads(struct quern_engine *e, struct error *err)
 {
     static const char *const keys[] = {"config.image_token_id", "config.video_token_id", "config.vision_start_token_id",
                                        "config.vision_end_token_id"};
     const char *const *marks = e->model->architecture->marks->vision;
-    const bool sees = e->model->config.sees;
+    const bool sees = e->model->config.sees && !e->options.no_vision;
     int status = OK;
     for (int i = 0; i < PADS; i++) e->pads[i] = sees ? find_special(e, marks[i]) : -1;
     for (size_t i = 0; sees && !status && i < sizeof keys / sizeof *keys; i++) {

@@ -157,12 +157,22 @@ static void set_defaults(struct hf_config *c)
     convert_attention(c);
 }
 
-/* Settings of vision models: the shares of their experts always sum up to 1. */
+/* The part of each head's columns that RoPE turns. */
+static double turned_part(const struct hf_config *c)
+{
+    return c->has_part ? c->part : c->there[TURNED_PART] ? c->number[TURNED_PART] : is_hybrid(c) ? 0.25 : 1;
+}
+
+/* Settings of vision models: the shares of their experts always sum up to 1. A hybrid one without suitable sections
+ * only has its text. */
 static void set_vision(struct hf_config *c)
 {
     const struct architecture *a = known_of(c);
-    if (!c->n_sections && a->sections)
-        memcpy(c->sections, a->sections, SECTIONS_SAID * sizeof *a->sections), c->n_sections = SECTIONS_SAID;
+    const int32_t *usual = a->sections;
+    bool suits = !is_hybrid(c) || 2 * (usual[0] + usual[1] + usual[2]) == (double)c->integer[HEAD_DIM] * turned_part(c);
+    if (!c->n_sections && suits)
+        memcpy(c->sections, usual, SECTIONS_SAID * sizeof *usual), c->n_sections = SECTIONS_SAID;
+    if (c->apart) c->n_sections = 0;
     if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* GGUF files have a fourth section */
     c->truth[NORM_TOPK] = true;
 }
@@ -178,12 +188,6 @@ static void write_list(struct writer *w, const char *name, const int32_t *list, 
 static int refuse(struct error *err, const char *rule, const char *what)
 {
     return fail(err, ERR_UNSUPPORTED, rule, 0, "%s", what);
-}
-
-/* The part of each head's columns that RoPE turns. */
-static double turned_part(const struct hf_config *c)
-{
-    return c->has_part ? c->part : c->there[TURNED_PART] ? c->number[TURNED_PART] : is_hybrid(c) ? 0.25 : 1;
 }
 
 static int check_layer_types(const struct hf_config *c, struct error *err)
@@ -254,7 +258,7 @@ static int check_kind(const struct hf_config *c, struct error *err)
     if (c->truth[BIAS]) return refuse(err, "architecture", "Attention with biases is not supported.");
     if (!is_hybrid(c) && turned_part(c) != 1)
         return refuse(err, "rope-scaling", "RoPE on a part of a head is not supported.");
-    if (sees(c) && c->apart)
+    if (sees(c) && !is_hybrid(c) && c->apart)
         return refuse(err, "rope-scaling", "Positions whose sections are not interleaved are not supported.");
     return check_windows(c, err);
 }
