@@ -183,7 +183,8 @@ uint64_t projector_values(const struct quern_engine *e)
 
 static uint64_t awaited_cost(const struct quern_engine *e)
 {
-    int patches = patches_awaited(e), width = (1 + ADDED_AWAITED) * e->model->config.dim;
+    const struct model_config *m = &e->model->config;
+    int patches = patches_awaited(e), width = (1 + (m->n_added < 0 ? ADDED_AWAITED : m->n_added)) * m->dim;
     return media_cost(e, patches, width, PATCH_AWAITED);
 }
 

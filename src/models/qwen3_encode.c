@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3-VL's encoder: computes rows of the language model from pixels, in parts.
+ * The encoder of Qwen3-VL and Qwen3.5: computes rows of the language model from pixels, in parts.
  *
  * `attend`, `feed_forward` and `merge` are the recipe. A part is one product of up to 256 rows with what belongs to it,
  * or attention of as many rows as take about as long. A layer's queries, keys and values are computed for all rows

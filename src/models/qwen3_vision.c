@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3-VL's image encoder: its configuration and its weights, from a projector's file or a folder.
+ * The image encoder of Qwen3-VL and Qwen3.5: its configuration and its weights, from a projector's file or a folder.
  *
  * A plain transformer with learned positions (an interpolated table), LayerNorm and biases. After its last layer, and
- * after some earlier ones, mergers turn 2 x 2 patches into a row of the language model. The list of binds defines the
- * architecture. Facts and shapes: MODEL.md.
+ * in Qwen3-VL after some earlier ones, mergers turn 2 x 2 patches into a row of the language model. The list of binds
+ * defines the architecture. Facts and shapes: MODEL.md.
  */
 #include "models/qwen3_vision.h"
 

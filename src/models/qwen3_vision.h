@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the two files of Qwen3-VL's encoder share: qwen3_vision.c reads and binds it, qwen3_encode.c computes.
+ * What the two files of the encoder share: qwen3_vision.c reads and binds it, qwen3_encode.c computes.
  */
 #ifndef QUERN_QWEN3_VISION_H
 #define QUERN_QWEN3_VISION_H
