@@ -546,7 +546,7 @@ static double ticking(void) { return clock_now += clock_tick; }
  * is reported up to the end. */
 static void others_write_on(void)
 {
-    static const char *const names[] = {"text", "later", "video", "alpha"};
+    static const char *const names[] = {"text", "later", "video", "two"};
     struct vision_set *v = vision_set(chosen);
     struct told alone[4], t[4] = {0};
     clock_tick = PART_MS / 2;
@@ -588,8 +588,8 @@ static void stops_at_every_part(void)
     struct vision_set *v = vision_set(chosen);
     struct quern_engine *e = pair((struct quern_options){0});
     struct quern_sequence *s = sequence_new(e);
-    float *expected = logits_of(e, v, "exact");
-    const struct vision_case *c = vision_case(v, "exact");
+    float *expected = logits_of(e, v, "image");
+    const struct vision_case *c = vision_case(v, "image");
     quern_free(e);
     e = pair((struct quern_options){0});
     s = sequence_new(e);
@@ -617,7 +617,7 @@ static void stops_at_every_part(void)
 static void leaving_while_looked_at(void)
 {
     struct vision_set *v = vision_set(chosen);
-    const struct vision_case *c = vision_case(v, "exact");
+    const struct vision_case *c = vision_case(v, "image");
     float *rows = last_rows(v);
     const float *expected = rows + (c - v->cases) * VOCAB;
     for (int way = 0; way < 4; way++)
@@ -652,12 +652,12 @@ static void leaving_while_looked_at(void)
 /* In a pool with room for one conversation, replies lose their pages in the middle of their images. */
 static void let_go_and_looked_at_again(void)
 {
-    static const char *const names[] = {"later", "mixed", "two", "video"};
+    static const char *const names[] = {"later", "image", "two", "video"};
     struct vision_set *v = vision_set(chosen);
     struct told alone[4], t[4] = {0};
     for (int i = 0; i < 4; i++) alone[i] = reply_alone(v, names[i]);
     struct quern_engine *e =
-        pair_load("dense", "f16",
+        pair_load(chosen, "f16",
                   (struct quern_options){.context_size = 288, .parallel = 4, .max_pixels = 20480, .media_cache = 1});
     struct quern_sequence *s[4];
     for (int i = 0; i < 4; i++) s[i] = reply_begin(e, v, names[i], 40);
@@ -1076,6 +1076,10 @@ HYBRID(same_bits_however)
 HYBRID(same_bits_together)
 HYBRID(second_turn_adds_a_image)
 HYBRID(replaced_images_share_nothing)
+HYBRID(others_write_on)
+HYBRID(stops_at_every_part)
+HYBRID(leaving_while_looked_at)
+HYBRID(let_go_and_looked_at_again)
 
 int main(int argc, char **argv)
 {
@@ -1112,6 +1116,10 @@ int main(int argc, char **argv)
         {"hybrid_same_bits_together", hybrid_same_bits_together},
         {"hybrid_second_turn_adds_a_image", hybrid_second_turn_adds_a_image},
         {"hybrid_replaced_images_share_nothing", hybrid_replaced_images_share_nothing},
+        {"hybrid_others_write_on", hybrid_others_write_on},
+        {"hybrid_stops_at_every_part", hybrid_stops_at_every_part},
+        {"hybrid_leaving_while_looked_at", hybrid_leaving_while_looked_at},
+        {"hybrid_let_go_and_looked_at_again", hybrid_let_go_and_looked_at_again},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }
