@@ -23,10 +23,7 @@ static const double BACKGROUND_MS = 10000; /* without a row; after that the sequ
 /* Most events of a step: five for each sequence in the step, and a LET_GO for each sequence that was admitted before
  * the plan and for each that was admitted in it. With vision two more for each: an ENCODE, and room for further plans
  * that are made while a medium is encoded. */
-static int events_most(const struct quern_engine *e)
-{
-    return (e->projector ? 9 : 7) * e->options.parallel;
-}
+static int events_most(const struct quern_engine *e) { return (e->projector ? 9 : 7) * e->options.parallel; }
 
 /* Most bytes of text in a step: for each reply two of the longest tokens and the bytes held before, also at its end. */
 static uint64_t told_most(const struct quern_engine *e)

@@ -157,19 +157,10 @@ static int32_t take(struct slots *s, enum kept_as most)
     return slot;
 }
 
-int32_t slots_take(struct slots *s)
-{
-    return take(s, KEPT_MOST);
-}
-int32_t slots_take_spare(struct slots *s)
-{
-    return take(s, KEPT_LEAST);
-}
+int32_t slots_take(struct slots *s) { return take(s, KEPT_MOST); }
+int32_t slots_take_spare(struct slots *s) { return take(s, KEPT_LEAST); }
 
-void slots_hold(struct slots *s, int32_t slot)
-{
-    s->refs[slot]++;
-}
+void slots_hold(struct slots *s, int32_t slot) { s->refs[slot]++; }
 
 void slots_let_go(struct slots *s, int32_t slot)
 {

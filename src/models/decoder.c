@@ -184,10 +184,7 @@ struct kv_shape decoder_kv(const struct model *m, int n_layers, int n_pages, enu
                              .scale = ((const struct decoder *)m)->attention_scale};
 }
 
-int decoder_q_dim(const struct model *m)
-{
-    return m->config.n_heads * m->config.head_dim;
-}
+int decoder_q_dim(const struct model *m) { return m->config.n_heads * m->config.head_dim; }
 
 static uint64_t angles(const struct model *m, int max_rows)
 {

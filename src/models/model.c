@@ -233,10 +233,7 @@ void model_head(struct model *m, const struct batch *b, int part)
     m->ops->head(m, b, first, min_int(outputs, m->config.vocab_size - first));
 }
 
-void model_draft(struct model *m, const struct batch *b, int32_t *drafts)
-{
-    m->ops->draft(m, b, drafts);
-}
+void model_draft(struct model *m, const struct batch *b, int32_t *drafts) { m->ops->draft(m, b, drafts); }
 
 struct outputs model_end(struct model *m, const struct batch *b)
 {

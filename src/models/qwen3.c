@@ -32,10 +32,7 @@ struct qwen3 {
     struct route route;
 };
 
-static const struct model_config *config(const struct qwen3 *m)
-{
-    return &m->d.base.config;
-}
+static const struct model_config *config(const struct qwen3 *m) { return &m->d.base.config; }
 
 /* --- weights ------------------------------------------------------------------------------------------- */
 

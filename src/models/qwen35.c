@@ -39,10 +39,7 @@ struct qwen35 {
     struct handle pairs;  /* [2, n, n_value_heads] alpha, then beta */
 };
 
-static const struct model_config *config(const struct qwen35 *m)
-{
-    return &m->d.base.config;
-}
+static const struct model_config *config(const struct qwen35 *m) { return &m->d.base.config; }
 
 /* --- metadata ------------------------------------------------------------------------------------------- */
 
@@ -143,14 +140,8 @@ static int read_config(struct qwen35 *m, const struct checkpoint *ck, struct err
 
 /* --- weights ------------------------------------------------------------------------------------------- */
 
-static float plus_one(float x)
-{
-    return x + 1;
-}
-static float negative_exp(float x)
-{
-    return (float)-num_exp64((double)x);
-}
+static float plus_one(float x) { return x + 1; }
+static float negative_exp(float x) { return (float)-num_exp64((double)x); }
 
 /* Some programs write this name without ".bias". */
 static const char *bias_name(const struct checkpoint *ck, int l)

@@ -132,14 +132,8 @@ static struct outputs played_end(const struct model *m)
 /* --- drafts --------------------------------------------------------------------------------------------------------
  */
 
-void played_expect(const int32_t *ids, int n)
-{
-    expected[n_expected++] = (struct expected){ids, n};
-}
-void played_forget(void)
-{
-    n_expected = 0;
-}
+void played_expect(const int32_t *ids, int n) { expected[n_expected++] = (struct expected){ids, n}; }
+void played_forget(void) { n_expected = 0; }
 
 /* The token after position `at`, whose token is `id`, in one of the conversations; 0: none. */
 static int32_t expected_after(int32_t id, int at)

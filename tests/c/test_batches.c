@@ -299,26 +299,11 @@ static void as_alone(const char *name, enum quern_kv kv, int first, int rounds)
     file_free(&f);
 }
 
-static void as_alone_f16(void)
-{
-    as_alone("duo.F32", QUERN_KV_F16, 0, (int)check_length(3, 6));
-}
-static void as_alone_q8(void)
-{
-    as_alone("nano.Q8_0", QUERN_KV_Q8, 2, 3);
-}
-static void as_alone_f32(void)
-{
-    as_alone("nano.Q4_0", QUERN_KV_F32, 0, 3);
-}
-static void as_alone_experts(void)
-{
-    as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 2, 2);
-}
-static void as_alone_states(void)
-{
-    as_alone("hyb.F32", QUERN_KV_F16, 0, 3);
-}
+static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 0, (int)check_length(3, 6)); }
+static void as_alone_q8(void) { as_alone("nano.Q8_0", QUERN_KV_Q8, 2, 3); }
+static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 0, 3); }
+static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 2, 2); }
+static void as_alone_states(void) { as_alone("hyb.F32", QUERN_KV_F16, 0, 3); }
 static void by_threads(void)
 {
     as_alone("nano.Q4_0", QUERN_KV_F16, 0, 3);

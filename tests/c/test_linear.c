@@ -21,10 +21,7 @@ struct record {
     float *y, *state, *rows;                                 /* results; NULL: unknown */
 };
 
-static int value_dim(const struct record *r)
-{
-    return r->l.n_value_heads * r->l.head_dim;
-}
+static int value_dim(const struct record *r) { return r->l.n_value_heads * r->l.head_dim; }
 
 static float *take(const uint8_t **at, size_t n)
 {
@@ -159,10 +156,7 @@ static void step(struct machine *m, const struct record *r, int first, int n, co
     free(o);
 }
 
-static bool same(float a, float b)
-{
-    return (a != a && b != b) || bits_from_f32(a) == bits_from_f32(b);
-}
+static bool same(float a, float b) { return (a != a && b != b) || bits_from_f32(a) == bits_from_f32(b); }
 
 static void check_same(const float *a, const float *b, size_t n)
 {

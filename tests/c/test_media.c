@@ -23,10 +23,7 @@ static struct quern_options with_context(struct quern_options o)
 /* The model of the tests below; see HYBRID. */
 static const char *chosen = "dense";
 
-static struct quern_engine *pair(struct quern_options o)
-{
-    return pair_load(chosen, "f16", with_context(o));
-}
+static struct quern_engine *pair(struct quern_options o) { return pair_load(chosen, "f16", with_context(o)); }
 
 /* --- against transformers ------------------------------------------------------------------------------------- */
 

@@ -57,10 +57,7 @@ static void poison_slot(void *context, int slot)
 }
 
 /* Slots of a whole conversation: one to read, one to write, and in a model that drafts one for the state between. */
-static int slots_each(void)
-{
-    return imitated ? 2 : 3;
-}
+static int slots_each(void) { return imitated ? 2 : 3; }
 
 static void disturb(struct quern_engine *e)
 {

@@ -42,10 +42,7 @@ static float *rows_in(const struct linear_job *j, int slot)
     return state_in(j, slot) + linear_state(j->op->linear) - (TAPS - 1) * j->channels;
 }
 
-static bool goes_on(const struct op *op, int run)
-{
-    return run > 0 && op->runs[run].from == op->runs[run - 1].to;
-}
+static bool goes_on(const struct op *op, int run) { return run > 0 && op->runs[run].from == op->runs[run - 1].to; }
 
 /* --- the convolution ------------------------------------------------------------------------------------- */
 

@@ -117,55 +117,16 @@ static void gelu_erf_rows(void *arg, int thread, int n_threads)
     EACH_ROW(r, t) k->gelu_erf(r->y + t * dim, op->dim);
 }
 
-void cpu_embed(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, embed_rows);
-}
-void cpu_features(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, feature_rows);
-}
-void cpu_pick(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, pick_rows);
-}
-void cpu_rmsnorm(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, rmsnorm_rows);
-}
-void cpu_layernorm(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, layernorm_rows);
-}
-void cpu_rope(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, rope_rows);
-}
-void cpu_swiglu(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, swiglu_rows);
-}
-void cpu_gate(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, gate_rows);
-}
-void cpu_join(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, join_rows);
-}
-void cpu_add(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, add_rows);
-}
-void cpu_bias(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, bias_rows);
-}
-void cpu_gelu(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, gelu_rows);
-}
-void cpu_gelu_erf(struct cpu *c, const struct op *op)
-{
-    run_rows(c, op, gelu_erf_rows);
-}
+void cpu_embed(struct cpu *c, const struct op *op) { run_rows(c, op, embed_rows); }
+void cpu_features(struct cpu *c, const struct op *op) { run_rows(c, op, feature_rows); }
+void cpu_pick(struct cpu *c, const struct op *op) { run_rows(c, op, pick_rows); }
+void cpu_rmsnorm(struct cpu *c, const struct op *op) { run_rows(c, op, rmsnorm_rows); }
+void cpu_layernorm(struct cpu *c, const struct op *op) { run_rows(c, op, layernorm_rows); }
+void cpu_rope(struct cpu *c, const struct op *op) { run_rows(c, op, rope_rows); }
+void cpu_swiglu(struct cpu *c, const struct op *op) { run_rows(c, op, swiglu_rows); }
+void cpu_gate(struct cpu *c, const struct op *op) { run_rows(c, op, gate_rows); }
+void cpu_join(struct cpu *c, const struct op *op) { run_rows(c, op, join_rows); }
+void cpu_add(struct cpu *c, const struct op *op) { run_rows(c, op, add_rows); }
+void cpu_bias(struct cpu *c, const struct op *op) { run_rows(c, op, bias_rows); }
+void cpu_gelu(struct cpu *c, const struct op *op) { run_rows(c, op, gelu_rows); }
+void cpu_gelu_erf(struct cpu *c, const struct op *op) { run_rows(c, op, gelu_erf_rows); }
