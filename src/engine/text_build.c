@@ -45,8 +45,11 @@ bool encode_awaited(const struct quern_engine *e) { return (void)e, false; }
 bool encode_part(struct quern_engine *e) { return (void)e, false; }
 
 struct profile *profile_new(struct mem *m, struct pool *pool) { return (void)m, (void)pool, NULL; }
-uint64_t profile_cost_bytes(const struct profile *p, const struct kv_shape *kv) { return (void)p, (void)kv, 0; }
-int profile_reserve(struct profile *p, const struct kv_shape *kv) { return (void)p, (void)kv, OK; }
+uint64_t profile_cost_bytes(const struct profile *p, int n_layers) { return (void)p, (void)n_layers, 0; }
+int profile_reserve(struct profile *p, int n_layers, const struct kv_shape *kv)
+{
+    return (void)p, (void)n_layers, (void)kv, OK;
+}
 void profile_free(struct profile *p) { (void)p; }
 void profile_step(struct profile *p, enum profile_phase phase, int rows) { (void)p, (void)phase, (void)rows; }
 void profile_layer(struct profile *p, int layer) { (void)p, (void)layer; }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Drafts by a model's own block: the text, the reason of its end and every count are those without drafts, at any temperature, with any penalty, beside
+// others, and whatever ends the reply. What reads each token's logits, or may end the reply at a token, goes without drafts.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { load } from '../../../dist/node.js';
+import { tiny35 } from '../../fixtures/qwen35-layout.mjs';
+
+const MODEL = new Blob([tiny35({ drafts: 1, agrees: true, context: 512, type: 'F32' })]);
+const OPTIONS = { contextSize: 256, store: false };
+
+let plain;
+let drafting;
+before(async () => { [plain, drafting] = await Promise.all([load(MODEL, { ...OPTIONS, drafts: false }), load(MODEL, OPTIONS)]); });
+after(() => Promise.all([plain.dispose(), drafting.dispose()]));
+
+const PROMPT = 'What is ground here?';
+const WAYS = [
+  { temperature: 0 }, { temperature: 1, topK: 2, seed: 1 }, { temperature: 1, topK: 5, seed: 2 }, { temperature: 0.7, topP: 0.8, seed: 3 }, { temperature: 1, topK: 3, presencePenalty: 0.5, repeatPenalty: 1.2, seed: 4 },
+];
+
+/** Everything of a result that time and drafts do not change. */
+function essence({ usage: { draftedTokens, acceptedTokens, ...usage }, timings, ...result }) {
+  return { ...result, usage };
+}
+
+async function both(options) {
+  const results = await Promise.all([plain, drafting].map((model) => model.complete(PROMPT, { maxTokens: 60, ...options }).result));
+  const [expected, found] = results.map(essence);
+  delete expected.usage.cachedTokens;
+  delete found.usage.cachedTokens;
+  assert.deepEqual(found, expected, JSON.stringify(options));
+  assert.ok(!('draftedTokens' in results[0].usage));
+  return results[1].usage;
+}
+
+test('the model tells that it drafts', () => {
+  assert.deepEqual([plain.info.drafts, drafting.info.drafts], [false, true]);
+});
+
+test('the text is the same, and drafts are accepted', async () => {
+  let accepted = 0;
+  for (const options of WAYS) {
+    const { draftedTokens = 0, acceptedTokens = 0 } = await both(options);
+    assert.ok(acceptedTokens <= draftedTokens);
+    accepted += acceptedTokens;
+  }
+  assert.ok(accepted > 20, `${accepted} accepted`);
+});
+
+test('side by side, and cut at any length', async () => {
+  await Promise.all(WAYS.flatMap((options) => [1, 2, 3, 17].map((maxTokens) => both({ ...options, maxTokens }))));
+});
+
+test('what sees each token goes without drafts', async () => {
+  for (const options of [{ stop: ['zzz'] }, { logprobs: 2 }, { regex: '[a-z ]+' }, { choices: ['river', 'mill'] }]) {
+    const usage = await both({ temperature: 1, topK: 2, seed: 1, ...options });
+    assert.equal(usage.draftedTokens, undefined, JSON.stringify(options));
+  }
+});
+
+test('a conversation goes on from the cache, as without drafts', async () => {
+  const ids = [drafting, plain].map(async (model) => {
+    const first = await model.complete(PROMPT, { temperature: 0, maxTokens: 40 }).result;
+    const next = await model.complete(`${PROMPT}${first.text} And then?`, { temperature: 0, maxTokens: 10 }).result;
+    return [first.text, next.text];
+  });
+  assert.deepEqual(await ids[0], await ids[1]);
+});
