@@ -112,10 +112,10 @@ static struct told run_reply(struct quern_engine *e, struct quern_sequence *s, i
     return t;
 }
 
-static struct quern_engine *pair(bool device, struct quern_options o)
+static struct quern_engine *pair(const char *model, bool device, struct quern_options o)
 {
     o.context_size = 256;
-    return pair_load("dense", "f16", device ? on_device(o) : o);
+    return pair_load(model, "f16", device ? on_device(o) : o);
 }
 
 static struct told show(struct quern_engine *e, const struct vision_set *v, const char *name)
@@ -128,13 +128,13 @@ static struct told show(struct quern_engine *e, const struct vision_set *v, cons
 }
 
 /* Images are encoded on the device, which answers part by part. */
-static void images(void)
+static void check_images(const char *model)
 {
-    static const char *const names[] = {"later", "mixed", "two", "text"};
-    struct vision_set *v = vision_set("dense");
+    static const char *const names[] = {"later", "video", "two", "text"};
+    struct vision_set *v = vision_set(model);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct quern_engine *e = pair(false, (struct quern_options){0}),
-                            *device = pair(true, (struct quern_options){.threads = 2, .profile = i == 1});
+        struct quern_engine *e = pair(model, false, (struct quern_options){0}),
+                            *device = pair(model, true, (struct quern_options){.threads = 2, .profile = i == 1});
         struct told expected = show(e, v, names[i]), found = show(device, v, names[i]);
         CHECK(expected.n > 0 && expected.n == found.n && expected.end == found.end &&
               (expected.looks > 0) == (found.looks > 0));
@@ -146,6 +146,12 @@ static void images(void)
     free(v);
 }
 
+static void images(void)
+{
+    check_images("dense");
+    check_images("hybrid");
+}
+
 /* The same for an image by itself. */
 static void an_image_alone(void)
 {
@@ -153,7 +159,8 @@ static void an_image_alone(void)
     const struct source *source = &vision_case(v, "later")->media[0];
     const float *made[2];
     int tokens[2], width[2];
-    struct quern_engine *e[2] = {pair(false, (struct quern_options){0}), pair(true, (struct quern_options){0})};
+    struct quern_engine *e[2] = {pair("dense", false, (struct quern_options){0}),
+                                 pair("dense", true, (struct quern_options){0})};
     for (int i = 0; i < 2; i++) {
         struct image_grid grid = {.rows = source->to_height / 32,
                                   .cols = source->to_width / 32,
@@ -300,7 +307,7 @@ static void lost_with_an_image(void)
 {
     struct vision_set *v = vision_set("dense");
     for (int parts = 0; parts < 3; parts++) {
-        struct quern_engine *e = pair(true, (struct quern_options){0});
+        struct quern_engine *e = pair("dense", true, (struct quern_options){0});
         struct quern_sequence *s = sequence_new(e);
         CHECK(case_set(e, s, v, vision_case(v, "later"), QUERN_HELD) >= 0);
         CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.max_tokens = 4}), OK);
