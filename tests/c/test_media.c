@@ -915,7 +915,8 @@ static void wrong_pairs(void)
 {
     static const char *const tokens[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
     struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf"),
-                moe = vision_file("moe", "f16/model.gguf"), hybrid = vision_file("hybrid", "f16/model.gguf"), nano = golden_file("nano.F16", "gguf");
+                moe = vision_file("moe", "f16/model.gguf"), hybrid = vision_file("hybrid", "f16/model.gguf"),
+                nano = golden_file("nano.F16", "gguf");
     const struct {
         const struct file *model, *projector;
         uint64_t said;
