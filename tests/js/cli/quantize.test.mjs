@@ -12,10 +12,10 @@ import { after, before, test } from 'node:test';
 import { load } from '../../../dist/node.js';
 import { GOLDEN, PROJECT, tokens } from '../../fixtures/golden.mjs';
 import { SOURCES } from '../../fixtures/hf/sources.mjs';
+import { tiny35 } from '../../fixtures/qwen35-layout.mjs';
 import { readGguf } from '../../fixtures/gguf-reader.mjs';
 import { divergence, floatsOf } from '../../fixtures/divergence.mjs';
 import { some } from '../../fixtures/lengths.mjs';
-import { splitGguf } from '../../fixtures/split.mjs';
 
 const CLI = join(PROJECT, 'dist/cli.js');
 const TYPES = ['q8_0', 'q4_0', 'q4_k', 'q6_k'];
@@ -94,15 +94,19 @@ test('a folder becomes what the GGUF file of the same weights becomes', async ()
   assert.deepEqual(await logitsOf(a, [1, 2, 280]), await logitsOf(b, [1, 2, 280]));
 });
 
-test('blocks for speculation are left out, with their part of the lists that have a value for each block', () => {
-  const bytes = readFileSync(golden('hyb.F32.gguf'));
-  const path = join(folder, 'lists.gguf');
-  const kv = [['qwen35.attention.recurrent_layers', 'bool[]', [true, true, true, false, false]], ['qwen35.rope.sections_of_five', 'i32[]', [1, 2, 3, 4, 5]]];
-  writeFileSync(path, Buffer.concat(splitGguf(bytes, [readGguf(bytes).tensors.size], { 0: { kv } })));
-  const made = readGguf(readFileSync(quantize(path, 'q8_0')));
-  const of = (name) => made.kv.get(`qwen35.${name}`);
-  assert.deepEqual([of('block_count'), of('nextn_predict_layers'), of('attention.recurrent_layers'), of('rope.sections_of_five')], [4, undefined, [true, true, true, false], [1, 2, 3, 4, 5]]);
-  assert.deepEqual([...made.tensors.keys()].filter((name) => name.startsWith('blk.4.')), []);
+test('a block that drafts tokens is kept; several are left out, with their part of the lists that have a value for each block', () => {
+  const recurrent = [true, false, true, false, false, false];
+  for (const drafts of [1, 2]) {
+    const path = join(folder, `blocks-${drafts}.gguf`);
+    const lists = { 'attention.recurrent_layers': ['bool[]', recurrent.slice(0, 4 + drafts)], 'rope.sections_of_six': ['i32[]', [1, 2, 3, 4, 5, 6]] };
+    writeFileSync(path, tiny35({ drafts, type: 'F32' }, { kv: Object.fromEntries(Object.entries(lists).map(([name, value]) => [`qwen35.${name}`, value])) }));
+    const made = readGguf(readFileSync(quantize(path, 'q8_0')));
+    const of = (name) => made.kv.get(`qwen35.${name}`);
+    const kept = drafts === 1 ? 1 : 0;
+    assert.deepEqual([of('block_count'), of('nextn_predict_layers'), of('attention.recurrent_layers')], [4 + kept, kept || undefined, recurrent.slice(0, 4 + kept)]);
+    assert.deepEqual(of('rope.sections_of_six'), [1, 2, 3, 4, 5, 6]);
+    assert.equal([...made.tensors.keys()].filter((name) => name.startsWith('blk.4.')).length, kept ? 14 : 0);
+  }
 });
 
 test('refused: other types, itself, what is quantised, bad names; nothing is left', () => {
