@@ -42,7 +42,7 @@ function checkReply({ text, finishReason }, t) {
   assert.ok(text.toLowerCase().includes(EXPECTED.toLowerCase()), `'${EXPECTED}' is not in the reply: ${text}`);
 }
 
-const skip = MODEL ? false : 'set QUERN_MODEL to the path of a Qwen3 GGUF file to run this on real weights';
+const skip = MODEL ? false : 'set QUERN_MODEL to the path of a Qwen3 or Qwen3.5 GGUF file to run this on real weights';
 
 describe('real weights', { skip }, () => {
   if (!MODEL) return;

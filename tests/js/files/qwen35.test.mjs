@@ -3,9 +3,13 @@
 // the same bits, in each build.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { load } from '../../../dist/node.js';
 import { goodQwen35Cases } from '../../fixtures/bad-qwen35.mjs';
+import { divergence, floatsOf } from '../../fixtures/divergence.mjs';
+import { GOLDEN, PROJECT } from '../../fixtures/golden.mjs';
 import { tiny35 } from '../../fixtures/qwen35-layout.mjs';
 import { tinyModel, tinySpec } from '../../fixtures/tiny.mjs';
 
@@ -73,6 +77,21 @@ test('quantised while it loads: small matrices stay as they are', async () => {
     const { types } = model.info;
     assert.ok(types.F32.tensors > 0);
     await model.logits(IDS);
+  } finally {
+    await model.dispose();
+  }
+});
+
+test('1,300 tokens: the last logits are as near to the exact ones as at the beginning', async (t) => {
+  const fixture = (name) => join(PROJECT, 'tests/fixtures/qwen35', name);
+  const ids = JSON.parse(readFileSync(fixture('long.json')));
+  const exact = floatsOf(fixture('long.exact.f32'));
+  const model = await load(join(PROJECT, GOLDEN, 'hyb.F32.gguf'), { contextSize: 1344, kv: 'f32', store: false });
+  try {
+    const logits = (await model.logits(ids)).slice(-exact.length);
+    const apart = divergence(exact, logits);
+    t.diagnostic(`KL ${apart.toExponential(2)}`);
+    assert.ok(apart <= 1e-9 && logits.every((x, i) => Math.abs(x - exact[i]) <= 1e-3), `${apart}`);
   } finally {
     await model.dispose();
   }
