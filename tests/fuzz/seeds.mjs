@@ -12,6 +12,7 @@ import { VIDEOS, IMAGES, VISION, moe, vlFolder } from '../fixtures/bad-vision.mj
 import { hfTensors, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
 import { projectorBytes } from '../fixtures/make-projector.mjs';
+import { tiny35 } from '../fixtures/qwen35-layout.mjs';
 import { splitGguf } from '../fixtures/split.mjs';
 import { TINY_MOE, minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
 
@@ -86,6 +87,7 @@ write('gguf', 'minimal-v2', minimalModel({ version: 2 }));
 write('gguf', 'cut', minimalModel().slice(0, 3000));
 write('gguf', 'q4_0', tinyModel({ type: 'Q4_0', hidden: 32, context: 16 }));
 write('gguf', 'experts', tinyModel({ ...TINY_MOE, layers: 2, experts: 3, used: 2, expertFfn: 8, ffn: 8, hidden: 8, heads: 1, headDim: 2, type: 'F16', context: 16 }));
+write('gguf', 'hybrid', tiny35({ layers: 2, drafts: 1, hidden: 8, ffn: 8, heads: 1, headDim: 8, valueHeads: 1, context: 16, type: 'F16' }));
 write('gguf', 'layered', minimalModel({ kv: {
   'qwen3.attention.head_count': ['u32[]', [1]], 'qwen3.feed_forward_length': ['u16[]', [2]], 'qwen3.attention.key_length': null, 'qwen3.attention.causal': ['bool', true],
   'tokenizer.added.before': ['i32[]', [1, 2]], 'tokenizer.added.after': ['i32[]', [3]], 'tokenizer.bos_token': ['string', 'b'], 'tokenizer.ggml.bos_token_id': ['u32', 4294967295],
