@@ -21,7 +21,7 @@ FLAGS_sanitize = -O2 -g1 -fno-var-tracking-assignments -fsanitize=address,undefi
 FLAGS_thread   = -O2 -g1 -fsanitize=thread -fno-sanitize-recover=all
 # The address limit of wasm32 on a 64-bit machine: sizes that would wrap in wasm32 are refused here.
 FLAGS_narrow   = $(FLAGS_sanitize) -DADDR_MAX=0xFFFFFFFFull
-FLAGS_fuzz     = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FLAGS_fuzz     = -O1 -g -Wno-pass-failed -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 help:
