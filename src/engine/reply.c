@@ -73,8 +73,7 @@ void replies_free(struct quern_engine *e)
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
-/* Room for two TOKENs and an END of each reply in the step is reserved; other events are dropped when the rest is full.
- */
+/* Room for two TOKENs and an END of each reply in the step is reserved; others are dropped when the rest is full. */
 static void tell(struct quern_sequence *s, struct quern_event event)
 {
     struct quern_engine *e = s->e;
@@ -267,8 +266,8 @@ static void pick_rows(void *arg, int thread, int n_threads)
     if (thread >= k->n_scratch) return;
     for (int i; (i = __atomic_fetch_add(&k->next, 1, __ATOMIC_RELAXED)) < k->n;) {
         struct quern_sequence *s = k->who[i];
-        s->picked =
-            sampler_pick(s->sampler, &k->scratch[thread], sequence_row(s, s->row), s->limited ? s->allowed : NULL);
+        const uint32_t *allowed = s->limited ? s->allowed : NULL;
+        s->picked = sampler_pick(s->sampler, &k->scratch[thread], sequence_row(s, s->row), allowed);
     }
 }
 
@@ -316,10 +315,8 @@ void replies_write(struct quern_engine *e)
     while (k->n > 0) { /* again for those whose draft was right */
         int n = k->n;
         k->next = 0;
-        if (n > 1)
-            pool_run(e->pool, pick_rows, k);
-        else
-            pick_rows(k, 0, 1);
+        if (n > 1) pool_run(e->pool, pick_rows, k);
+        else pick_rows(k, 0, 1);
         k->n = 0;
         for (int i = 0; i < n; i++) {
             struct quern_sequence *s = k->who[i];

@@ -76,10 +76,8 @@ static void hash_block(struct walk *k, const struct weight *w, struct bytes vect
     uint64_t from = block * PRINTED, n = f.bytes - from < PRINTED ? f.bytes - from : PRINTED;
     memset(content, 0, HASH_BYTES);
     if (w) __atomic_store_n(&k->e->printing.asked, true, __ATOMIC_RELAXED);
-    if (w)
-        be->ops->weight_hash(be, w, from, n, content);
-    else if (vector.data)
-        hash128(vector.data + from, (size_t)n, content);
+    if (w) be->ops->weight_hash(be, w, from, n, content);
+    else if (vector.data) hash128(vector.data + from, (size_t)n, content);
 }
 
 /* Adds a block to the sum, with the number, type and shape of its part. */

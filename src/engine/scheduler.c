@@ -592,10 +592,8 @@ void sched_commit(struct sched *q, double ms)
     for (const struct sched_take *t = q->takes; t < q->takes + q->n_takes; t++) {
         struct sched_seq *s = t->seq;
         if (!s) continue;
-        if (t->drafted)
-            kv_commit_before(&s->kv, s->ids + t->first, t->rows - 1);
-        else
-            kv_commit(&s->kv, s->ids + t->first, t->rows);
+        if (t->drafted) kv_commit_before(&s->kv, s->ids + t->first, t->rows - 1);
+        else kv_commit(&s->kv, s->ids + t->first, t->rows);
         q->facts.recomputed += (uint64_t)min_int(max_int(s->reached - t->first, 0), t->rows);
         s->reached = max_int(s->reached, s->kv.length);
         if (t->outs > 0) s->made = s->kv.length;

@@ -187,10 +187,8 @@ static int qwen3_open(const struct architecture *architecture, struct mem *mem, 
     if (!status) status = decoder_open(&m->d, ck, err);
     if (!status) status = take_layers(m, err);
     if (!status) status = read_dense(m, ck, err);
-    if (status)
-        qwen3_free(&m->d.base);
-    else
-        *out = &m->d.base;
+    if (status) qwen3_free(&m->d.base);
+    else *out = &m->d.base;
     return status;
 }
 
@@ -261,10 +259,8 @@ static void qwen3_layer(struct model *base, const struct batch *b, int l)
     struct op_list ops = {0};
     int dim = base->config.dim;
     decoder_attend(&m->d, b, &w->attention, l, &ops);
-    if (w->dense)
-        decoder_feed_forward(&m->d, &w->ffn, w->ffn_dim, b->n, &ops);
-    else
-        mix_experts(m, w, b->n, &ops);
+    if (w->dense) decoder_feed_forward(&m->d, &w->ffn, w->ffn_dim, b->n, &ops);
+    else mix_experts(m, w, b->n, &ops);
     if (b->features && l < b->n_added)
         add_op(&ops, OP_FEATURES, b->n, dim, .y = m->d.x, .features = b->features, .first = (1 + l) * dim,
                .adds = true);

@@ -241,10 +241,8 @@ static int qwen35_open(const struct architecture *architecture, struct mem *mem,
     int status = read_config(m, ck, err);
     if (m->as_trained) m->d.norm_change = plus_one;
     if (!status) status = decoder_open(&m->d, ck, err);
-    if (status)
-        qwen35_free(&m->d.base);
-    else
-        *out = &m->d.base;
+    if (status) qwen35_free(&m->d.base);
+    else *out = &m->d.base;
     return status;
 }
 
@@ -326,10 +324,8 @@ static void qwen35_layer(struct model *base, const struct batch *b, int l)
     struct qwen35 *m = (struct qwen35 *)base;
     const struct layer *w = &m->layers[l];
     struct op_list ops = {0};
-    if (w->full)
-        decoder_attend(&m->d, b, &w->attention, w->at, &ops);
-    else
-        mix_linear(m, b, w, &ops);
+    if (w->full) decoder_attend(&m->d, b, &w->attention, w->at, &ops);
+    else mix_linear(m, b, w, &ops);
     decoder_feed_forward(&m->d, &w->ffn, base->config.ffn_dim, b->n, &ops);
     backend_run_list(base->bind.be, &ops);
     if (base->config.drafts && l == base->config.n_layers - 1) draft_remember(&m->draft, &m->d, b);

@@ -125,20 +125,13 @@ static void played_check_operand(const struct played *p, struct backend *b, cons
                                  unsigned operand)
 {
     uint64_t rows = (uint64_t)op->n * (uint64_t)op->dim;
-    if (operand == OP_NONE)
-        PLAYED_CHECK(h.at == 0);
-    else if (operand & OF_ROWS)
-        played_check(p, h, rows);
-    else if (operand & OF_CHANNELS)
-        played_check(p, h, (uint64_t)op->n * (uint64_t)linear_channels(op->linear));
-    else if (operand & OF_HALVES)
-        played_check(p, h, rows / 2);
-    else if (operand & OF_PAIRS)
-        played_check(p, h, 2 * (uint64_t)op->n * (uint64_t)op->linear->n_value_heads);
-    else if (operand & OF_PLACES)
-        played_check(p, h, rows * (uint64_t)op->route->n_used);
-    else if (operand & OF_CACHE)
-        played_check(p, h, p->cpu->heads_size(b, &op->attended));
+    if (operand == OP_NONE) PLAYED_CHECK(h.at == 0);
+    else if (operand & OF_ROWS) played_check(p, h, rows);
+    else if (operand & OF_CHANNELS) played_check(p, h, (uint64_t)op->n * (uint64_t)linear_channels(op->linear));
+    else if (operand & OF_HALVES) played_check(p, h, rows / 2);
+    else if (operand & OF_PAIRS) played_check(p, h, 2 * (uint64_t)op->n * (uint64_t)op->linear->n_value_heads);
+    else if (operand & OF_PLACES) played_check(p, h, rows * (uint64_t)op->route->n_used);
+    else if (operand & OF_CACHE) played_check(p, h, p->cpu->heads_size(b, &op->attended));
     else
         for (int i = 0; i < op->n; i++) played_check(p, h, (uint64_t)(op->ids[i] + 1) * (uint64_t)op->dim);
 }

@@ -192,12 +192,9 @@ void cpu_later(struct cpu *c, const struct op *op)
         const struct state_run *run = &op->runs[i];
         size_t first = (size_t)run->first, n = (size_t)run->n;
         memcpy(y + (first + 1) * dim, x + first * dim, (n - 1) * bytes);
-        if (goes_on(op, i))
-            memcpy(y + first * dim, x + (first - 1) * dim, bytes);
-        else if (run->from >= 0)
-            memcpy(y + first * dim, cpu_slot(c, run->from) + at, bytes);
-        else
-            memset(y + first * dim, 0, bytes);
+        if (goes_on(op, i)) memcpy(y + first * dim, x + (first - 1) * dim, bytes);
+        else if (run->from >= 0) memcpy(y + first * dim, cpu_slot(c, run->from) + at, bytes);
+        else memset(y + first * dim, 0, bytes);
         memcpy(cpu_slot(c, run->to) + at, x + (first + n - 1) * dim, bytes);
     }
 }

@@ -79,10 +79,8 @@ APART void delta_columns(const struct delta *d, size_t at)
         for (int h = 0; h < 2; h++)
             c.change[h] =
                 f32_mul(f32_sub(vec_load(d->v + t * d->stride + at + 4 * h), c.sum[h]), f32_splat(d->beta[t]));
-        if (t + 1 < n)
-            walk(d, from, at, t, &c, false);
-        else
-            walk(d, from, at, t, &c, true);
+        if (t + 1 < n) walk(d, from, at, t, &c, false);
+        else walk(d, from, at, t, &c, true);
     }
 }
 
