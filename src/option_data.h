@@ -7,11 +7,9 @@
 
 /* Fields of struct quern_options that JavaScript sets, in the order of its table. */
 #define ENGINE_OPTIONS(FIELD) \
-    FIELD(profile) \
-    FIELD(context_size) FIELD(memory_limit) FIELD(threads) FIELD(scalar) FIELD(kv) FIELD(quantize) FIELD(embeddings) \
-        FIELD(chunk) FIELD(parallel) FIELD(kv_positions) FIELD(snapshots) FIELD(no_drafts) FIELD(max_pixels) \
-            FIELD(max_video_pixels) FIELD(media_cache) FIELD(inspect) FIELD(file_size) FIELD(files) FIELD(rest_size) \
-                FIELD(no_vision) FIELD(vision_size) FIELD(backend) FIELD(waiting)
+    FIELD(profile) FIELD(context_size) FIELD(memory_limit) FIELD(threads) FIELD(scalar) FIELD(kv) FIELD(quantize) FIELD(embeddings) \
+    FIELD(chunk) FIELD(parallel) FIELD(kv_positions) FIELD(snapshots) FIELD(no_drafts) FIELD(max_pixels) FIELD(max_video_pixels) FIELD(media_cache) \
+    FIELD(inspect) FIELD(file_size) FIELD(files) FIELD(rest_size) FIELD(no_vision) FIELD(vision_size) FIELD(backend) FIELD(waiting)
 
 /* Most texts of --stop, and most letters of each. */
 enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };

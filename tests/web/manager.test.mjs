@@ -172,9 +172,9 @@ test('a kept model loads from its row, and is marked as in use', async () => {
 test('the known models: quantisation, size, and whether it fits, before anything is fetched', async () => {
   const { page, store, close } = await openManager({ support: { maxMemory: 2 ** 32 - 2 ** 16 } });
   const picks = page.locator('#shelf .pick');
-  assert.equal(await picks.count(), 8);
+  assert.equal(await picks.count(), 17);
   const unfit = await page.locator('#shelf .unfit').evaluateAll((all) => all.map((node) => node.getAttribute('aria-label')));
-  assert.deepEqual(unfit, ['Choose Qwen3-4B Q8_0 4.3 GB, too large for this browser']);
+  assert.deepEqual(unfit, ['Qwen3-4B Q8_0 4.3 GB', 'Qwen3.5-4B Q8_0 4.5 GB'].map((name) => `Choose ${name}, too large for this browser`));
   await page.getByRole('button', { name: 'Choose Qwen3-0.6B Q8_0' }).click();
   const note = page.locator('#url-note');
   assert.match(await note.innerText(), /downloads 639 MB from huggingface\.co .* about 1\.2 GB of memory, which this browser allows\. Its checksum is known/);

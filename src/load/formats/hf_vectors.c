@@ -151,7 +151,7 @@ static struct bytes class_of(struct bytes type)
 {
     size_t begin = type.size;
     while (begin && type.data[begin - 1] != '.') begin--;
-    return (struct bytes){type.data + begin, type.size - begin};
+    return begin ? (struct bytes){type.data + begin, type.size - begin} : type;
 }
 
 static int put_module(struct checkpoint *model, const struct module *m, struct error *err)
