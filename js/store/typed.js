@@ -8,7 +8,7 @@ const SPLIT = /-\d{5}-of-\d{5}(?=\.gguf$)/i;
 
 const whole = (path) => path.replace(SPLIT, '');
 
-/** Whether the name is that of a language model, not of a projector or of a model's blocks for speculation alone. @param {string} path */
+/** Whether the name is that of a language model, not of a projector or of a model's draft blocks alone. @param {string} path */
 export const isModel = (path) => /\.gguf$/i.test(path) && !/mmproj|(?:^|\/)mtp-/i.test(path);
 
 /** The files of a type: of the names that contain it, the shortest one, with all its parts. @param {string[]} paths */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The metadata of a converted model. GGUF keys are copied, without those of blocks for speculation. Metadata from JSON
- * files is in the engine's own form (64-bit integers, lists of end tokens, a vocabulary shorter than the embedding) and
- * becomes the form that other programs read.
+ * The metadata of a converted model. GGUF keys are copied, without those of draft blocks that are left out. Metadata
+ * from JSON files is in the engine's own form (64-bit integers, lists of end tokens, a vocabulary shorter than the
+ * embedding) and becomes the form that other programs read.
  */
 #include "cli/convert_keys.h"
 
@@ -68,7 +68,7 @@ static void copy(struct gguf_writer *w, const struct checkpoint *ck, const struc
     else gguf_key(w, key, m->type, value);
 }
 
-/* Copies a key of a file whose last blocks, for speculation, the new file lacks: their number is left out, and a list
+/* Copies a key of a file whose draft blocks, its last ones, the new file lacks: their number is left out, and a list
  * with a value for each block becomes shorter. */
 static void copy_shorter(struct gguf_writer *w, const struct checkpoint *ck, const struct meta *m, size_t n_layers,
                          size_t n_blocks)
