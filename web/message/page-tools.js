@@ -72,9 +72,10 @@ const part = (label, text) => [element('p', { className: 'hint' }, label), eleme
 function callView({ name, arguments: given, result, failed }) {
   const words = result === undefined ? `Calling ${name}…` : failed ? `${name} has failed` : `Called ${name}`;
   const more = result === undefined ? [] : part(failed ? 'Error' : 'Result', result);
+  const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': 'Call' };
   return [
     element('summary', {}, words),
-    element('div', { className: 'thought' }, ...part('Arguments', given), ...more),
+    element('div', about, ...part('Arguments', given), ...more),
   ];
 }
 
