@@ -63,7 +63,6 @@ void draft_lay_out(struct draft *w, const struct decoder *d, struct arena *a, in
 {
     w->rows = min_int(d->base.config.vocab_size, DRAFTED_ROWS);
     w->joined = take_values(a, 2 * (uint64_t)max_rows * (uint64_t)d->base.config.dim, sizeof(float));
-    w->logits = take_values(a, (uint64_t)min_int(max_rows, 16) * (uint64_t)w->rows, sizeof(float));
 }
 
 /* --- forward ------------------------------------------------------------------------------------------- */
@@ -115,9 +114,10 @@ void draft_make(const struct draft *w, struct decoder *d, const struct batch *b,
     decoder_feed_forward(d, &w->ffn, d->base.config.ffn_dim, n, &ops);
     add_op(&ops, OP_RMSNORM, n, dim, .y = d->h, .x = d->x, .vector = w->head_norm ? w->head_norm : d->output_norm,
            .eps = d->base.config.eps);
-    add_op(&ops, OP_MATMUL, n, dim, .x = d->h, .products = {{w->logits, decoder_output(&d->base), 0, w->rows}});
+    /* Of the logits of the last step nothing is needed any more. A part of a product has the whole weight's stride. */
+    add_op(&ops, OP_MATMUL, n, dim, .x = d->h, .products = {{d->logits, decoder_output(&d->base), 0, w->rows}});
     backend_run_list(be, &begin);
     backend_run_list(be, &ops);
-    const float *logits = be->ops->result(be, w->logits);
-    for (int i = 0; i < n; i++) drafts[i] = largest(logits + (size_t)i * (size_t)w->rows, w->rows);
+    const float *logits = be->ops->result(be, d->logits);
+    for (int i = 0; i < n; i++) drafts[i] = largest(logits + (size_t)i * (size_t)d->base.config.vocab_size, w->rows);
 }

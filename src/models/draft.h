@@ -21,8 +21,7 @@ struct draft {
     int layer;             /* of keys and values */
     uint64_t at;           /* place of the hidden state in a slot, in values from its beginning */
     struct handle joined;  /* [n, 2 dim] */
-    struct handle logits;  /* [n, rows] of the first rows of the output head */
-    int rows;
+    int rows;              /* of the output head, the first ones: what drafts are chosen from */
 };
 
 /* Whether the file has the block `l`, and it has no embedding and head of its own. */
