@@ -77,9 +77,9 @@ int kv_reserve_pages(struct kv_seq *s, int n);
  * step may lie before its end; it is given up if no slot is free. A snapshot that exists becomes younger. Does nothing
  * without states. */
 void kv_mark(struct kv_seq *s, int at, int end, enum kept_as as);
-/* For a step whose last row is a draft: reserves its page, and a slot for the state before it, without letting anything
- * go that is remembered. Returns false if there is no room; nothing has changed then. Call it after kv_reserve() for
- * the other rows of the step. */
+/* For a step whose last row is a draft: reserves its page, and a slot for the state before it, without letting any
+ * remembered state go, though the oldest page may. Returns false if there is no room; nothing has changed then. Call it
+ * after kv_reserve() for the other rows of the step. */
 bool kv_reserve_draft(struct kv_seq *s, int n);
 /* kv_commit() for the n rows before the draft. What was reserved for the draft stays: kv_commit() its row, or
  * kv_trim(). */

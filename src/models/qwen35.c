@@ -62,6 +62,12 @@ static int read_kinds(struct qwen35 *m, const struct keys *k, struct error *err)
     return fail(err, ERR_UNSUPPORTED, "layers", 0, "No layer of the model has full attention; this version needs one.");
 }
 
+/* Values of all linear layers in a slot. */
+static uint64_t linear_values(const struct qwen35 *m)
+{
+    return (uint64_t)(config(m)->n_layers - m->n_full) * linear_state(&m->linear);
+}
+
 static int check_linear(const struct linear_layer *l, int taps, int inner, int head_dim, struct error *err)
 {
     if (taps != TAPS)
@@ -100,7 +106,9 @@ static int read_linear(struct qwen35 *m, const struct keys *k, struct error *err
     if (!status) status = meta_bool(k->ck, model_key(key, k->prefix, "norm.zero_centered"), false, &m->as_trained, err);
     if (!status) status = config_float(k, "attention.scale", 0, 1e6, &none, &scale, err);
     m->d.attention_scale = (float)scale;
-    return status ? status : check_linear(l, taps, c->value_dim, c->head_dim, err);
+    if (!status) status = check_linear(l, taps, c->value_dim, c->head_dim, err);
+    if (status || linear_values(m) <= INT32_MAX) return status;
+    return fail(err, ERR_UNSUPPORTED, "value", 0, "The states of all layers have more than 2^31 values.");
 }
 
 /* A file may hold only the blocks behind the layers, for programs that load them beside the model. */
@@ -262,18 +270,12 @@ static uint64_t lay_out(struct qwen35 *m, int max_rows, int max_out)
     return all.used;
 }
 
-/* Values of all linear layers in a slot. */
-static uint64_t linear_values(const struct qwen35 *m)
-{
-    return (uint64_t)(config(m)->n_layers - m->n_full) * linear_state(&m->linear);
-}
-
 static struct cache_shape qwen35_cache(const struct model *base, int n_pages, int n_slots, enum kv_type type)
 {
     const struct qwen35 *m = (const struct qwen35 *)base;
     uint64_t values = linear_values(m) + (base->config.drafts ? (uint64_t)base->config.dim : 0);
     return (struct cache_shape){.kv = decoder_kv(base, m->n_full + base->config.drafts, n_pages, type),
-                                .state = {values * sizeof(float), n_slots}};
+                                .state = {values * sizeof(float), values ? n_slots : 0}};
 }
 
 static uint64_t qwen35_values(const struct model *base, int max_rows, int max_out)
