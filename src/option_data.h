@@ -19,15 +19,17 @@ enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };
     OPTION(MAX_TOKENS, "max-tokens", "N", WHOLE, 0, 9007199254740991, \
            "most tokens of the reply; 0 only reads the prompt", NULL) \
     OPTION(TEMPERATURE, "temperature", "T", BETWEEN, 0, 100, \
-           "randomness; 0 always takes the likeliest token (0.7, thinking 0.6)", NULL) \
+           "randomness; 0 always takes the likeliest token (Qwen3: 0.7, thinking 0.6)", NULL) \
     OPTION(TOP_P, "top-p", "P", ABOVE, 0, 1, \
-           "samples among the likeliest tokens that together have probability P; 1: all (0.8, thinking 0.95)", NULL) \
+           "samples among the likeliest tokens that together have probability P; 1: all (Qwen3: 0.8, thinking 0.95)", NULL) \
     OPTION(TOP_K, "top-k", "N", WHOLE, 0, 9007199254740991, \
            "samples among the N likeliest tokens; 0: all (20)", NULL) \
     OPTION(MIN_P, "min-p", "P", BETWEEN, 0, 1, \
            "excludes tokens less likely than P times the likeliest (0)", NULL) \
     OPTION(REPEAT_PENALTY, "repeat-penalty", "R", ABOVE, 0, 10, \
            "divides the scores of recent tokens by R (1)", NULL) \
+    OPTION(PRESENCE_PENALTY, "presence-penalty", "P", BETWEEN, -2, 2, \
+           "is subtracted from the scores of the reply's tokens (0)", NULL) \
     OPTION(SEED, "seed", "S", WHOLE, 0, 9007199254740991, \
            "the same seed gives the same reply", NULL) \
     OPTION(STOP, "stop", "TEXT", STOPS, 0, 64, \

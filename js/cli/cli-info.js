@@ -51,6 +51,11 @@ function context({ contextLength, ropeFactor, ropeTheta }) {
   return [`${plural(contextLength, 'token')}${yarn} (RoPE base ${grouped(ropeTheta)})`];
 }
 
+/** The state beside the KV cache, of which each running reply and each remembered conversation has one or two. */
+const state = ({ stateBytes: n, snapshots }) => (n ? [`${bytesText(n)} beside the cache; ${snapshots} remembered`] : []);
+
+const drafts = ({ drafts: has }) => (has ? ['by the MTP block of the file, a token at a time'] : []);
+
 const tokenizer = ({ tokenizer: kind, tokens }) => [`${TOKENIZERS[kind] ?? kind}, ${plural(tokens, 'token')}`];
 
 /** The encoder, and the cost of images. */
@@ -89,7 +94,7 @@ function memory({ plan, contextSize, kv, contextLength }) {
     ),
     [1, 2],
   );
-  const fits = plan.total <= plan.limit ? '' : `, more than the ${limitText(plan.limit)} of 32-bit addresses`;
+  const fits = plan.total <= plan.limit ? '' : `, more than the limit of ${limitText(plan.limit)}`;
   return [`with a context of ${plural(contextSize, 'token')}, cached as ${kv}${fits}:`, ...parts, '', ...caches];
 }
 
@@ -102,6 +107,8 @@ const SECTIONS = {
   attention,
   vocabulary,
   context,
+  state,
+  drafts,
   tokenizer,
   'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'],
   vision,

@@ -109,7 +109,9 @@ export const FLAGS = {
 /** The flags of this program. */
 export const OPTIONS = Object.fromEntries(Object.entries(FLAGS).filter(([, { alone }]) => !alone));
 
-const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
+const SAMPLING = [
+  'max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'presence-penalty', 'seed', 'stop',
+];
 const LIMITS = ['schema', 'grammar', 'regex', 'json-reply'];
 const VISION = ['vision', 'min-pixels', 'max-pixels', 'min-video-pixels', 'max-video-pixels', 'max-frames'];
 const SERVED_VISION = ['max-image-pixels', 'max-images', 'image-memory'];

@@ -175,11 +175,11 @@ export const REPLY = {
   },
   temperature: {
     kind: 'between', least: 0, most: 100, flag: 'temperature', value: 'T', native: true,
-    text: 'randomness; 0 always takes the likeliest token (0.7, thinking 0.6)',
+    text: 'randomness; 0 always takes the likeliest token (Qwen3: 0.7, thinking 0.6)',
   },
   topP: {
     kind: 'above', least: 0, most: 1, flag: 'top-p', value: 'P', native: true,
-    text: 'samples among the likeliest tokens that together have probability P; 1: all (0.8, thinking 0.95)',
+    text: 'samples among the likeliest tokens that together have probability P; 1: all (Qwen3: 0.8, thinking 0.95)',
   },
   topK: {
     kind: 'whole',
@@ -203,7 +203,10 @@ export const REPLY = {
     kind: 'above', least: 0, most: 10, flag: 'repeat-penalty', value: 'R', native: true,
     text: 'divides the scores of recent tokens by R (1)',
   },
-  presencePenalty: { kind: 'between', least: -2, most: 2 },
+  presencePenalty: {
+    kind: 'between', least: -2, most: 2, flag: 'presence-penalty', value: 'P', native: true,
+    text: "is subtracted from the scores of the reply's tokens (0)",
+  },
   frequencyPenalty: { kind: 'between', least: -2, most: 2 },
   seed: {
     kind: 'whole',

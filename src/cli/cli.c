@@ -71,6 +71,7 @@ static struct sampler_params sampling(const struct quern_engine *e, const struct
     p.top_k = whole(a, OPT_TOP_K, p.top_k);
     p.min_p = (float)args_number(a, OPT_MIN_P, (double)p.min_p);
     p.repeat_penalty = (float)args_number(a, OPT_REPEAT_PENALTY, (double)p.repeat_penalty);
+    p.presence_penalty = (float)args_number(a, OPT_PRESENCE_PENALTY, (double)p.presence_penalty);
     p.seed = (uint64_t)args_number(a, OPT_SEED, floor(now_ms() * 1e3));
     return p;
 }

@@ -31,10 +31,10 @@ static const struct option_row options[OPTIONS] = {
 #undef ROW
 };
 
-#define BIT(option) (1u << (option))
+#define BIT(option) (UINT64_C(1) << (option))
 #define SAMPLING \
     (BIT(OPT_MAX_TOKENS) | BIT(OPT_TEMPERATURE) | BIT(OPT_TOP_P) | BIT(OPT_TOP_K) | BIT(OPT_MIN_P) | \
-     BIT(OPT_REPEAT_PENALTY) | BIT(OPT_SEED) | BIT(OPT_STOP))
+     BIT(OPT_REPEAT_PENALTY) | BIT(OPT_PRESENCE_PENALTY) | BIT(OPT_SEED) | BIT(OPT_STOP))
 #define LIMITS (BIT(OPT_SCHEMA) | BIT(OPT_GRAMMAR) | BIT(OPT_REGEX) | BIT(OPT_JSON_REPLY))
 #define LOAD \
     (BIT(OPT_CONTEXT) | BIT(OPT_MEMORY) | BIT(OPT_THREADS) | BIT(OPT_VARIANT) | BIT(OPT_KV) | BIT(OPT_QUANTIZE) | \
@@ -43,7 +43,7 @@ static const struct option_row options[OPTIONS] = {
 static const struct {
     const char *name, *usage, *words, *text, *more;
     int n_words;
-    uint32_t options;
+    uint64_t options;
 } commands[COMMANDS] = {
     [COMMAND_RUN] = {"run", "MODEL PROMPT", "MODEL and PROMPT", "continues PROMPT",
                      " Where it is '-' it is read from the standard input, without\n"
@@ -89,7 +89,7 @@ static bool refuse(const char *form, ...)
 }
 
 /* Prints names in one column and their texts in the next. */
-static void print_options(uint32_t set)
+static void print_options(uint64_t set)
 {
     int width = 0;
     for (int i = 0; i < OPTIONS; i++)
