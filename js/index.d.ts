@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * quern runs Qwen3 language models from GGUF files on the visitor's own CPU, in a web page or in Node.
+ * quern runs Qwen language models from GGUF files on the visitor's own CPU, in a web page or in Node.
  *
  * ```js
  * import { load } from 'quern';
@@ -110,7 +110,8 @@ export interface LoadOptions {
   /**
    * Number of replies that are generated at the same time, 1 to 16. Default 4. Up to 64 more may wait, at most 32 of
    * them in the background. The text of a reply never depends on other replies. Each reply may use the whole context as
-   * long as there are free positions: see `kvPositions`.
+   * long as there are free positions: see `kvPositions`. Of a model with a state ({@link Info.stateBytes}) two replies
+   * are generated at the same time, and four with `kvPositions: 4 * contextSize`.
    */
   parallel?: number | undefined;
   /**
@@ -346,7 +347,7 @@ export interface Models {
    * are not affected.
    */
   remove(source: Source, options?: Given<CacheOptions>): Promise<void>;
-  /** Lists the saved conversations of a store, as {@link Model.kept} does, without a model. */
+  /** Lists the saved conversations of a store, as {@link Model.saved} does, without a model. */
   saved(options?: Given<CacheOptions>): Promise<SavedConversation[]>;
   /**
    * Deletes saved conversations, as {@link Model.forget} does, without a model. A reply in progress under this name may
@@ -559,7 +560,7 @@ export interface CompleteOptions {
   maxTokens?: number | undefined;
   /**
    * Randomness, 0 to 100. 0 always takes the likeliest token. Defaults of this and the following options are those of
-   * `info.sampling`, else of `info.card`; for Qwen3 0.6 when thinking, else 0.7.
+   * `info.sampling`, else of `info.card`; for Qwen3 0.6 when thinking, else 0.7, for Qwen3.5 by size.
    */
   temperature?: number | undefined;
   /**
@@ -574,8 +575,8 @@ export interface CompleteOptions {
   /** Divides the scores of tokens that are already in the text, above 0 up to 10. Default 1 (off). */
   repeatPenalty?: number | undefined;
   /**
-   * Subtracted from the score of every token that is already in the reply, -2 to 2. Default of Qwen3: 0 (Qwen3-VL
-   * without thinking: 1.5).
+   * Subtracted from the score of every token that is already in the reply, -2 to 2, also at temperature 0. Default of
+   * Qwen3: 0 (Qwen3-VL without thinking: 1.5), of Qwen3.5: 1.5 or 2.
    */
   presencePenalty?: number | undefined;
   /** Subtracted from the score of a token once for each of its occurrences in the reply, -2 to 2. Default 0. */

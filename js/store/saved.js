@@ -21,7 +21,7 @@ const PATIENCE_MS = 3000;
 const SENTENCES = {
   'storage/quota': 'There is not enough space to save the conversation; it goes on unsaved.',
   'storage/unavailable': 'Conversations cannot be saved here; they go on unsaved.',
-  'storage/corrupt': 'The saved conversation is damaged or of another model; it is read again.',
+  'storage/corrupt': 'The saved conversation is damaged, of another model, or saved with another `kv`; it is read again.',
 };
 
 /** The sentence for an error on the console. */
