@@ -57,7 +57,7 @@ static void gelu(float *x, int n)
     int i = 0;
     for (; i + 4 <= n; i += 4) {
         vec v = vec_load(x + i), z = f32_mul(v, f32_add(c1, f32_mul(c2, f32_mul(v, v))));
-        vec_store(x + i, f32_div(v, f32_add(k.one, exp4(&k, vec_xor(z, i32_splat(INT32_MIN))))));
+        vec_store(x + i, f32_div(v, sigmoid4_divisor(&k, z)));
     }
     for (; i < n; i++) x[i] = num_gelu_tanh(x[i]);
 }

@@ -85,8 +85,7 @@ static void swiglu(float *gate, const float *up, int n)
     int i = 0;
     for (; i + 4 <= n; i += 4) {
         vec g = vec_load(gate + i);
-        vec e = exp4(&k, vec_xor(g, i32_splat(INT32_MIN)));
-        vec_store(gate + i, f32_mul(f32_div(g, f32_add(k.one, e)), vec_load(up + i)));
+        vec_store(gate + i, f32_mul(f32_div(g, sigmoid4_divisor(&k, g)), vec_load(up + i)));
     }
     for (; i < n; i++) gate[i] = num_silu(gate[i]) * up[i];
 }

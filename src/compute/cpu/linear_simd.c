@@ -13,8 +13,8 @@ static void gate(float *x, const float *g, int n)
     const struct exp4 k = exp4_constants();
     int i = 0;
     for (; i + 4 <= n; i += 4) {
-        vec e = exp4(&k, vec_xor(vec_load(g + i), i32_splat(INT32_MIN)));
-        vec_store(x + i, f32_mul(vec_load(x + i), f32_div(k.one, f32_add(k.one, e))));
+        vec sigmoid = f32_div(k.one, sigmoid4_divisor(&k, vec_load(g + i)));
+        vec_store(x + i, f32_mul(vec_load(x + i), sigmoid));
     }
     for (; i < n; i++) x[i] *= num_sigmoid(g[i]);
 }
@@ -26,8 +26,7 @@ static void convolve(float *y, const float *const x[TAPS], const float *taps, si
         vec sum = f32_splat(0);
         for (size_t j = 0; j < TAPS; j++)
             sum = f32_add(sum, f32_mul(vec_load(taps + j * stride + i), vec_load(x[j] + i)));
-        vec e = exp4(&k, vec_xor(sum, i32_splat(INT32_MIN)));
-        vec_store(y + i, f32_div(sum, f32_add(k.one, e)));
+        vec_store(y + i, f32_div(sum, sigmoid4_divisor(&k, sum)));
     }
 }
 

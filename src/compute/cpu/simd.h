@@ -117,6 +117,12 @@ INLINE vec exp4(const struct exp4 *k, vec x)
     return vec_select(f32_lt(x, k->min), i32_splat(0), y);
 }
 
+/* 1 + e^-x in 4 lanes, by which sigmoid and silu divide. */
+INLINE vec sigmoid4_divisor(const struct exp4 *k, vec x)
+{
+    return f32_add(k->one, exp4(k, vec_xor(x, i32_splat(INT32_MIN))));
+}
+
 void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes */
 void floats_simd(struct kernels *k);               /* sets the products with floats */
 void attend_simd(struct kernels *k);               /* sets attention */
