@@ -324,7 +324,7 @@ static int open_model(struct convert *c, struct error *err)
     bool projector = !meta_text(ck, "general.architecture", false, &name, NULL) && bytes_equal(name, "clip");
     if (projector) return vision_open(&c->mem, NULL, ck, &c->vision, err);
     int status = model_open(&c->mem, NULL, ck, &c->model, err);
-    return status ? status : storage_read(ck, &c->storage, err);
+    return status ? status : storage_read(ck, c->model->prefix, &c->storage, err);
 }
 
 /* Takes a file with weights, after its header is complete. */

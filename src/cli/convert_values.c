@@ -6,8 +6,8 @@
 
 #include "base/num.h"
 #include "load/metadata.h"
+#include "models/model.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Where a layer's value heads lie. */
@@ -23,35 +23,28 @@ static const struct place {
     {"ssm_a", true, true, false},              {"ssm_dt.bias", true, true, false},
 };
 
-static int read_heads(const struct checkpoint *model, const char *prefix, struct storage *out, struct error *err)
+static int read_heads(const struct checkpoint *ck, const char *prefix, struct storage *out, struct error *err)
 {
-    static const char *const names[] = {"group_count", "time_step_rank", "state_size"};
+    static const char *const names[] = {"ssm.group_count", "ssm.time_step_rank", "ssm.state_size"};
     int *const numbers[] = {&out->n_keys, &out->n_values, &out->size};
     int status = OK;
     for (int i = 0; !status && i < 3; i++) {
-        char key[128];
+        char key[KEY_SIZE];
         int64_t value;
-        snprintf(key, sizeof key, "%s.ssm.%s", prefix, names[i]);
-        status = meta_int(model, key, 1, INT16_MAX, NULL, &value, err);
+        status = meta_int(ck, model_key(key, prefix, names[i]), 1, INT16_MAX, NULL, &value, err);
         if (!status) *numbers[i] = (int)value;
     }
     return status;
 }
 
-int storage_read(const struct checkpoint *model, struct storage *out, struct error *err)
+int storage_read(const struct checkpoint *ck, const char *prefix, struct storage *out, struct error *err)
 {
-    struct bytes architecture;
-    char prefix[64], key[128];
+    char key[KEY_SIZE];
     bool grouped = false;
     *out = (struct storage){0};
-    int status = meta_text(model, "general.architecture", true, &architecture, err);
-    if (status) return status;
-    snprintf(prefix, sizeof prefix, "%.*s", (int)architecture.size, (const char *)architecture.data);
-    snprintf(key, sizeof key, "%s.norm.zero_centered", prefix);
-    status = meta_bool(model, key, false, &out->zero_centered, err);
-    snprintf(key, sizeof key, "%s.ssm.grouped", prefix);
-    if (!status) status = meta_bool(model, key, false, &grouped, err);
-    return status || !grouped ? status : read_heads(model, prefix, out, err);
+    int status = meta_bool(ck, model_key(key, prefix, "norm.zero_centered"), false, &out->zero_centered, err);
+    if (!status) status = meta_bool(ck, model_key(key, prefix, "ssm.grouped"), false, &grouped, err);
+    return status || !grouped ? status : read_heads(ck, prefix, out, err);
 }
 
 static bool ends_with(const char *name, const char *end)

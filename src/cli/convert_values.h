@@ -23,7 +23,8 @@ struct change {
     int first;                  /* rows before the heads */
 };
 
-int storage_read(const struct checkpoint *model, struct storage *out, struct error *err);
+/* prefix: of the model's keys. */
+int storage_read(const struct checkpoint *ck, const char *prefix, struct storage *out, struct error *err);
 /* Finds how the tensor changes, and replaces its name by GGUF's. */
 struct change change_of(const struct storage *s, char *name);
 
