@@ -13,6 +13,11 @@ const file = (quant, size, repo, name, revision, sha256) => ({
   quant, size, revision, sha256, url: `https://huggingface.co/${repo}/resolve/${revision}/${name}-${quant}.gguf`,
 });
 
+/** The files of a size of Qwen3.5. @param {[quant: string, bytes: number, sha256: string][]} rows */
+const qwen35 = (size, revision, rows) => rows.map(([quant, all, sha256]) => (
+  file(quant, all, `unsloth/Qwen3.5-${size}-GGUF`, `Qwen3.5-${size}`, revision, sha256)
+));
+
 /** A model with its projector file. */
 const pair = (model, vision) => ({
   ...model,
@@ -41,14 +46,11 @@ export const KNOWN = [
   },
   {
     label: 'Qwen3.5-0.8B', note: 'Newer, with longer conversations in less memory', context: SMALL_STATES,
-    files: [
-      file('Q4_K_M', 532_517_120, 'unsloth/Qwen3.5-0.8B-GGUF', 'Qwen3.5-0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0',
-        'bd258782e35f7f458f8aced1adc053e6e92e89bc735ba3be89d38a06121dc517'),
-      file('UD-Q4_K_XL', 558_772_480, 'unsloth/Qwen3.5-0.8B-GGUF', 'Qwen3.5-0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0',
-        '3177ebd67afe4438374da19e690bc1b98756f7e0fea9240e1be404336156a7b5'),
-      file('Q8_0', 811_843_840, 'unsloth/Qwen3.5-0.8B-GGUF', 'Qwen3.5-0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0',
-        '0ad885ffd4bb022fc4f0d33a3308fa108ef8613159d3b3a67e23abca056b7a6c'),
-    ],
+    files: qwen35('0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0', [
+      ['Q4_K_M', 532_517_120, 'bd258782e35f7f458f8aced1adc053e6e92e89bc735ba3be89d38a06121dc517'],
+      ['UD-Q4_K_XL', 558_772_480, '3177ebd67afe4438374da19e690bc1b98756f7e0fea9240e1be404336156a7b5'],
+      ['Q8_0', 811_843_840, '0ad885ffd4bb022fc4f0d33a3308fa108ef8613159d3b3a67e23abca056b7a6c'],
+    ]),
   },
   {
     label: 'Qwen3-1.7B', note: 'Knows more, a third of the speed', context: ofLayers(28),
@@ -61,14 +63,11 @@ export const KNOWN = [
   },
   {
     label: 'Qwen3.5-2B', note: 'Newer, knows more', context: SMALL_STATES,
-    files: [
-      file('Q4_K_M', 1_280_835_840, 'unsloth/Qwen3.5-2B-GGUF', 'Qwen3.5-2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae',
-        'aaf42c8b7c3cab2bf3d69c355048d4a0ee9973d48f16c731c0520ee914699223'),
-      file('UD-Q4_K_XL', 1_339_752_704, 'unsloth/Qwen3.5-2B-GGUF', 'Qwen3.5-2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae',
-        '0af96165ea615bea39a04118d63f0b6d35908aea850ee4a51aa6151d851b8b35'),
-      file('Q8_0', 2_012_012_800, 'unsloth/Qwen3.5-2B-GGUF', 'Qwen3.5-2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae',
-        '1b04acba824817554f4ce23639bc8495ff70453b8fcb047900c731521021f2c1'),
-    ],
+    files: qwen35('2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae', [
+      ['Q4_K_M', 1_280_835_840, 'aaf42c8b7c3cab2bf3d69c355048d4a0ee9973d48f16c731c0520ee914699223'],
+      ['UD-Q4_K_XL', 1_339_752_704, '0af96165ea615bea39a04118d63f0b6d35908aea850ee4a51aa6151d851b8b35'],
+      ['Q8_0', 2_012_012_800, '1b04acba824817554f4ce23639bc8495ff70453b8fcb047900c731521021f2c1'],
+    ]),
   },
   {
     label: 'Qwen3-4B', note: 'Stronger, for strong machines', context: ofLayers(36),
@@ -81,14 +80,11 @@ export const KNOWN = [
   },
   {
     label: 'Qwen3.5-4B', note: 'Newer, the best of these, for strong machines', context: STATES,
-    files: [
-      file('Q4_K_M', 2_740_937_888, 'unsloth/Qwen3.5-4B-GGUF', 'Qwen3.5-4B', 'e87f176479d0855a907a41277aca2f8ee7a09523',
-        '00fe7986ff5f6b463e62455821146049db6f9313603938a70800d1fb69ef11a4'),
-      file('UD-Q4_K_XL', 2_912_109_728, 'unsloth/Qwen3.5-4B-GGUF', 'Qwen3.5-4B', 'e87f176479d0855a907a41277aca2f8ee7a09523',
-        'b252c5610a42ca82d20fe2a12813e9d069eed89292907e26c783eeb0bc961bc7'),
-      file('Q8_0', 4_482_403_488, 'unsloth/Qwen3.5-4B-GGUF', 'Qwen3.5-4B', 'e87f176479d0855a907a41277aca2f8ee7a09523',
-        '10cc391b403021dd11c614679d2fd92f611c3681d29e29651b717316965d61e1'),
-    ],
+    files: qwen35('4B', 'e87f176479d0855a907a41277aca2f8ee7a09523', [
+      ['Q4_K_M', 2_740_937_888, '00fe7986ff5f6b463e62455821146049db6f9313603938a70800d1fb69ef11a4'],
+      ['UD-Q4_K_XL', 2_912_109_728, 'b252c5610a42ca82d20fe2a12813e9d069eed89292907e26c783eeb0bc961bc7'],
+      ['Q8_0', 4_482_403_488, '10cc391b403021dd11c614679d2fd92f611c3681d29e29651b717316965d61e1'],
+    ]),
   },
   {
     label: 'Qwen3-VL-2B',
