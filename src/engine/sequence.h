@@ -23,7 +23,7 @@ void sequence_leave(struct quern_sequence *s);
 int sequence_fail_context(struct quern_engine *e, int n);
 /* Hidden states are wanted of it, not logits. */
 bool sequence_hidden(const struct quern_sequence *s);
-/* The logits that the last finished step made of its last token; NULL: none, or they have not arrived. */
+/* The logits that the last finished step made, of one of its made_rows rows; NULL: none, or they have not arrived. */
 const float *sequence_row(const struct quern_sequence *s, int row);
 /* The word for what sampler_pick() returned: an id, or its error. */
 int sequence_picked(struct quern_engine *e, int picked);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a decoder that do not depend on its layers.
+ * What all decoders share. decoder_attend() and decoder_feed_forward() are the recipe.
  */
 #include "models/decoder.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all decoders here share: the embedding, the output head, the angles of RoPE, and a dense feed-forward block.
+ * What all decoders here share: the embedding, the output head, the angles of RoPE, attention to keys and values, and a
+ * dense feed-forward block.
  *
  * An architecture's struct begins with a struct decoder, so these functions serve as entries of its model_ops.
  */

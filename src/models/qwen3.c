@@ -3,8 +3,8 @@
  * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture
  * of experts; and the language model of Qwen3-VL, which differs only in its positions, which have three sections.
  *
- * The calls of bind_*() define the architecture; `attend` and `feed_forward` below are the recipe. Dense layers and
- * layers with experts may be mixed: the tensors tell them apart. Facts and shapes: MODEL.md.
+ * bind_layer() and qwen3_layer() define the architecture, with the parts of decoder.h. Dense layers and layers with
+ * experts may be mixed: the tensors tell them apart. Facts and shapes: MODEL.md.
  */
 #include "base/reader.h"
 #include "load/metadata.h"
