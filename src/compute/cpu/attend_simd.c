@@ -2,15 +2,16 @@
  *
  * Attention over one page: the same sums as kernels_scalar.c. The lanes are positions in scores, and columns in values.
  *
- * Both add products of a row's lanes with one factor, 16 lanes of one query, or of two queries that share the loads:
- * eight sums at once hide the latency of the additions. One body serves floats, and halves that are widened in
- * registers.
+ * Both add products of a row's lanes with one factor, 16 lanes of one or two queries that share the loads, or 8 lanes
+ * of four that share the widening of halves: eight sums at once hide the latency of the additions. One body serves
+ * floats, and halves that are widened in registers.
  */
 #include "compute/cpu/simd.h"
 
 #include <math.h>
 
 enum source { FLOATS, HALVES };
+enum { MOST_QUERIES = 4 }; /* that share the loads */
 
 /* Loads 8 lanes of keys or values; halves come out divided by F16_SCALE. */
 INLINE void load8(enum source source, const uint8_t *x, vec mask, vec out[2])
@@ -26,35 +27,51 @@ INLINE size_t lanes_bytes(enum source source)
     return KV_LANES * (source == FLOATS ? sizeof(float) : sizeof(uint16_t));
 }
 
-/* to[t] [16] += w[t][i * next] * x[i] [16] for i < n in order, for one query or two. With `fresh` the sums start at 0.
+/* to[t] [16] += w[t][i * next] * x[i] [16] for i < n in order, for 1, 2 or 4 queries. With `fresh` the sums start at 0.
  */
 struct sums_of {
-    float *to[2];
-    const float *w[2];
+    float *to[MOST_QUERIES];
+    const float *w[MOST_QUERIES];
     size_t next;
     const uint8_t *x;
     int n;
 };
 
-INLINE void add_products(enum source source, int queries, const bool fresh, const struct sums_of a, vec mask)
+/* `eights` times 8 lanes, from lane 8 * first on: at most 8 sums, so that all of them stay in registers. */
+INLINE void add_lanes(enum source source, int queries, size_t first, const size_t eights, const bool fresh,
+                      const struct sums_of a, vec mask)
 {
-    const float *w[2] = {a.w[0], a.w[1]};
-    const uint8_t *row = a.x;
-    vec s[2][4];
+    const size_t half = lanes_bytes(source) / 2;
+    const float *w[MOST_QUERIES] = {a.w[0], a.w[1], a.w[2], a.w[3]};
+    const uint8_t *row = a.x + first * half;
+    vec s[MOST_QUERIES][4];
     for (int t = 0; t < queries; t++)
-        for (int j = 0; j < 4; j++) s[t][j] = fresh ? f32_splat(0) : vec_load(a.to[t] + 4 * j);
-    for (int i = 0; i < a.n; i++, row += lanes_bytes(source), w[0] += a.next, w[1] += a.next)
+        for (size_t j = 0; j < 2 * eights; j++)
+            s[t][j] = fresh ? f32_splat(0) : vec_load(a.to[t] + 8 * first + 4 * j);
+    for (int i = 0; i < a.n; i++, row += 2 * half) {
 #pragma GCC unroll 2
-        for (size_t j = 0; j < 2; j++) {
+        for (size_t j = 0; j < eights; j++) {
             vec x[2];
-            load8(source, row + j * lanes_bytes(source) / 2, mask, x);
+            load8(source, row + j * half, mask, x);
             for (int t = 0; t < queries; t++) {
                 s[t][2 * j] = f32_add(s[t][2 * j], f32_mul(vec_spread4(w[t]), x[0]));
                 s[t][2 * j + 1] = f32_add(s[t][2 * j + 1], f32_mul(vec_spread4(w[t]), x[1]));
             }
         }
+        for (int t = 0; t < queries; t++) w[t] += a.next;
+    }
     for (int t = 0; t < queries; t++)
-        for (int j = 0; j < 4; j++) vec_store(a.to[t] + 4 * j, s[t][j]);
+        for (size_t j = 0; j < 2 * eights; j++) vec_store(a.to[t] + 8 * first + 4 * j, s[t][j]);
+}
+
+INLINE void add_products(enum source source, int queries, const bool fresh, const struct sums_of a, vec mask)
+{
+    if (queries <= 2) {
+        add_lanes(source, queries, 0, 2, fresh, a, mask);
+        return;
+    }
+    add_lanes(source, queries, 0, 1, fresh, a, mask);
+    add_lanes(source, queries, 1, 1, fresh, a, mask);
 }
 
 /* --- scores -------------------------------------------------------------------------------------------- */
@@ -81,17 +98,16 @@ INLINE const float *factor(enum source source, const struct query *q) { return s
 INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim,
                           float scale)
 {
-    const struct query *last = q + queries - 1;
     const vec mask = i32_kept(F16_MASK);
-    partial_sums sums[2];
-    for (int i = 0; i < max_int(q->seen, last->seen); i += KV_LANES) {
+    partial_sums sums[MOST_QUERIES];
+    int seen = 0;
+    for (int t = 0; t < queries; t++) seen = max_int(seen, q[t].seen);
+    for (int i = 0; i < seen; i += KV_LANES) {
         for (int r = 0; r < 8; r++) {
-            int n = (dim - r + 7) / 8;
-            add_products(
-                source, queries, true,
-                (struct sums_of){{sums[0][r], sums[1][r]}, {factor(source, q) + r, factor(source, last) + r}, 8, k, n},
-                mask);
-            k += (size_t)n * lanes_bytes(source);
+            struct sums_of a = {.next = 8, .x = k, .n = (dim - r + 7) / 8};
+            for (int t = 0; t < queries; t++) a.to[t] = sums[t][r], a.w[t] = factor(source, &q[t]) + r;
+            add_products(source, queries, true, a, mask);
+            k += (size_t)a.n * lanes_bytes(source);
         }
         for (int t = 0; t < queries; t++) store_scores(p + t * KV_PAGE + i, sums[t], scale);
     }
@@ -100,6 +116,7 @@ INLINE void score_queries(enum source source, int queries, float *p, const struc
 INLINE void score_all(enum source source, float *p, const struct query *q, int n, const uint8_t *k, int dim,
                       float scale)
 {
+    for (; source == HALVES && n >= 4; n -= 4, q += 4, p += 4 * KV_PAGE) score_queries(source, 4, p, q, k, dim, scale);
     for (; n >= 2; n -= 2, q += 2, p += 2 * KV_PAGE) score_queries(source, 2, p, q, k, dim, scale);
     if (n) score_queries(source, 1, p, q, k, dim, scale);
 }
@@ -188,22 +205,24 @@ static void soften(float *p, struct query *q, int n, int dim)
 
 /* --- values -------------------------------------------------------------------------------------------- */
 
-/* acc += p * v for one query, or for two that see the same number of positions. */
+/* acc += p * v for 1, 2 or 4 queries that see the same number of positions. */
 INLINE void add_rows(enum source source, int queries, const float *p, const struct query *q, const uint8_t *v, int dim)
 {
     const vec mask = i32_kept(F16_MASK);
-    for (int d = 0; d + KV_LANES <= dim; d += KV_LANES, v += KV_PAGE * lanes_bytes(source))
-        add_products(source, queries, false,
-                     (struct sums_of){{q[0].acc + d, q[queries - 1].acc + d}, {p, p + KV_PAGE}, 1, v, q->seen}, mask);
+    for (int d = 0; d + KV_LANES <= dim; d += KV_LANES, v += KV_PAGE * lanes_bytes(source)) {
+        struct sums_of a = {.next = 1, .x = v, .n = q->seen};
+        for (int t = 0; t < queries; t++) a.to[t] = q[t].acc + d, a.w[t] = p + t * KV_PAGE;
+        add_products(source, queries, false, a, mask);
+    }
 }
 
 INLINE void add_values(enum source source, const float *p, const struct query *q, int n, const uint8_t *v, int dim)
 {
-    for (int t = 0; t < n; t++) {
-        bool pair = t + 1 < n && q[t].seen == q[t + 1].seen;
-        if (pair) add_rows(source, 2, p + t * KV_PAGE, q + t, v, dim);
+    for (int t = 0, same; t < n; t += same) {
+        for (same = 1; same < MOST_QUERIES && t + same < n && q[t + same].seen == q[t].seen; same++) continue;
+        if (source == HALVES && same == 4) add_rows(source, 4, p + t * KV_PAGE, q + t, v, dim);
+        else if (same = min_int(same, 2), same == 2) add_rows(source, 2, p + t * KV_PAGE, q + t, v, dim);
         else add_rows(source, 1, p + t * KV_PAGE, q + t, v, dim);
-        t += pair;
     }
 }
 

@@ -20,7 +20,7 @@ enum {
     SPAN = 512,
     SPAN_PAGES = SPAN / KV_PAGE,
     TILE_ROWS = 32,
-    FEW = 2, /* up to this many queries, halves become floats in registers, not beforehand */
+    FEW = 4, /* up to this many queries, halves become floats in registers, not beforehand */
     SUBNORMAL_MAX = 16, /* scaled halves are faster up to this many subnormals in the keys or values of a page */
     ODD = 255,
     HEAD_DIM_MAX = 1024,

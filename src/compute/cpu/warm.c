@@ -65,6 +65,22 @@ static void warm_rows(struct cpu *c, const struct warm *w)
     run(c, &(struct op){OP_ROPE, 1, heads * head, .y = y, .cosine = w->x, .sine = w->x, .heads = heads, .rot = head});
 }
 
+/* The kernels of layers that have a state, on a small one and some rows. */
+static void warm_state(const struct cpu *c, const struct warm *w)
+{
+    enum { DIM = 32, COUNT = 8 };
+    static const float half[COUNT] = {0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f};
+    float *state = w->y + DIM * COUNT;
+    for (int i = 0; i < COUNT; i++) {
+        c->k.convolve(w->y, (const float *const[TAPS]){w->x, w->x, w->x, w->x}, w->x, DIM, DIM);
+        c->k.unit(w->y, 1, DIM);
+        c->k.gate(w->y, w->x, DIM);
+    }
+    for (int n = 1; n <= COUNT; n += COUNT - 1)
+        c->k.delta(&(struct delta){.y = w->y, .y_stride = DIM, .q = w->x, .k = w->x, .v = w->x, .stride = DIM,
+                                   .beta = half, .decay = half, .n = n, .head_dim = DIM, .from = state, .to = state});
+}
+
 static void append(struct cpu *c, const struct warm *w, const struct kv_row *rows, int n)
 {
     const struct handle x = cpu_handle(c, w->x);
@@ -122,6 +138,7 @@ bool cpu_warm(struct backend *b)
     if (!c->warm && !c->warmed) warm_begin(c);
     while (!c->warmed && now_ms() - start < slice_ms) {
         warm_rows(c, c->warm);
+        if (c->state.bytes) warm_state(c, c->warm);
         warm_attention(c, c->warm, 1 + c->warm->pass % min_int(TILE, c->max_rows));
         /* decoding has its own kernels */
         for (c->race.heat = 0; c->race.heat < ORDERS; c->race.heat++) warm_products(c, c->warm, 1);
