@@ -23,8 +23,11 @@ function made(name, options, make = makeModel) {
   return path;
 }
 
-/** @param {string} type 'q8_0', 'q4_0', 'q4_k_m', 'q6_k' ... */
-export const bigModel = (type) => made(`qwen3-0.6b-${type}`, { preset: 'qwen3-0.6b', type });
+/** @param {string} kind 'q8_0', 'q4_0', 'q4_k_m', 'q6_k' ... of Qwen3-0.6B, or of another preset of make-model.mjs: 'qwen3.5-0.8b:q8_0' */
+export function bigModel(kind) {
+  const [type, preset = 'qwen3-0.6b'] = kind.split(':').reverse();
+  return made(`${preset}-${type}`, { preset, type });
+}
 
 /** Some of its layers, in Q4_0. */
 export const fewLayers = (layers) => made(`qwen3-0.6b-${layers}-layers-q4_0`, { preset: 'qwen3-0.6b', type: 'q4_0', layers });
