@@ -166,6 +166,20 @@ static void unpack_mxfp4(const uint8_t *b, struct unit *u)
     split_nibbles(b + 1, 16, u->code);
 }
 
+/* f16 d, 16 bytes with the bit of column c at bit c % 8 of byte c / 8: a code of 1 is +d, 0 is -d. */
+static void unpack_q1_0(const uint8_t *b, struct unit *u)
+{
+    u->d = load_u16(b);
+    for (int c = 0; c < 128; c++) u->code[c] = b[2 + c / 8] >> c % 8 & 1;
+}
+
+/* f16 d, 16 bytes with the code of column c at bit c % 4 * 2 of byte c / 4. The codes' offset is 1. */
+static void unpack_q2_0(const uint8_t *b, struct unit *u)
+{
+    u->d = load_u16(b);
+    for (int c = 0; c < 64; c++) u->code[c] = b[2 + c / 4] >> c % 4 * 2 & 3;
+}
+
 static const struct dtype types[] = {
     /*name      id  block bytes  layout        unpack */
     {"F32", 0, 1, 4, LAYOUT_F32, NULL},
@@ -184,6 +198,8 @@ static const struct dtype types[] = {
     {"IQ4_NL", 20, 32, 18, LAYOUT_IQ4, unpack_q4_0},
     {"IQ4_XS", 23, 256, 136, LAYOUT_IQ4XS, unpack_iq4_xs},
     {"MXFP4", 39, 32, 17, LAYOUT_FP4, unpack_mxfp4},
+    {"Q1_0", 41, 128, 18, LAYOUT_Q1, unpack_q1_0},
+    {"Q2_0", 42, 64, 18, LAYOUT_Q2, unpack_q2_0},
     /* Types that GGUF files do not have. Q8F: 8-bit codes with a float scale per 32, 64 or 128 columns. F8_E4M3: with a
      * float scale per 128 x 128 weights. */
     {"Q8F", NO_GGUF_ID, 32, 32, LAYOUT_Q8F, unpack_q8f},
@@ -206,7 +222,6 @@ static const struct dtype types[] = {
     {"TQ1_0", 34, 256, 54, LAYOUT_NONE, NULL},
     {"TQ2_0", 35, 256, 66, LAYOUT_NONE, NULL},
     {"NVFP4", 40, 64, 36, LAYOUT_NONE, NULL},
-    {"Q1_0", 41, 128, 18, LAYOUT_NONE, NULL},
 };
 
 const struct dtype *dtype_by_gguf(uint32_t id)

@@ -18,6 +18,7 @@ enum layout {
     LAYOUT_Q8, LAYOUT_Q4, LAYOUT_Q4_1, LAYOUT_Q5, LAYOUT_Q5_1,
     LAYOUT_Q2K, LAYOUT_Q3K, LAYOUT_Q4K, LAYOUT_Q5K, LAYOUT_Q6K,
     LAYOUT_IQ4, LAYOUT_IQ4XS, LAYOUT_FP4,
+    LAYOUT_Q1, LAYOUT_Q2,
     LAYOUT_Q8F, LAYOUT_F8, /* scales are stored apart from codes */
     LAYOUT_COUNT
 };
@@ -25,7 +26,7 @@ enum layout {
 /* One row's block, decoded. value = d * scale * (code - offset) - dmin * min. The layout determines which fields are
  * used (pack.h). */
 struct unit {
-    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ4 and MXFP4 */
+    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ4, MXFP4, Q1_0, Q2_0 */
     /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8) */
     uint8_t scale[16];
     uint8_t min[16];     /* per 32 columns (Q4_K and Q5_K, 0..63) or per 16 (Q2_K, 0..15) */

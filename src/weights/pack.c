@@ -42,6 +42,19 @@ INLINE void scatter_codes(const struct unit u[PANEL_ROWS], int column, uint8_t *
         }
 }
 
+/* Bit p of each of 8 codes, as a byte: the product moves the bit of code c to bit 56 + c. */
+INLINE uint8_t plane_of(const uint8_t *code, int p)
+{
+    return (uint8_t)((load_u64(code) >> p & 0x0101010101010101) * 0x0102040810204080 >> 56);
+}
+
+static void scatter_planes(const struct unit u[PANEL_ROWS], int column, uint8_t *out, int bits)
+{
+    for (int step = 0; step < 4; step++)
+        for (int p = 0; p < bits; p++, out += PANEL_ROWS)
+            for (int r = 0; r < PANEL_ROWS; r++) out[r] = plane_of(u[r].code + column + 8 * step, p);
+}
+
 /* One function for each width. */
 #define WIDTHS(WIDTH) WIDTH(2) WIDTH(3) WIDTH(4) WIDTH(5) WIDTH(6) WIDTH(8)
 typedef void scatter_fn(const struct unit u[PANEL_ROWS], int column, uint8_t *out);
@@ -73,7 +86,8 @@ static void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const struct 
     }
     for (int b = 0; b < l->columns / BLOCK; b++, block += l->block) {
         for (int r = 0; r < PANEL_ROWS && l->scales; r++) scatter_scales(&u[r], r, b, l->kind, block);
-        scatters[l->bits](u, b * BLOCK, block + l->scales);
+        if (l->planes) scatter_planes(u, b * BLOCK, block + l->scales, l->bits);
+        else scatters[l->bits](u, b * BLOCK, block + l->scales);
     }
 }
 
@@ -141,10 +155,17 @@ static int code_value(const struct layout_info *l, int code)
     return l->table ? l->table[code] : l->bits == 8 ? (int8_t)code : code - l->offset;
 }
 
+static void read_planes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
+{
+    for (int c = 0; c < BLOCK; c++)
+        for (int p = 0; p < l->bits; p++) code[c] |= (codes[PANEL_ROWS * (c / 8 * l->bits + p) + r] >> c % 8 & 1) << p;
+}
+
 static void read_codes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
 {
     memset(code, 0, BLOCK * sizeof *code);
-    for (int step = 0; step < 4; step++)
+    if (l->planes) read_planes(l, codes, r, code);
+    for (int step = 0; step < 4 && !l->planes; step++)
         for (const struct piece *p = pieces[l->bits]; p < pieces[l->bits] + PIECES; p++)
             if (p->k / 2 == r / 4)
                 read_piece(p, codes + piece_at(l->bits, step, p->place), piece_shift(l->bits, step, p->place), r,

@@ -9,7 +9,8 @@
  * columns its scales (see enum kind) and its codes. The codes of a block are 4 steps of 8 columns. A step has 4 half
  * groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns. They are in vectors of 16 bytes, bits / 2 vectors per
  * step; byte 4 * (r % 4) + column % 4 belongs to row r. Odd widths add one vector per two steps, low nibble first.
- * `pieces` assigns the bits.
+ * `pieces` assigns the bits. Codes of 1 and 2 bits that go through a table are in planes: a step has 8 bytes for each
+ * bit of the codes, the lowest first, with the 8 columns of row r in byte r.
  */
 #ifndef QUERN_PACK_H
 #define QUERN_PACK_H
@@ -39,6 +40,8 @@ enum d_type { D_F16, D_BF16, D_F32 /* stored apart from the codes: pack_scale() 
 /* The values of IQ4's codes, and those of a 4-bit float (1 sign bit, 2 exponent bits, 1 fraction bit) times 2. */
 static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+/* The values of codes of 1 bit and of 2 bits. */
+static const int8_t table_signs[16] = {-1, 1}, table_twos[16] = {-1, 0, 1, 2};
 
 /* Facts about a unit: 8 rows x columns. */
 struct layout_info {
@@ -51,6 +54,7 @@ struct layout_info {
     int value_bits;      /* bits of a code's value with its sign; more than `bits` if there is a table */
     const int8_t *table; /* [16] values of the codes, or NULL */
     bool scaled;         /* d is stored apart from the codes: pack_scale() */
+    bool planes;         /* codes are in planes */
 };
 
 /* The layouts of codes. Packing, scalar kernels and SIMD kernels with their constants are generated from these rows. */
@@ -69,7 +73,9 @@ struct layout_info {
     ROW(IQ4,   KIND_PLAIN,      32,  4,  0, 8, table_iq4, D_F16)               \
     ROW(IQ4XS, KIND_SCALE,     256,  4,  0, 8, table_iq4, D_F16)               \
     ROW(FP4,   KIND_PLAIN,      32,  4,  0, 5, table_fp4, D_BF16)              \
-    ROW(Q8F,   KIND_PLAIN,      32,  8,  0, 8, NULL,      D_F32)
+    ROW(Q8F,   KIND_PLAIN,      32,  8,  0, 8, NULL,      D_F32)               \
+    ROW(Q1,    KIND_PLAIN,     128,  1,  0, 4, table_signs, D_F16)             \
+    ROW(Q2,    KIND_PLAIN,      64,  2,  0, 4, table_twos, D_F16)
 
 #define HEAD_BYTES(kind, d) (PANEL_ROWS * ((d) == D_F32 ? 4 : 2) + (HAS_MINS(kind) ? 16 : 0))
 #define SCALE_BYTES(kind) ((kind) == KIND_SCALE ? 8 : (kind) > KIND_SCALE ? 16 : 0)
@@ -86,7 +92,8 @@ struct layout_info {
                        offset, \
                        value_bits, \
                        table, \
-                       (d) == D_F32},
+                       (d) == D_F32, \
+                       (bits) <= 2 && (value_bits) > (bits)},
 
 static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F32] = {.columns = 1, .bytes = 32},

@@ -13,8 +13,8 @@ bench: site
 
 # --- kernels: behind a few exports ---
 
-KERNELS = $(addprefix base/,arena base num reader pool) $(addprefix weights/,dtype pack) \
-	$(addprefix compute/cpu/,arrange_simd attend_simd dots encode_simd floats_simd gemm_simd kernels_scalar kernels_simd linear_simd)
+KERNELS = $(addprefix base/,arena base num reader pool) $(patsubst src/%.c,%,$(wildcard src/weights/*.c src/compute/cpu/*_simd.c)) \
+	$(addprefix compute/cpu/,dots kernels_scalar)
 
 build/release/kernels: tests/bench/kernels.c $(KERNELS:%=build/release/obj/%.o)
 	$(CC) $(COMMON) -O2 -MT $@ $^ -o $@ -lm

@@ -191,6 +191,18 @@ static inline void ref_q6_k(const uint8_t *bytes, struct ref_block *b)
     }
 }
 
+static inline void ref_q1_0(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    for (int c = 0; c < 128; c++) b->code[c] = ref_bit(bytes + 2, c) ? 1 : -1;
+}
+
+static inline void ref_q2_0(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    for (int c = 0; c < 64; c++) b->code[c] = ref_bit(bytes + 2, 2 * c) + 2 * ref_bit(bytes + 2, 2 * c + 1) - 1;
+}
+
 enum { ID_Q8_0 = 8, ID_MXFP4 = 39 };
 
 static const struct ref_type ref_types[] = {
@@ -210,6 +222,8 @@ static const struct ref_type ref_types[] = {
     {"IQ4_NL", 20, 32, 18, ref_iq4_nl, {0, 0}, false},
     {"IQ4_XS", 23, 256, 136, ref_iq4_xs, {0, 0}, false},
     {"MXFP4", ID_MXFP4, 32, 17, ref_mxfp4, {0, 0}, false},
+    {"Q1_0", 41, 128, 18, ref_q1_0, {0, 0}, false},
+    {"Q2_0", 42, 64, 18, ref_q2_0, {0, 0}, false},
 };
 enum { REF_TYPES = sizeof ref_types / sizeof *ref_types };
 

@@ -362,6 +362,51 @@ static void largest_sums(void)
     }
 }
 
+/* Writes blocks of small codes as blocks of Q4_0 with the same values. */
+static uint8_t *as_q4_0(const struct ref_type *t, const uint8_t *row, int cols)
+{
+    uint8_t *out = calloc((size_t)cols / BLOCK, 18), *to = out;
+    struct ref_block b;
+    CHECK(out != NULL);
+    for (int c = 0; c < cols; c += BLOCK, to += 18) {
+        const uint8_t *from = row + c / t->columns * t->bytes;
+        t->read(from, &b);
+        memcpy(to, from + t->halves[0], 2);
+        for (int i = 0; i < BLOCK; i++) to[2 + i % 16] |= (uint8_t)((b.code[c % t->columns + i] + 8) << i / 16 * 4);
+    }
+    return out;
+}
+
+/* Codes of 1 and 2 bits give what Q4_0 gives for the same weights. */
+static void small_codes_are_q4_0(void)
+{
+    enum { Q1_0 = 41, Q2_0 = 42, COLS = 384 };
+    const struct dtype *q4 = dtype_by_name("Q4_0");
+    uint64_t seed = 11;
+    for (int i = 0; i < REF_TYPES; i++) {
+        const struct ref_type *t = &ref_types[i];
+        if (t->gguf_id != Q1_0 && t->gguf_id != Q2_0) continue;
+        const struct dtype *type = dtype_by_gguf(t->gguf_id);
+        uint8_t *row = make_rows(t, BLOCKS_RANDOM, &seed, 1, COLS), *same = as_q4_0(t, row, COLS),
+                *panel = malloc(panel_bytes(type->layout, COLS)), *wide = malloc(panel_bytes(q4->layout, COLS));
+        struct act a = act_new(FLOATS_UNIT, &seed, COLS);
+        pack_panel(type, row, ref_row_bytes(t, COLS), 1, COLS, panel);
+        pack_panel(q4, same, COLS / BLOCK * 18, 1, COLS, wide);
+        for (int dots = 0; dots < DOTS_COUNT; dots++) {
+            simd = kernels_simd((enum dots)dots);
+            for (int n = 1; n <= ACT_ROWS; n++) {
+                struct pair out = pair_new((size_t)(n * PANEL_ROWS) * sizeof(float), NULL);
+                simd_product(q4->layout, wide, &a, 0, n, (float *)(void *)out.a);
+                simd_product(type->layout, panel, &a, 0, n, (float *)(void *)out.b);
+                check_floats(t->name, &out);
+                pair_free(&out);
+            }
+        }
+        act_free(&a);
+        free(row), free(same), free(panel), free(wide);
+    }
+}
+
 /* Tiles are as few as possible and differ by one row at most: 3 is 3, 5 is 3 + 2, 7 is 4 + 3, 8 is 4 + 4. */
 static void tile_heights(void)
 {
@@ -782,6 +827,7 @@ static const struct check tests[] = {
     {"tables_complete", tables_complete},
     {"gemm", gemm},
     {"largest_sums", largest_sums},
+    {"small_codes_are_q4_0", small_codes_are_q4_0},
     {"tile_heights", tile_heights},
     {"probe", probe},
     {"quantize", quantize},

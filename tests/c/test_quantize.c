@@ -209,7 +209,7 @@ static void panels_of_all_types(void)
     uint64_t seed = 8;
     for (int i = 0; i < REF_TYPES; i++)
         for (int k = 0; k < 2; k++)
-            for (int cols = ref_types[i].columns < COLS ? 32 : COLS; cols <= WIDE; cols += COLS) {
+            for (int cols = max_int(32, ref_types[i].columns); cols <= WIDE; cols += COLS) {
                 const struct ref_type *t = &ref_types[i];
                 const struct dtype *to = dtype_by_name(targets[k]), *f32 = dtype_by_name(floats->name);
                 size_t size = panel_bytes(to->layout, cols), row_bytes = ref_row_bytes(t, cols);

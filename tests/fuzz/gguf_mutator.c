@@ -11,7 +11,7 @@
 #include "base/reader.h"
 
 enum { KEYS = 64, TENSORS = 64, ROOM = 1 << 18 };
-enum { U32 = 4, BOOL = 7, STRING = 8, ARRAY = 9, VALUE_TYPES = 13, TENSOR_TYPES = 42 };
+enum { U32 = 4, BOOL = 7, STRING = 8, ARRAY = 9, VALUE_TYPES = 13, TENSOR_TYPES = 44 };
 
 struct pair {
     struct bytes key;

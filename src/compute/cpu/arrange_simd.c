@@ -106,8 +106,36 @@ static void arrange_fours(const struct act *a, int row, int n_rows, uint8_t *til
     arrange(a, row, n_rows, tile, DOTS_I16, FORM_FOURS);
 }
 
+/* The two tables of 4 columns. */
+INLINE void signed_sums(uint8_t *tables, const int8_t *x, const vec signs[3])
+{
+    vec rest = i32_splat(0), last = i16_splat(x[3]), low[2], high[2];
+    for (int k = 0; k < 3; k++) rest = i16_add(rest, i16_mul(i16_splat(x[k]), signs[k]));
+    for (int i = 0; i < 2; i++) {
+        vec sum = i ? i16_add(rest, last) : i16_sub(rest, last);
+        low[i] = vec_and(sum, i16_splat(31)), high[i] = i16_shr(sum, 5);
+    }
+    vec_store(tables, i8_from_i16(low[0], low[1]));
+    vec_store(tables + 16, i8_from_i16(high[0], high[1]));
+}
+
+static void arrange_tables(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    static const int16_t bits[3][8] = {
+        {-1, 1, -1, 1, -1, 1, -1, 1}, {-1, -1, 1, 1, -1, -1, 1, 1}, {-1, -1, -1, -1, 1, 1, 1, 1}};
+    const vec signs[3] = {vec_kept(bits[0]), vec_kept(bits[1]), vec_kept(bits[2])};
+    size_t blocks = (size_t)(a->cols / BLOCK), at = (size_t)row * blocks;
+    for (size_t end = at + (size_t)n_rows * blocks; at < end; at++, tile += act_bytes(FORM_TABLES)) {
+        memcpy(tile, a->scale + at, 4);
+        const int16_t sum = (int16_t)(a->sum[2 * at] + a->sum[2 * at + 1]);
+        memcpy(tile + 4, (int16_t[]){sum, sum}, 4);
+        for (size_t g = 0; g < 8; g++) signed_sums(tile + TABLES_HEAD + 32 * g, a->code + at * BLOCK + 4 * g, signs);
+    }
+}
+
 void arrange_simd(struct kernels *k)
 {
+    k->arrange[FORM_TABLES] = arrange_tables;
     if (k->dots != DOTS_I16) k->arrange[FORM_BYTES] = k->dots == DOTS_U7 ? arrange_pairs : arrange_bytes;
     else k->arrange[FORM_TWOS] = arrange_twos, k->arrange[FORM_FOURS] = arrange_fours;
     if (k->dots == DOTS_I16 || k->dots == DOTS_U7)

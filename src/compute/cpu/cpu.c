@@ -40,12 +40,14 @@ static const float *cpu_result(const struct backend *b, struct handle y) { retur
 /* Lays out all scratch, for c->kv and c->max_rows; only measures while a->base is NULL. */
 static void take_scratch(struct arena *a, struct cpu *c, const struct reserve *r)
 {
-    uint64_t blocks = ((uint64_t)r->max_cols + BLOCK - 1) / BLOCK, cells = (uint64_t)c->max_rows * blocks;
+    uint64_t blocks = ((uint64_t)r->max_cols + BLOCK - 1) / BLOCK, cells = (uint64_t)c->max_rows * blocks,
+             table_cells = (uint64_t)min_int(c->max_rows, FEW_MOST) * blocks;
     c->values = arena_take(a, r->values, 1);
     c->code = arena_take(a, cells, BLOCK);
     c->scale = arena_take(a, cells, sizeof *c->scale);
     c->sum = arena_take(a, cells, BLOCK / 16 * sizeof *c->sum);
-    for (int f = 0; f < FORMS; f++) c->arranged[f] = arena_take(a, cells, c->k.arranged[f]);
+    for (int f = 0; f < FORMS; f++)
+        c->arranged[f] = arena_take(a, f == FORM_TABLES ? table_cells : cells, c->k.arranged[f]);
     c->expanded_size = (size_t)blocks * c->k.expanded;
     c->expanded = arena_take(a, (uint64_t)pool_threads(c->pool), c->expanded_size);
     cpu_attention_take(a, c);

@@ -44,7 +44,7 @@ struct cpu {
     int8_t *code;        /* [max_rows, max_cols] */
     float *scale;        /* [max_rows, max_cols / 32] */
     int16_t *sum;        /* [max_rows, max_cols / 16] */
-    uint8_t *arranged[FORMS]; /* [max_rows, max_cols / 32 * k.arranged] */
+    uint8_t *arranged[FORMS]; /* [max_rows, max_cols / 32 * k.arranged]; of tables for FEW_MOST rows at most */
     uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: one panel each */
     size_t expanded_size; /* of one thread */
     /* Scratch of attention. */

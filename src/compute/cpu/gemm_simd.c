@@ -601,12 +601,16 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
     k->gemm[layout] = gemm_of(to);
 }
 
+/* tables_simd.c has the products of few rows with codes in planes. */
 #define SET(name, row, tile) \
-    k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row); \
-    k->gemv[TOGETHER][LAYOUT_##name] = \
-        IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
-    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile); \
-    k->few_at_once[LAYOUT_##name] = is_awaited(how_of(LAYOUT_##name, tile)) ? STREAMS : 1; \
+    if (!layouts[LAYOUT_##name].planes) { \
+        k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row); \
+        k->gemv[TOGETHER][LAYOUT_##name] = \
+            IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
+        for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) \
+            k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile); \
+        k->few_at_once[LAYOUT_##name] = is_awaited(how_of(LAYOUT_##name, tile)) ? STREAMS : 1; \
+    } \
     k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile); \
     set_forms(k, LAYOUT_##name, row, tile);
 #define SET_I16(name, kind, columns, bits, offset, value_bits, ...) \
@@ -633,4 +637,5 @@ void gemm_simd(struct kernels *k, enum dots dots)
     else if (dots == DOTS_U7) set_u7(k);
     else if (dots == DOTS_U8) set_u8(k);
     else set_s8(k);
+    tables_simd(k);
 }

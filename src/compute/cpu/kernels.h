@@ -41,8 +41,8 @@ enum { ONE_ROW = 1, MANY_ROWS = FEW_MOST + 1, ROWS_KINDS };
 static inline int rows_kind(int n) { return min_int(n, MANY_ROWS); }
 
 /* The form of activation codes that a product needs: bytes; widened to 16 bits; or (packed panels) even and odd columns
- * apart, or prepared for words of two or of four codes. */
-enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORM_TWOS, FORM_FOURS, FORMS };
+ * apart, prepared for words of two or of four codes, or as tables of sums, which exist for FEW_MOST rows at most. */
+enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORM_TWOS, FORM_FOURS, FORM_TABLES, FORMS };
 
 /* Activations of n rows in the forms of the products, in blocks of 32 columns; cols is a multiple of 32 if codes are
  * used. */

@@ -39,6 +39,14 @@ static struct group group_of(const struct matmul *m, int expert)
     return (struct group){first[0], first[1] - first[0]};
 }
 
+/* How n rows are multiplied with weights of a layout, as an index of tables by rows. Tables of sums exist for FEW_MOST
+ * rows of all experts together; for more, few rows of an expert are multiplied as many are. */
+static int kind_of(const struct matmul *m, enum layout layout, int n)
+{
+    int kind = rows_kind(n);
+    return m->n > FEW_MOST && m->c->k.form[kind][layout] == FORM_TABLES ? MANY_ROWS : kind;
+}
+
 /* Quantises one tile of rows, and arranges its codes for products of this kind. */
 static void quantize_tile(const struct matmul *m, int first, int height, int kind)
 {
@@ -132,7 +140,8 @@ static void panel_range(const struct matmul *m, const struct part *p, int i, int
 {
     const struct kernels *k = &m->c->k;
     enum layout layout = p->w->type->layout;
-    int kind = rows_kind(p->g.n), most = kind == ONE_ROW ? STREAMS : m->order == IN_TURN ? 1 : k->few_at_once[layout];
+    int kind = kind_of(m, layout, p->g.n), most = m->order == IN_TURN ? 1 : k->few_at_once[layout];
+    if (kind == ONE_ROW || k->form[kind][layout] == FORM_TABLES) most = STREAMS;
     gemv_fn *all = kind == ONE_ROW ? k->gemv[m->order][layout] : k->few[kind][layout],
             *rest = kind == ONE_ROW ? k->gemv[IN_TURN][layout] : all;
     for (int n; i < end && all; i += n) {
@@ -192,7 +201,8 @@ static void prepare_rows(struct matmul *m)
         enum layout layout = m->p[j].w->type->layout;
         if (layouts[layout].kind == KIND_FLOAT) continue;
         quantised = true;
-        for (int kind = ONE_ROW; kind < ROWS_KINDS; kind++) m->form[kind][m->c->k.form[kind][layout]] = true;
+        for (int kind = ONE_ROW; kind < ROWS_KINDS; kind++)
+            m->form[kind][m->c->k.form[kind_of(m, layout, kind)][layout]] = true;
     }
     if (quantised) cpu_run(m->c, m->n >= 8, quantize_rows, m);
 }

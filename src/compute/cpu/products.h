@@ -2,7 +2,8 @@
  *
  * What the SIMD products share: the layout of arranged activations, loads of halves, and the heights of tiles.
  *
- * gemm_simd.c has the products with codes, floats_simd.c those with floats, and arrange_simd.c arranges activations.
+ * gemm_simd.c has the products with codes, floats_simd.c those with floats, tables_simd.c those by tables of sums, and
+ * arrange_simd.c arranges activations.
  */
 #ifndef QUERN_PRODUCTS_H
 #define QUERN_PRODUCTS_H
@@ -20,9 +21,16 @@
  * [T][2][2] too, FORM_FOURS 4 pairs of groups of int16 [T][4][2]: for words of n = 2 or 4 codes, two words a row. With
  * B = 2^(16 / n) a word is the sum of c[k] * B^k; shifted right by k codes it lacks the first k. So the sum of c[k] *
  * x[k] is the sum of (word >> k codes) * y[k] with y[k] = x[k] - B * x[k - 1], and no code needs to be cut out. This
- * holds modulo 2^16, which suffices for a sum that fits in 16 bits. */
-enum { ACT_HEAD = 24 };
-INLINE size_t act_bytes(enum form form) { return ACT_HEAD + (form == FORM_BYTES ? 32 : 64); }
+ * holds modulo 2^16, which suffices for a sum that fits in 16 bits.
+ *
+ * FORM_TABLES has the blocks of one row after those of the other: f32 scale, int16 sum of its codes [2], 24 unused
+ * bytes; then for each 4 columns two tables for the 16 combinations of their signs, where bit k of an index says that
+ * column k is added and not subtracted: the sum's lowest 5 bits, then int8 the sum divided by 32, rounded down. */
+enum { ACT_HEAD = 24, TABLES_HEAD = 32 };
+INLINE size_t act_bytes(enum form form)
+{
+    return form == FORM_TABLES ? TABLES_HEAD + 8 * 32 : ACT_HEAD + (form == FORM_BYTES ? 32 : 64);
+}
 
 /* --- loads --------------------------------------------------------------------------------------------- */
 
@@ -92,5 +100,6 @@ INLINE int full_tile(enum dots dots) { return dots == DOTS_U8 || dots == DOTS_S8
     }
 
 void arrange_simd(struct kernels *k); /* sets k->arrange; k->dots is set before */
+void tables_simd(struct kernels *k);  /* sets the products by tables */
 
 #endif

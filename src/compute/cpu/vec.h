@@ -68,11 +68,14 @@ VEC u32_shr(vec a, int n) { return wasm_u32x4_shr(a, (uint32_t)n); }
 
 VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
+VEC i16_splat(int16_t x) { return wasm_i16x8_splat(x); }
 VEC i16_shl(vec a, int n) { return wasm_i16x8_shl(a, (uint32_t)n); }
 VEC i16_shr(vec a, int n) { return wasm_i16x8_shr(a, (uint32_t)n); }
 VEC u16_shr(vec a, int n) { return wasm_u16x8_shr(a, (uint32_t)n); }
 VEC i16_from_u8_low(vec a) { return wasm_u16x8_extend_low_u8x16(a); }
 VEC i16_from_i8_low(vec a) { return wasm_i16x8_extend_low_i8x16(a); }
+/* The low bytes of 8 int16 (each in -128..127) of a, then of b. */
+VEC i8_from_i16(vec a, vec b) { return wasm_i8x16_narrow_i16x8(a, b); }
 /* The low halves of 4 int32 (each in 0..65535) of a, then of b. */
 VEC u16_narrow(vec a, vec b) { return wasm_u16x8_narrow_i32x4(a, b); }
 /* The low bytes of 4 int32 (each in -128..127) of a, b, c, d. */
@@ -83,6 +86,7 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
 
 VEC i16_from_i8_high(vec a) { return wasm_i16x8_extend_high_i8x16(a); }
 VEC i16_from_u8_high(vec a) { return wasm_u16x8_extend_high_u8x16(a); }
+VEC i8_eq(vec a, vec b) { return wasm_i8x16_eq(a, b); }
 VEC i8_add(vec a, vec b) { return wasm_i8x16_add(a, b); }
 VEC i8_sub(vec a, vec b) { return wasm_i8x16_sub(a, b); }
 VEC i16_mul(vec a, vec b) { return wasm_i16x8_mul(a, b); } /* the low halves of the products */

@@ -59,6 +59,7 @@ VEC u32_shr(vec a, int n) { return (vec)((vec_u32)a >> n); }
 
 VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v[2], v[3]}; }
 VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
+VEC i16_splat(int16_t x) { return (vec)(vec_i16){x, x, x, x, x, x, x, x}; }
 VEC i16_shl(vec a, int n) { return (vec)((vec_u16)a << (uint16_t)n); }
 VEC i16_shr(vec a, int n) { return (vec)((vec_i16)a >> (int16_t)n); }
 VEC u16_shr(vec a, int n) { return (vec)((vec_u16)a >> (uint16_t)n); }
@@ -89,6 +90,14 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
     return (vec)out;
 }
 
+VEC i8_from_i16(vec a, vec b)
+{
+    vec_i16 x = (vec_i16)a, y = (vec_i16)b;
+    vec_i8 out;
+    for (int i = 0; i < 8; i++) out[i] = (int8_t)x[i], out[8 + i] = (int8_t)y[i];
+    return (vec)out;
+}
+
 VEC i16_from_i8_high(vec a)
 {
     vec_i8 v = (vec_i8)a;
@@ -99,6 +108,7 @@ VEC i16_from_u8_high(vec a)
     vec_u8 v = (vec_u8)a;
     return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]};
 }
+VEC i8_eq(vec a, vec b) { return (vec)((vec_i8)a == (vec_i8)b); }
 VEC i8_add(vec a, vec b) { return (vec)((vec_u8)a + (vec_u8)b); }
 VEC i8_sub(vec a, vec b) { return (vec)((vec_u8)a - (vec_u8)b); }
 VEC i16_mul(vec a, vec b) { return (vec)((vec_u16)a * (vec_u16)b); }

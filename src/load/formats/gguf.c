@@ -298,10 +298,35 @@ static int place_tensors(struct checkpoint *ck, uint64_t data, uint64_t alignmen
         if (t->offset % alignment) return fail_tensor(err, ck, t, "tensor-align", "its offset is not aligned");
         if (!add64(t->offset, data, &t->offset) || !add64(t->offset, t->bytes, &end))
             return fail_tensor(err, ck, t, "tensor-range", "it lies outside the file");
-        if (ck->known_size && end > ck->known_size)
-            return fail_tensor(err, ck, t, "tensor-range", "it ends after the end of the file");
         if (end > ck->file_size) ck->file_size = end;
     }
+    return OK;
+}
+
+/* Q2_0 first had groups of 128 columns in 34 bytes, under the number that groups of 64 columns in 18 bytes have now.
+ * Nothing but the room of its tensors, up to the next one or the end of the file, tells such a file. */
+static int check_groups(const struct checkpoint *ck, struct error *err)
+{
+    enum { Q2_0 = 42, WIDE = 128, WIDE_BYTES = 34 };
+    char name[QUOTED];
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct tensor *t = &ck->tensors[i];
+        uint64_t next = i + 1 < ck->n_tensors ? ck->tensors[i + 1].offset : ck->known_size, room = next - t->offset;
+        if (t->type->gguf_id != Q2_0 || t->cols % WIDE || next < t->offset || room >= t->bytes) continue;
+        if (room >= t->cols / WIDE * WIDE_BYTES * t->rows)
+            return fail(
+                err, ERR_UNSUPPORTED, "tensor-groups", t->name.at,
+                "The tensor \"%.64s\" has Q2_0 in groups of 128, an older form; take the newer file, *-Q2_0_g64.gguf.",
+                quoted(ck_view(ck, t->name), name));
+    }
+    return OK;
+}
+
+static int check_ends(const struct checkpoint *ck, struct error *err)
+{
+    for (size_t i = 0; i < ck->n_tensors && ck->known_size; i++)
+        if (ck->tensors[i].offset + ck->tensors[i].bytes > ck->known_size)
+            return fail_tensor(err, ck, &ck->tensors[i], "tensor-range", "it ends after the end of the file");
     return OK;
 }
 
@@ -313,6 +338,8 @@ static int finish_header(struct checkpoint *ck, struct error *err)
     if (!status && !pad64(p->pos, alignment, &data))
         status = fail(err, ERR_FORMAT, "alignment", 0, "The data section lies outside the file.");
     if (!status) status = place_tensors(ck, data, alignment, err);
+    if (!status) ck_sort_tensors(ck), status = check_groups(ck, err);
+    if (!status) status = check_ends(ck, err);
     if (!status) status = ck_complete(ck, err);
     if (!status && ck_tensors_in_all(ck) == 0) /* the first file of a split model may hold metadata only */
         status = fail(err, ERR_FORMAT, "no-tensors", 8,
