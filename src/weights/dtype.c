@@ -180,6 +180,29 @@ static void unpack_q2_0(const uint8_t *b, struct unit *u)
     for (int c = 0; c < 64; c++) u->code[c] = b[2 + c / 4] >> c % 4 * 2 & 3;
 }
 
+/* Splits n bytes, each a fraction of 256, into their first `digits` digits of base 3: digit k to out [k * n, n). */
+static void split_trits(const uint8_t *in, int n, int digits, uint8_t *out)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0, rest = in[i]; k < digits; k++, rest = rest * 3 & 255) out[k * n + i] = (uint8_t)(rest * 3 >> 8);
+}
+
+/* 32 and 16 bytes of five codes of base 3, 4 bytes of four, f16 d. The codes' offset is 1. */
+static void unpack_tq1_0(const uint8_t *b, struct unit *u)
+{
+    split_trits(b, 32, 5, u->code);
+    split_trits(b + 32, 16, 5, u->code + 160);
+    split_trits(b + 48, 4, 4, u->code + 240);
+    u->d = load_u16(b + 52);
+}
+
+/* 64 bytes of bit pairs, f16 d. The codes' offset is 1. */
+static void unpack_tq2_0(const uint8_t *b, struct unit *u)
+{
+    split_pairs(b, u->code);
+    u->d = load_u16(b + 64);
+}
+
 static const struct dtype types[] = {
     /*name      id  block bytes  layout        unpack */
     {"F32", 0, 1, 4, LAYOUT_F32, NULL},
@@ -200,6 +223,8 @@ static const struct dtype types[] = {
     {"MXFP4", 39, 32, 17, LAYOUT_FP4, unpack_mxfp4},
     {"Q1_0", 41, 128, 18, LAYOUT_Q1, unpack_q1_0},
     {"Q2_0", 42, 64, 18, LAYOUT_Q2, unpack_q2_0},
+    {"TQ1_0", 34, 256, 54, LAYOUT_Q2, unpack_tq1_0},
+    {"TQ2_0", 35, 256, 66, LAYOUT_Q2, unpack_tq2_0},
     /* Types that GGUF files do not have. Q8F: 8-bit codes with a float scale per 32, 64 or 128 columns. F8_E4M3: with a
      * float scale per 128 x 128 weights. */
     {"Q8F", NO_GGUF_ID, 32, 32, LAYOUT_Q8F, unpack_q8f},
@@ -219,8 +244,6 @@ static const struct dtype types[] = {
     {"I64", 27, 1, 8, LAYOUT_NONE, NULL},
     {"F64", 28, 1, 8, LAYOUT_NONE, NULL},
     {"IQ1_M", 29, 256, 56, LAYOUT_NONE, NULL},
-    {"TQ1_0", 34, 256, 54, LAYOUT_NONE, NULL},
-    {"TQ2_0", 35, 256, 66, LAYOUT_NONE, NULL},
     {"NVFP4", 40, 64, 36, LAYOUT_NONE, NULL},
 };
 

@@ -77,7 +77,9 @@ static void scatter_scales(const struct unit *u, int r, int block, enum kind kin
     }
 }
 
-static void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const struct layout_info *l)
+/* A unit of the panel from the codes from `column` on: that is 0 unless a block of the file fills several units, which
+ * have its d. */
+static void scatter(const struct unit u[PANEL_ROWS], int column, uint8_t *out, const struct layout_info *l)
 {
     uint8_t *block = out + l->head;
     for (int r = 0; r < PANEL_ROWS && !l->scaled; r++) {
@@ -86,8 +88,8 @@ static void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const struct 
     }
     for (int b = 0; b < l->columns / BLOCK; b++, block += l->block) {
         for (int r = 0; r < PANEL_ROWS && l->scales; r++) scatter_scales(&u[r], r, b, l->kind, block);
-        if (l->planes) scatter_planes(u, b * BLOCK, block + l->scales, l->bits);
-        else scatters[l->bits](u, b * BLOCK, block + l->scales);
+        if (l->planes) scatter_planes(u, column + b * BLOCK, block + l->scales, l->bits);
+        else scatters[l->bits](u, column + b * BLOCK, block + l->scales);
     }
 }
 
@@ -99,9 +101,10 @@ static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t
     struct unit units[PANEL_ROWS];
     memset(units, 0, sizeof units);
     const struct layout_info *l = &layouts[type->layout];
-    for (size_t b = 0; b < (size_t)cols / type->block; b++, panel += l->bytes) {
+    for (size_t b = 0; b < (size_t)cols / type->block; b++) {
         for (int r = 0; r < n_rows; r++) type->unpack(rows + (size_t)r * row_bytes + b * type->bytes, &units[r]);
-        scatter(units, panel, l);
+        for (int column = 0; column < (int)type->block; column += l->columns, panel += l->bytes)
+            scatter(units, column, panel, l);
     }
 }
 

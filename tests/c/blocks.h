@@ -203,6 +203,24 @@ static inline void ref_q2_0(const uint8_t *bytes, struct ref_block *b)
     for (int c = 0; c < 64; c++) b->code[c] = ref_bit(bytes + 2, 2 * c) + 2 * ref_bit(bytes + 2, 2 * c + 1) - 1;
 }
 
+/* The fraction byte / 256 has the codes as its digits of base 3. */
+static inline void ref_tq1_0(const uint8_t *bytes, struct ref_block *b)
+{
+    static const int powers[] = {1, 3, 9, 27, 81, 243};
+    ref_plain(b, ref_half(bytes + 52, 5));
+    for (int c = 0; c < 256; c++) {
+        int part = c < 160 ? 0 : c < 240 ? 160 : 240, width = c < 160 ? 32 : c < 240 ? 16 : 4;
+        int byte = bytes[part / 5 + (c - part) % width], digit = (c - part) / width;
+        b->code[c] = byte * powers[digit + 1] / 256 % 3 - 1;
+    }
+}
+
+static inline void ref_tq2_0(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes + 64, 5));
+    for (int c = 0; c < 256; c++) b->code[c] = (bytes[c / 128 * 32 + c % 32] >> c / 32 % 4 * 2 & 3) - 1;
+}
+
 enum { ID_Q8_0 = 8, ID_MXFP4 = 39 };
 
 static const struct ref_type ref_types[] = {
@@ -224,6 +242,8 @@ static const struct ref_type ref_types[] = {
     {"MXFP4", ID_MXFP4, 32, 17, ref_mxfp4, {0, 0}, false},
     {"Q1_0", 41, 128, 18, ref_q1_0, {0, 0}, false},
     {"Q2_0", 42, 64, 18, ref_q2_0, {0, 0}, false},
+    {"TQ1_0", 34, 256, 54, ref_tq1_0, {52, 52}, false},
+    {"TQ2_0", 35, 256, 66, ref_tq2_0, {64, 64}, false},
 };
 enum { REF_TYPES = sizeof ref_types / sizeof *ref_types };
 

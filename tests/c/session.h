@@ -14,8 +14,9 @@ enum { GOLDEN_ROWS = 192, GOLDEN_VOCAB = 320 };
 static const char *const golden_names[] = {
     "nano.F32",        "nano.F16",    "nano.BF16",   "nano.Q8_0",   "nano.Q4_0",    "nano.Q4_1",
     "nano.Q5_0",       "nano.Q5_1",   "nano.Q2_K",   "nano.Q3_K_M", "nano.Q4_K_M",  "nano.Q5_K_M",
-    "nano.Q6_K",       "nano.IQ4_NL", "nano.IQ4_XS", "nano.Q1_0",   "nano.Q2_0",    "duo.F32",     "moe-nano.F32", "moe-nano.Q8_0",
-    "moe-nano.Q4_K_M", "hyb.F32",     "hybq.Q4_K_M", "hybw.Q8_0",
+    "nano.Q6_K",       "nano.IQ4_NL", "nano.IQ4_XS", "nano.Q1_0",   "nano.Q2_0",    "nano.TQ1_0",
+    "nano.TQ2_0",      "duo.F32",     "moe-nano.F32", "moe-nano.Q8_0", "moe-nano.Q4_K_M", "hyb.F32",
+    "hybq.Q4_K_M",     "hybw.Q8_0",
 };
 enum { GOLDEN_FILES = sizeof golden_names / sizeof *golden_names };
 
