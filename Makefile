@@ -71,12 +71,13 @@ MODULES = $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs buil
 wasm: $(MODULES)
 include tools/wasm.mk
 
-# Grammars are a module of their own. FULL lists the files that the text build lacks: vision, formats other than GGUF, and
-# profiles; src/engine/text_build.c replaces them. One glue serves all builds, because exported names are not shortened by
+# Grammars are a module of their own. FULL lists the files that the text build lacks: vision, formats other than GGUF,
+# weights in grids, and profiles; src/engine/text_build.c replaces them. One glue serves all builds, because exported names are not shortened by
 # frequency (-lexports.js).
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
 FULL = $(filter image/% engine/projector engine/encode models/qwen3_vision models/qwen3_encode compute/cpu/encode% \
-	$(filter-out load/formats/gguf,$(filter load/formats/%,$(WASM_NAMES))) base/json_reader base/sha256 compute/profile,$(WASM_NAMES))
+	$(filter-out load/formats/gguf,$(filter load/formats/%,$(WASM_NAMES))) base/json_reader base/sha256 compute/profile \
+	weights/grids compute/cpu/grids_simd,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(FULL),$(WASM_NAMES)) engine/text_build
 
 # $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit

@@ -11,7 +11,7 @@ WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 # Compiled for speed: kernels and packing. The rest is compiled for size, also the reference kernels, and packing for
 # 64-bit addresses, whose code is larger.
 HOT = $(addprefix compute/cpu/,gemm_simd floats_simd arrange_simd tables_simd) text/sampler
-PACKING = $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
+PACKING = $(if $(findstring 64,$(1)),,weights/pack weights/dtype weights/grids)
 # Fast code whose vectors are written by hand: a compiler that vectorizes the rest of it makes 2 KB more (Brotli), and
 # nothing faster.
 BY_HAND = $(addprefix compute/cpu/,matmul attention kernels_simd attend_simd linear_simd)

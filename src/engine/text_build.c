@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text build, for pages whose models are GGUF files without vision. It has no vision, reads no other format and
- * makes no profile, and is a quarter smaller than the full build. It is linked with this file in place of the files
- * that the Makefile lists as FULL, and no code reaches other names of those files.
+ * The text build, for pages whose models are GGUF files without vision. It has no vision, reads no other format and no
+ * weights in grids (weights/grids.c), makes no profile, and is a quarter smaller than the full build. It is linked with
+ * this file in place of the files that the Makefile lists as FULL, and no code reaches other names of those files.
  *
- * js/worker/start.js chooses a build before it opens the model's files. If a file of another format comes nevertheless,
- * the text build recognises and refuses it by ERR_UNSUPPORTED "build", and the full build replaces it.
+ * js/worker/start.js chooses a build before it opens the model's files. If a file of another format or with weights in
+ * grids comes, the text build refuses its header by ERR_UNSUPPORTED "build", and the full build replaces it.
  *
  * The build's mark comes after the interface version (wasm.c), because parts of a custom section stand in the order of
  * their files.
@@ -40,6 +40,10 @@ int projector_reserve(struct quern_engine *e, struct handle first) { return (voi
 void projector_free(struct quern_engine *e) { (void)e; }
 
 void encode_simd(struct kernels *k) { (void)k; }
+
+void grids_simd(struct kernels *k) { (void)k; }
+#define LACKED(name, id, bytes, ...) {#name, id, 256, bytes, LAYOUT_FULL, NULL},
+const struct dtype grid_types[GRID_TYPES] = {EACH_GRID_TYPE(LACKED)};
 
 bool encode_awaited(const struct quern_engine *e) { return (void)e, false; }
 bool encode_part(struct quern_engine *e) { return (void)e, false; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of types and the block decoders.
+ * The table of types and the block decoders. Types with grids have theirs in grids.c.
  */
 #include "weights/dtype.h"
 
@@ -232,18 +232,11 @@ static const struct dtype types[] = {
     /* Known by name only, so that the error can name the type of a file that is refused. */
     {"Q8_1", 9, 32, 36, LAYOUT_NONE, NULL},
     {"Q8_K", 15, 256, 292, LAYOUT_NONE, NULL},
-    {"IQ2_XXS", 16, 256, 66, LAYOUT_NONE, NULL},
-    {"IQ2_XS", 17, 256, 74, LAYOUT_NONE, NULL},
-    {"IQ3_XXS", 18, 256, 98, LAYOUT_NONE, NULL},
-    {"IQ1_S", 19, 256, 50, LAYOUT_NONE, NULL},
-    {"IQ3_S", 21, 256, 110, LAYOUT_NONE, NULL},
-    {"IQ2_S", 22, 256, 82, LAYOUT_NONE, NULL},
     {"I8", 24, 1, 1, LAYOUT_NONE, NULL},
     {"I16", 25, 1, 2, LAYOUT_NONE, NULL},
     {"I32", 26, 1, 4, LAYOUT_NONE, NULL},
     {"I64", 27, 1, 8, LAYOUT_NONE, NULL},
     {"F64", 28, 1, 8, LAYOUT_NONE, NULL},
-    {"IQ1_M", 29, 256, 56, LAYOUT_NONE, NULL},
     {"NVFP4", 40, 64, 36, LAYOUT_NONE, NULL},
 };
 
@@ -251,6 +244,8 @@ const struct dtype *dtype_by_gguf(uint32_t id)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].gguf_id == id && id != NO_GGUF_ID) return &types[i];
+    for (size_t i = 0; i < GRID_TYPES; i++)
+        if (grid_types[i].gguf_id == id) return &grid_types[i];
     return NULL;
 }
 
@@ -258,5 +253,7 @@ const struct dtype *dtype_by_name(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(types[i].name, name)) return &types[i];
+    for (size_t i = 0; i < GRID_TYPES; i++)
+        if (!strcmp(grid_types[i].name, name)) return &grid_types[i];
     return NULL;
 }

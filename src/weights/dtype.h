@@ -14,11 +14,13 @@
 /* Panel layouts: see pack.h. */
 enum layout {
     LAYOUT_NONE, /* known by name, not supported */
+    LAYOUT_FULL, /* known by name; the full build supports it (engine/text_build.c) */
     LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16,
     LAYOUT_Q8, LAYOUT_Q4, LAYOUT_Q4_1, LAYOUT_Q5, LAYOUT_Q5_1,
     LAYOUT_Q2K, LAYOUT_Q3K, LAYOUT_Q4K, LAYOUT_Q5K, LAYOUT_Q6K,
     LAYOUT_IQ4, LAYOUT_IQ4XS, LAYOUT_FP4,
     LAYOUT_Q1, LAYOUT_Q2,
+    LAYOUT_IQ3S, LAYOUT_IQ3XXS, LAYOUT_IQ2S, LAYOUT_IQ2XXS, LAYOUT_IQ1M, LAYOUT_IQ1S,
     LAYOUT_Q8F, LAYOUT_F8, /* scales are stored apart from codes */
     LAYOUT_COUNT
 };
@@ -26,8 +28,9 @@ enum layout {
 /* One row's block, decoded. value = d * scale * (code - offset) - dmin * min. The layout determines which fields are
  * used (pack.h). */
 struct unit {
-    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ4, MXFP4, Q1_0, Q2_0 */
-    /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8) */
+    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ1 to IQ4, MXFP4, Q1_0, Q2_0 */
+    /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8); for IQ1 to IQ3 odd
+     * numbers up to 31, per 32 or 16 columns */
     uint8_t scale[16];
     uint8_t min[16];     /* per 32 columns (Q4_K and Q5_K, 0..63) or per 16 (Q2_K, 0..15) */
     uint16_t d, dmin;    /* f16; bf16 for MXFP4. Q4_1 and Q5_1 add their min, so it is stored negated */
@@ -43,6 +46,18 @@ struct dtype {
     enum layout layout;
     void (*unpack)(const uint8_t *block, struct unit *out); /* NULL for float types */
 };
+
+/* The types whose codes are numbers of rows of a grid: name, GGUF's id, bytes of a block of 256, layout, decoder. */
+#define EACH_GRID_TYPE(ROW)                        \
+    ROW(IQ2_XXS, 16, 66, IQ2XXS, unpack_iq2_xxs)   \
+    ROW(IQ2_XS,  17, 74, IQ2S,   unpack_iq2_xs)    \
+    ROW(IQ3_XXS, 18, 98, IQ3XXS, unpack_iq3_xxs)   \
+    ROW(IQ1_S,   19, 50, IQ1S,   unpack_iq1_s)     \
+    ROW(IQ3_S,   21, 110, IQ3S,  unpack_iq3_s)     \
+    ROW(IQ2_S,   22, 82, IQ2S,   unpack_iq2_s)     \
+    ROW(IQ1_M,   29, 56, IQ1M,   unpack_iq1_m)
+enum { GRID_TYPES = 7 };
+extern const struct dtype grid_types[GRID_TYPES]; /* grids.c; in the text build engine/text_build.c */
 
 /* NULL for an id that no type has, including removed ids. */
 const struct dtype *dtype_by_gguf(uint32_t id);

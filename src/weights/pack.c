@@ -145,6 +145,12 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
 static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
 static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load_u16(halves + 2 * i)); }
 
+/* The scale d that 16 bits hold. */
+static float scale_of(enum d_type d, uint16_t bits)
+{
+    return d == D_BF16 ? f32_from_bf16(bits) : f32_from_f16(bits) * d_part(d);
+}
+
 /* Adds a piece of row r's codes, for 8 columns. */
 static void read_piece(const struct piece *p, const uint8_t *vector, int shift, int r, int *code)
 {
@@ -195,7 +201,7 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
     int blocks = l->columns / BLOCK;
     const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes,
                   *block = unit + l->head + b % blocks * l->block;
-    out->d = l->d == D_F32 ? load_f32(unit + 4 * r) : l->d == D_BF16 ? bfloat_at(unit, r) : half_at(unit, r);
+    out->d = l->d == D_F32 ? load_f32(unit + 4 * r) : scale_of(l->d, load_u16(unit + 2 * r));
     out->dmin = has_mins(l->kind) ? half_at(unit + 16, r) : 0;
     read_scales(l->kind, block, r, out);
     read_codes(l, block + l->scales, r, out->code);
@@ -248,7 +254,7 @@ void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *o
     struct block block;
     for (int c = 0; c < cols; c += (int)type->block, row += type->bytes) {
         type->unpack(row, &unit);
-        block.d = type->layout == LAYOUT_FP4 ? f32_from_bf16(unit.d) : f32_from_f16(unit.d);
+        block.d = scale_of(l->d, unit.d);
         block.dmin = has_mins(l->kind) ? f32_from_f16(unit.dmin) : 0;
         for (int b = 0; b < (int)type->block / BLOCK; b++, out += BLOCK) {
             unit_block(l, &unit, b, &block);

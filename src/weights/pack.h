@@ -35,13 +35,22 @@ enum kind {
 #define HAS_MINS(kind) ((kind) == KIND_MIN || (kind) == KIND_MINS || (kind) == KIND_HALF_MINS)
 static inline bool has_mins(enum kind kind) { return HAS_MINS(kind); }
 
-enum d_type { D_F16, D_BF16, D_F32 /* stored apart from the codes: pack_scale() */ };
+/* D_QUARTER, D_EIGHTH: d is that part of the f16. D_F32: stored apart from the codes, see pack_scale(). */
+enum d_type { D_F16, D_BF16, D_F32, D_QUARTER, D_EIGHTH };
+static inline float d_part(enum d_type d) { return d == D_QUARTER ? 0.25f : d == D_EIGHTH ? 0.125f : 1; }
 
 /* The values of IQ4's codes, and those of a 4-bit float (1 sign bit, 2 exponent bits, 1 fraction bit) times 2. */
 static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 /* The values of codes of 1 bit and of 2 bits. */
 static const int8_t table_signs[16] = {-1, 1}, table_twos[16] = {-1, 0, 1, 2};
+
+/* The values of the codes that grids.c makes: a magnitude, with the sign in the highest bit. Those of IQ1 are times 8,
+ * with the shift of an eighth added (highest bit 0) or subtracted. */
+static const int8_t table_iq3_s[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
+static const int8_t table_iq3_xxs[16] = {4, 12, 20, 28, 36, 44, 52, 62, -4, -12, -20, -28, -36, -44, -52, -62};
+static const int8_t table_iq2[16] = {8, 25, 43, 0, -8, -25, -43};
+static const int8_t table_iq1[16] = {-7, 1, 9, 0, -9, -1, 7};
 
 /* Facts about a unit: 8 rows x columns. */
 struct layout_info {
@@ -77,6 +86,17 @@ struct layout_info {
     ROW(Q1,    KIND_PLAIN,     128,  1,  0, 4, table_signs, D_F16)             \
     ROW(Q2,    KIND_PLAIN,      64,  2,  0, 4, table_twos, D_F16)
 
+/* The same of types with grids (grids.c). Only the full build has their kernels. Their values have 7 bits, for which
+ * every dot product of bytes is exact, so one kernel serves all. */
+#define GRID_LAYOUTS(ROW)                                                          \
+    /*  name    kind         columns bits offset value_bits table          d */    \
+    ROW(IQ3S,   KIND_SCALE,     256,  4,  0, 7, table_iq3_s,   D_F16)              \
+    ROW(IQ3XXS, KIND_SCALE,     256,  4,  0, 7, table_iq3_xxs, D_QUARTER)          \
+    ROW(IQ2S,   KIND_HALVES,    256,  3,  0, 7, table_iq2,     D_EIGHTH)           \
+    ROW(IQ2XXS, KIND_SCALE,     256,  3,  0, 7, table_iq2,     D_EIGHTH)           \
+    ROW(IQ1M,   KIND_HALVES,    256,  3,  0, 7, table_iq1,     D_EIGHTH)           \
+    ROW(IQ1S,   KIND_SCALE,     256,  3,  0, 7, table_iq1,     D_EIGHTH)
+
 #define HEAD_BYTES(kind, d) (PANEL_ROWS * ((d) == D_F32 ? 4 : 2) + (HAS_MINS(kind) ? 16 : 0))
 #define SCALE_BYTES(kind) ((kind) == KIND_SCALE ? 8 : (kind) > KIND_SCALE ? 16 : 0)
 #define BLOCK_BYTES(kind, bits) (SCALE_BYTES(kind) + PANEL_ROWS * BLOCK / 8 * (bits))
@@ -101,6 +121,7 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_BF16] = {.columns = 1, .bytes = 16},
     [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .d = D_F32, .head = 16, .scaled = true},
     CODE_LAYOUTS(INFO)
+    GRID_LAYOUTS(INFO)
 };
 #undef INFO
 

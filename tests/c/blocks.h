@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * A second decoder of GGUF's weight blocks, written column by column from the published description, and generators of
- * hostile blocks. It shares no code with src/: its numbers and the engine's must be equal.
+ * hostile blocks. It shares no code with src/: its numbers and the engine's must be equal. Only the numbers of grids are
+ * the same ones; test_grids.c compares them with those of the package gguf.
  */
 #ifndef QUERN_BLOCKS_H
 #define QUERN_BLOCKS_H
 
 #include "model_file.h"
+#include "weights/grid_data.h"
 
 #include <math.h>
 
@@ -221,7 +223,106 @@ static inline void ref_tq2_0(const uint8_t *bytes, struct ref_block *b)
     for (int c = 0; c < 256; c++) b->code[c] = (bytes[c / 128 * 32 + c % 32] >> c / 32 % 4 * 2 & 3) - 1;
 }
 
-enum { ID_Q8_0 = 8, ID_MXFP4 = 39 };
+/* Sets the scales of the n parts of a block to 2 s + 1; s is an expression of `part`. */
+#define REF_SCALES(b, n, s) \
+    for (int i = 0; i < 16; i++) { \
+        int part = i * (n) / 16; \
+        (b)->scale[i] = 2 * (s) + 1; \
+    }
+
+/* Column c of 8 columns of 2 bits, or of 4 columns of 4 bits. */
+static inline int ref_pair(int row, int c) { return row >> c % 8 * 2 & 3; }
+static inline int ref_four(int row, int c) { return row >> c % 4 * 4 & 15; }
+static inline uint32_t ref_word(const uint8_t *at)
+{
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* The sign of column c of 8, from seven bits: with the eighth, the number of negative columns is even. */
+static inline int ref_even_sign(uint32_t seven, int c)
+{
+    int negative = 0;
+    for (int i = 0; i < 7; i++) negative += seven >> i & 1;
+    return c % 8 < 7 ? (seven >> c % 8 & 1 ? -1 : 1) : negative % 2 ? -1 : 1;
+}
+static inline int ref_sign(const uint8_t *bits, int c) { return ref_bit(bits, c) ? -1 : 1; }
+
+static const int ref_iq2[] = {8, 25, 43}, ref_iq3_xxs_values[] = {4, 12, 20, 28, 36, 44, 52, 62};
+
+static inline void ref_iq2_xxs(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5) / 8);
+    REF_SCALES(b, 8, (int)(ref_word(bytes + 6 + 8 * part) >> 28))
+    for (int c = 0; c < 256; c++) {
+        const uint8_t *part = bytes + 2 + c / 32 * 8;
+        int row = grid_iq2_xxs[part[c / 8 % 4]];
+        b->code[c] = ref_iq2[ref_pair(row, c)] * ref_even_sign(ref_word(part + 4) >> c / 8 % 4 * 7 & 127, c);
+    }
+}
+
+static inline void ref_iq2_xs(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5) / 8);
+    REF_SCALES(b, 16, part % 2 ? bytes[66 + part / 2] / 16 : bytes[66 + part / 2] % 16)
+    for (int c = 0; c < 256; c++) {
+        int word = bytes[2 + c / 8 * 2] + 256 * bytes[3 + c / 8 * 2];
+        b->code[c] = ref_iq2[ref_pair(grid_iq2_xs[word % 512], c)] * ref_even_sign((uint32_t)(word / 512), c);
+    }
+}
+
+static inline void ref_iq2_s(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5) / 8);
+    REF_SCALES(b, 16, part % 2 ? bytes[74 + part / 2] / 16 : bytes[74 + part / 2] % 16)
+    for (int c = 0; c < 256; c++) {
+        int row = bytes[2 + c / 8] + 256 * (bytes[66 + c / 32] >> c / 8 % 4 * 2 & 3);
+        b->code[c] = ref_iq2[ref_pair(grid_iq2_s[row], c)] * ref_sign(bytes + 34, c);
+    }
+}
+
+static inline void ref_iq3_xxs(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5) / 4);
+    REF_SCALES(b, 8, (int)(ref_word(bytes + 66 + 4 * part) >> 28))
+    for (int c = 0; c < 256; c++) {
+        uint32_t signs = ref_word(bytes + 66 + c / 32 * 4) >> c / 8 % 4 * 7 & 127;
+        b->code[c] = ref_iq3_xxs_values[ref_four(grid_iq3_xxs[bytes[2 + c / 4]], c)] * ref_even_sign(signs, c);
+    }
+}
+
+static inline void ref_iq3_s(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    REF_SCALES(b, 8, part % 2 ? bytes[106 + part / 2] / 16 : bytes[106 + part / 2] % 16)
+    for (int c = 0; c < 256; c++) {
+        int row = bytes[2 + c / 4] + 256 * ref_bit(bytes + 66, c / 4);
+        b->code[c] = (2 * ref_four(grid_iq3_s[row], c) + 1) * ref_sign(bytes + 74, c);
+    }
+}
+
+static inline void ref_iq1_s(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5) / 8);
+    REF_SCALES(b, 8, bytes[35 + 2 * part] / 16 % 8)
+    for (int c = 0; c < 256; c++) {
+        int word = bytes[34 + c / 32 * 2] + 256 * bytes[35 + c / 32 * 2];
+        int row = bytes[2 + c / 8] + 256 * (word >> c / 8 % 4 * 3 & 7);
+        b->code[c] = 8 * (ref_pair(grid_iq1[row], c) - 1) + (word >= 0x8000 ? -1 : 1);
+    }
+}
+
+static inline void ref_iq1_m(const uint8_t *bytes, struct ref_block *b)
+{
+    uint8_t d[2] = {(uint8_t)(bytes[49] / 16 + bytes[51] / 16 * 16), (uint8_t)(bytes[53] / 16 + bytes[55] / 16 * 16)};
+    ref_plain(b, ref_half(d, 5) / 8);
+    REF_SCALES(b, 16, (bytes[48 + part / 4 * 2] + 256 * bytes[49 + part / 4 * 2]) >> part % 4 * 3 & 7)
+    for (int c = 0; c < 256; c++) {
+        int nibble = c / 8 % 2 ? bytes[32 + c / 16] / 16 : bytes[32 + c / 16] % 16;
+        b->code[c] = 8 * (ref_pair(grid_iq1[bytes[c / 8] + 256 * (nibble % 8)], c) - 1) + (nibble >= 8 ? -1 : 1);
+    }
+}
+
+enum { ID_Q8_0 = 8, ID_IQ1_M = 29, ID_MXFP4 = 39 };
 
 static const struct ref_type ref_types[] = {
     {"F32", 0, 1, 4, NULL, {0, 0}, false},
@@ -244,6 +345,13 @@ static const struct ref_type ref_types[] = {
     {"Q2_0", 42, 64, 18, ref_q2_0, {0, 0}, false},
     {"TQ1_0", 34, 256, 54, ref_tq1_0, {52, 52}, false},
     {"TQ2_0", 35, 256, 66, ref_tq2_0, {64, 64}, false},
+    {"IQ2_XXS", 16, 256, 66, ref_iq2_xxs, {0, 0}, false},
+    {"IQ2_XS", 17, 256, 74, ref_iq2_xs, {0, 0}, false},
+    {"IQ3_XXS", 18, 256, 98, ref_iq3_xxs, {0, 0}, false},
+    {"IQ1_S", 19, 256, 50, ref_iq1_s, {0, 0}, false},
+    {"IQ3_S", 21, 256, 110, ref_iq3_s, {0, 0}, false},
+    {"IQ2_S", 22, 256, 82, ref_iq2_s, {0, 0}, false},
+    {"IQ1_M", ID_IQ1_M, 256, 56, ref_iq1_m, {0, 0}, false},
 };
 enum { REF_TYPES = sizeof ref_types / sizeof *ref_types };
 
@@ -300,6 +408,14 @@ static inline void make_float_weight(const struct ref_type *t, enum hostility ho
         put_half(out, hostile(how) && random_below(seed, 2) ? hostile_half(seed) : tame_half(seed) + 0x2000);
 }
 
+/* Writes scale i (0 or 1) of a block; IQ1_M has its own in nibbles. */
+static inline void put_scale(const struct ref_type *t, int i, int bits, uint8_t *block)
+{
+    if (t->gguf_id != ID_IQ1_M) put_half(block + t->halves[i], bits);
+    else
+        for (int k = 0; k < 4; k++) block[49 + 2 * k] = (uint8_t)(block[49 + 2 * k] % 16 + (bits >> 4 * k & 15) * 16);
+}
+
 /* Writes the scales of a block. MXFP4 has a byte that is a power of 2. */
 static inline void make_scales(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
 {
@@ -308,9 +424,7 @@ static inline void make_scales(const struct ref_type *t, enum hostility how, uin
         return;
     }
     for (int i = 0; i < 2; i++)
-        put_half(out + t->halves[i], how == BLOCKS_RANDOM ? tame_half(seed)
-                                     : hostile(how)       ? hostile_half(seed)
-                                                          : 0x3C00);
+        put_scale(t, i, how == BLOCKS_RANDOM ? tame_half(seed) : hostile(how) ? hostile_half(seed) : 0x3C00, out);
 }
 
 static inline void make_block(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)

@@ -812,7 +812,7 @@ static void tables_complete(void)
     for (int dots = -1; dots < DOTS_COUNT; dots++) {
         struct kernels table = dots < 0 ? kernels_scalar : kernels_simd((enum dots)dots);
         const struct kernels *k = &table;
-        for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++) {
+        for (int layout = LAYOUT_F32; layout < LAYOUT_COUNT; layout++) {
             CHECK(k->gemm[layout] && (dots < 0 || k->gemm[layout] != kernels_scalar.gemm[layout]));
             CHECK(!k->few[ONE_ROW][layout] && !k->few[MANY_ROWS][layout]);
         }

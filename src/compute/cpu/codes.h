@@ -32,7 +32,7 @@ INLINE enum form form_of(const struct how h)
 {
     if (h.dots != DOTS_I16) return FORM_BYTES;
     if (!h.packed) return FORM_WORDS;
-    return h.bits == 8 ? FORM_APART : h.bits == 4 ? FORM_FOURS : FORM_TWOS;
+    return h.bits >= 7 ? FORM_APART : h.bits == 4 ? FORM_FOURS : FORM_TWOS;
 }
 
 /* Sums of pairs of columns in 16 bits are multiplied by integer scales in the instruction that adds them up. */
@@ -43,7 +43,7 @@ INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h
 
 /* Constants for unpacking, kept in registers. */
 struct masks {
-    vec piece[PIECES], sign, nibble, odd, offset, table, table_high;
+    vec piece[PIECES], sign, nibble, odd, offset, table, table_high, part;
     vec rows[2], column[2], plane[2]; /* of codes in planes: which row's byte, which bit of it, the bit of the code */
     struct half_masks halves;
 };
@@ -62,6 +62,11 @@ INLINE int piece_mask(const int bits, int i)
         if (is_rest(bits, of[i]) || (of[first].width == of[i].width && of[first].from == of[i].from)) return first;
     return i;
 }
+
+/* Whether values have 7 bits. The dot of bytes that adds to 32 bits is exact for them on every processor. */
+INLINE bool is_seven(const struct how h) { return h.shift == 6; }
+
+INLINE bool is_part(enum d_type d) { return d == D_QUARTER || d == D_EIGHTH; }
 
 /* Whether a table's numbers are looked up 4 bits at a time: sums of pairs have no room for more. */
 INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
@@ -93,6 +98,7 @@ VEC_UNROLL
         m.plane[i] = i32_kept(byte_mask(1, i));
     }
     if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.piece[0]), m.table = vec_and(m.table, m.piece[0]);
+    if (is_part(l.d)) m.part = f32_kept(d_part(l.d));
     return m;
 }
 
@@ -158,6 +164,8 @@ INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct mask
     if (layouts[h.packed].d == D_F32) load_two(s->d, unit);
     else if (layouts[h.packed].d == D_BF16) load_bfloats(s->d, unit);
     else load_halves(s->d, unit, &m->halves);
+    if (is_part(layouts[h.packed].d))
+        for (int i = 0; i < 2; i++) s->d[i] = f32_mul(s->d[i], m->part);
     if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
 }
 

@@ -183,19 +183,19 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
 
 /* Signed codes stay in the upper half of a word; those of the odd columns are already there. So sums are 256 times too
  * large until the end. */
-INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct masks *m,
-                         const struct how h)
+INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n,
+                         const struct masks *m, const struct how h)
 {
     const size_t T = (size_t)h.rows;
-    EACH_GROUP(0, 8, at, j) {
+    EACH_GROUP(first, n, at, j) {
         vec w[2], odd[2], even[2];
         group_load(w, codes, at, j, m, h);
         for (int i = 0; i < 2; i++) odd[i] = vec_and(w[i], m->odd), even[i] = i16_shl(w[i], 8);
         for (size_t t = 0; t < T; t++) {
             const uint8_t *v = x + 8 * ((at + j) * T + t);
-            vec first = vec_spread4(v), second = vec_spread4(v + 4);
+            vec evens = vec_spread4(v), odds = vec_spread4(v + 4);
             for (int i = 0; i < 2; i++)
-                sum[t][i] = i32_add(sum[t][i], i32_add(dot2_i16(second, odd[i]), dot2_i16(first, even[i])));
+                sum[t][i] = i32_add(sum[t][i], i32_add(dot2_i16(odds, odd[i]), dot2_i16(evens, even[i])));
         }
         if (h.rows > 2) end_group();
     }
@@ -207,6 +207,9 @@ INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
+    if (is_seven(h)) /* -64 times the sums of halves, in 32 bits also where other start values are those of pairs */
+        return dot2_i16(vec_spread4(x + 4 * (3 * h.rows + t)),
+                        i32_splat((half <= 0 ? 0xFFC0 : 0) | (half ? -64 * 0x10000 : 0)));
     const int more = is_split(h) ? 0 : (is_lent(h) ? 4 : h.shift) - (half < 0 ? 3 : 2);
     vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
     return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
@@ -230,7 +233,7 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
         return;
     }
     for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = begin[t];
-    if (h.packed && h.dots == DOTS_I16) packed_words(sum, codes, act, m, h);
+    if (h.packed && h.dots == DOTS_I16) packed_words(sum, codes, act, first, n, m, h);
     else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
     else if (h.packed) packed_bytes(sum, codes, act, first, n, m, h);
     else dots_bytes(sum, from, to, n, h);
@@ -495,7 +498,9 @@ for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.s
     ROW(mins_u8,    KIND_MINS,      DOTS_U8,   8, -1)          \
     ROW(six_u8,     KIND_HALVES,    DOTS_U8,   8, 5)           \
     ROW(three_u8,   KIND_HALVES,    DOTS_U8,   8, 2)           \
-    ROW(two_u8,     KIND_HALF_MINS, DOTS_U8,   8, -1)
+    ROW(two_u8,     KIND_HALF_MINS, DOTS_U8,   8, -1)          \
+    ROW(seven_u8,   KIND_SCALE,     DOTS_U8,   8, 6)           \
+    ROW(sevens_u8,  KIND_HALVES,    DOTS_U8,   8, 6)
 GEMMS(GEMM)
 
 INLINE bool is_same(const struct how a, const struct how b)
@@ -513,11 +518,11 @@ INLINE gemm_fn *gemm_of(const struct how h)
 
 /* --- the kernels: of one row, of few, and what expands ----------------------------------------------------------- */
 
-/* The constants of a layout's kernels; all follow from its row of CODE_LAYOUTS. */
+/* The constants of a layout's kernels; all follow from its row in pack.h. */
 INLINE struct how how_of(const enum layout layout, const enum dots dots)
 {
     const struct layout_info l = layouts[layout];
-    const bool above = l.value_bits == 8 ? dots == DOTS_U7 || dots == DOTS_U8 : l.offset || l.table;
+    const bool above = l.value_bits >= 7 ? dots == DOTS_U7 || dots == DOTS_U8 : l.offset || l.table;
     return (struct how){l.kind, dots, l.value_bits, above ? l.value_bits - 1 : -1, 1, layout};
 }
 
@@ -574,17 +579,19 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
     KERNELS_FOR(name, i16, DOTS_I16) \
     KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
 CODE_LAYOUTS(KERNELS)
+GRID_LAYOUTS(KERNELS)
 
 /* --- the table: in constant expressions, so that compilers drop the kernels that no kind of dots uses --- */
 
 /* The kind of dots that a layout is expanded for. Without an 8-bit dot, words are faster for 8-bit values than bytes in
- * two halves; all other codes are the same signed and unsigned. */
+ * two halves. All other codes are the same signed and unsigned; those of 7 bits need sums of 32 bits. */
 #define TILE_DOTS(dots, value_bits) \
-    ((value_bits) == 8 ? ((dots) == DOTS_U7 ? DOTS_I16 : (dots)) : (dots) == DOTS_S8 ? DOTS_U8 : (dots))
+    ((value_bits) == 8 ? ((dots) == DOTS_U7 ? DOTS_I16 : (dots)) \
+     : (dots) == DOTS_S8 || ((value_bits) == 7 && (dots) == DOTS_U7) ? DOTS_U8 : (dots))
 
 /* The same for one row, where bytes in two halves are faster if they are looked up. */
 #define ROW_DOTS(dots, bits, value_bits) \
-    ((bits) != (value_bits) && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
+    ((bits) < 8 && (value_bits) == 8 && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
 
 #define OF_DOTS(kernel, dots) \
     ((dots) == DOTS_I16  ? kernel##_i16 \
@@ -613,19 +620,28 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
     } \
     k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile); \
     set_forms(k, LAYOUT_##name, row, tile);
-#define SET_I16(name, kind, columns, bits, offset, value_bits, ...) \
-    SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))
-#define SET_U7(name, kind, columns, bits, offset, value_bits, ...) \
-    SET(name, ROW_DOTS(DOTS_U7, bits, value_bits), TILE_DOTS(DOTS_U7, value_bits))
-#define SET_U8(name, kind, columns, bits, offset, value_bits, ...) \
-    SET(name, ROW_DOTS(DOTS_U8, bits, value_bits), TILE_DOTS(DOTS_U8, value_bits))
-#define SET_S8(name, kind, columns, bits, offset, value_bits, ...) \
-    SET(name, ROW_DOTS(DOTS_S8, bits, value_bits), TILE_DOTS(DOTS_S8, value_bits))
+#define SET_WITH(dots, name, kind, columns, bits, offset, value_bits, ...) \
+    SET(name, ROW_DOTS(dots, bits, value_bits), TILE_DOTS(dots, value_bits))
+#define SET_I16(...) SET_WITH(DOTS_I16, __VA_ARGS__)
+#define SET_U7(...) SET_WITH(DOTS_U7, __VA_ARGS__)
+#define SET_U8(...) SET_WITH(DOTS_U8, __VA_ARGS__)
+#define SET_S8(...) SET_WITH(DOTS_S8, __VA_ARGS__)
 
-static void set_i16(struct kernels *k) { CODE_LAYOUTS(SET_I16) }
-static void set_u7(struct kernels *k) { CODE_LAYOUTS(SET_U7) }
-static void set_u8(struct kernels *k) { CODE_LAYOUTS(SET_U8) }
-static void set_s8(struct kernels *k) { CODE_LAYOUTS(SET_S8) }
+/* Defines a function that sets the kernels of a list of layouts. */
+#define SET_LIST(scope, set, LAYOUTS) \
+    static void set##_i16(struct kernels *k) { LAYOUTS(SET_I16) } \
+    static void set##_u7(struct kernels *k) { LAYOUTS(SET_U7) } \
+    static void set##_u8(struct kernels *k) { LAYOUTS(SET_U8) } \
+    static void set##_s8(struct kernels *k) { LAYOUTS(SET_S8) } \
+    scope void set(struct kernels *k) \
+    { \
+        if (!VEC_BYTE_DOTS || (VEC_MODEL && k->dots == DOTS_I16)) set##_i16(k); \
+        else if (k->dots == DOTS_U7) set##_u7(k); \
+        else if (k->dots == DOTS_U8) set##_u8(k); \
+        else set##_s8(k); \
+    }
+SET_LIST(static, set_codes, CODE_LAYOUTS)
+SET_LIST(, gemm_grids, GRID_LAYOUTS)
 
 void gemm_simd(struct kernels *k, enum dots dots)
 {
@@ -633,9 +649,6 @@ void gemm_simd(struct kernels *k, enum dots dots)
     k->tile = full_tile(dots);
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* for F16; codes with their scales need less */
     arrange_simd(k);
-    if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_i16(k);
-    else if (dots == DOTS_U7) set_u7(k);
-    else if (dots == DOTS_U8) set_u8(k);
-    else set_s8(k);
+    set_codes(k);
     tables_simd(k);
 }
