@@ -36,7 +36,7 @@ native: $(BUILD)/quern
 SOURCES = $(filter-out src/wasm.c src/engine/text_build.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 # Only command lines have these files, which convert models. No page loads them.
-TOOL = $(addprefix cli/,gguf_writer convert convert_keys convert_values cli_claim cli_described cli_files cli_output cli_quantize)
+TOOL = $(addprefix cli/,gguf_writer convert convert_keys convert_values cli_claim cli_described cli_files cli_output cli_quantize imatrix)
 TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli/cli_process.o
 # Only two files depend on ADDR_MAX; all others are the objects of sanitize.
 ifeq ($(config),narrow)

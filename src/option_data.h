@@ -57,7 +57,9 @@ enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };
     OPTION(GENERATE, "generate", "N", WHOLE_QUOTED, 0, 16777216, \
            "number of tokens to write (32)", NULL) \
     OPTION(TYPE, "type", "TYPE", TEXT, 0, 0, \
-           "q8_0, q4_0, q4_k or q6_k", NULL) \
+           "q8_0, q4_0, q4_k, q5_k, q6_k or iq4_xs", NULL) \
+    OPTION(IMATRIX, "imatrix", "FILE", TEXT, 0, 0, \
+           "how much each column matters, from llama-imatrix", NULL) \
     OPTION(PROFILE, "profile", "", FLAG, 0, 0, \
            "shows the cost of each operation", NULL) \
     OPTION(CONTEXT, "context", "N", WHOLE, 1, 16777216, \

@@ -41,11 +41,11 @@ build/wasm/grammar.wasm: $(GRAMMAR)
 		-sSTACK_SIZE=1MB -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -Wl,--wrap=emscripten_resize_heap $^ -o $@
 
 # The conversion tool, for Node only: it reads and writes files itself; its quantizers are compiled for speed.
-build/wasm/tool/weights/quantize.o: src/weights/quantize.c
+build/wasm/tool/weights/%.o: src/weights/%.c
 	@mkdir -p $(@D)
 	$(EMCC) $(STRICT) $(COMMON) -O3 $(WASM_simd) -c $< -o $@
-build/wasm/node/quern-tool.mjs: build/wasm/tool/weights/quantize.o \
-		$(patsubst %,build/wasm/simd/%.o,cli/tool $(TOOL) $(filter-out weights/quantize,$(SOURCES:src/%.c=%)))
+build/wasm/node/quern-tool.mjs: build/wasm/tool/weights/quantize.o build/wasm/tool/weights/fit.o \
+		$(patsubst %,build/wasm/simd/%.o,cli/tool $(TOOL) $(filter-out weights/quantize weights/fit,$(SOURCES:src/%.c=%)))
 	@mkdir -p $(@D)
 	$(EMCC) -O3 $(WASM_THREADS) $(WASM_simd) -sINITIAL_MEMORY=64MB -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node -sNODERAWFS \
 		'-sINCOMING_MODULE_JS_API=[nThreads]' -sEXPORTED_RUNTIME_METHODS=PThread,UTF8ToString,stringToUTF8,lengthBytesUTF8 $^ -o $@

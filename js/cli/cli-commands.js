@@ -227,11 +227,11 @@ function showProgress(part) {
   );
 }
 
-async function quantize({ model, text: out, values: { type }, load: { threads } }) {
+async function quantize({ model, text: out, values: { type, imatrix }, load: { threads } }) {
   if (type === undefined) throw badParam('--type', 'is missing');
   try {
     const signal = stopWith('The conversion was stopped; nothing was kept of it.');
-    await quantizeFile(model, out, { type, threads, signal, onProgress: showProgress });
+    await quantizeFile(model, out, { type, imatrix, threads, signal, onProgress: showProgress });
   } finally {
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // removes an unfinished bar
   }

@@ -50,7 +50,8 @@ export const FLAGS = {
   },
   prompt: { ...TOKENS, least: 1, value: 'N', text: 'number of tokens to read (128)', native: true },
   generate: { ...TOKENS, least: 0, value: 'N', text: 'number of tokens to write (32)', native: true },
-  type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k or q6_k', native: true },
+  type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k, q5_k, q6_k or iq4_xs', native: true },
+  imatrix: { value: 'FILE', text: 'how much each column matters, from llama-imatrix', native: true },
   ...load,
   feed: {
     kind: 'whole',
@@ -203,7 +204,7 @@ export const COMMANDS = {
   quantize: {
     words: ['MODEL', 'OUT.gguf'],
     rest: '--type TYPE',
-    options: ['type', 'threads'],
+    options: ['type', 'imatrix', 'threads'],
     text: 'writes a model with another weight type',
   },
   copy: {

@@ -38,13 +38,14 @@ async function takeSteps(tool, job, { signal, onProgress }) {
  * process is writing is refused ('storage/busy').
  * @param {string} input a GGUF file, the first of a split one, or a folder with safetensors files
  * @param {string} output
- * @param {{type: string, threads?: number, signal?: AbortSignal, onProgress?: (part: number) => void}} options
+ * @param {{type: string, imatrix?: string, threads?: number, signal?: AbortSignal, onProgress?: (part: number) => void}} options
  */
-export async function quantizeFile(input, output, { type, threads = availableParallelism(), signal, onProgress }) {
+export async function quantizeFile(input, output, options) {
+  const { type, imatrix = '', threads = availableParallelism(), signal, onProgress } = options;
   if (!Number.isInteger(threads) || threads < 1) throw badParam('--threads', 'must be a whole number from 1 on');
   const nThreads = Math.min(threads, LOAD.threads.most);
   const tool = await createTool({ nThreads: nThreads - 1 });
-  const job = withStrings(tool, [input, output, type], (...texts) => tool._tool_new(...texts, nThreads));
+  const job = withStrings(tool, [input, output, type, imatrix], (...texts) => tool._tool_new(...texts, nThreads));
   try {
     if (job === 0) throw new QuernError('mem/load', 'Not enough memory to convert this model.', { phase: 'load' });
     await takeSteps(tool, job, { signal, onProgress });

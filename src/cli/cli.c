@@ -571,7 +571,8 @@ static void show_progress(double part)
 
 static int run_quantize(const struct args *a)
 {
-    struct quantizing *q = quantizing_new(a->words[0], a->words[1], a->text[OPT_TYPE], whole(a, OPT_THREADS, 1));
+    struct quantizing *q = quantizing_new(a->words[0], a->words[1], a->text[OPT_TYPE], a->text[OPT_IMATRIX],
+                                          whole(a, OPT_THREADS, 1));
     if (!q) return complain("mem/load", "Not enough memory to convert this model.");
     int status = 1;
     process_note_signals();

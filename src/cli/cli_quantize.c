@@ -24,6 +24,8 @@ struct quantizing {
     int *inputs;               /* [files.n] descriptors, -1: not open */
     struct bytes *described;   /* [files.n] bytes to read in place of a file; data NULL: read the file */
     char *out;                 /* name of the new file */
+    char *imatrix;             /* path of a file of importance; NULL: none */
+    uint8_t *importance;       /* its bytes */
     struct output output;
     int write_error;           /* errno */
     const char *code;
@@ -81,7 +83,7 @@ static int fail_memory(struct quantizing *q)
 
 /* --- opening ------------------------------------------------------------------------------------------------- */
 
-struct quantizing *quantizing_new(const char *in, const char *out, const char *type, int threads)
+struct quantizing *quantizing_new(const char *in, const char *out, const char *type, const char *imatrix, int threads)
 {
     struct quantizing *q = calloc(1, sizeof *q);
     if (!q) return NULL;
@@ -90,6 +92,7 @@ struct quantizing *quantizing_new(const char *in, const char *out, const char *t
     q->options =
         (struct convert_options){.recipe = recipe_by_name(type), .threads = threads, .io = {q, read_file, write_file}};
     q->out = strdup(out);
+    q->imatrix = imatrix && *imatrix ? strdup(imatrix) : NULL;
     return q;
 }
 
@@ -133,6 +136,20 @@ static int open_inputs(struct quantizing *q)
     return OK;
 }
 
+static int open_imatrix(struct quantizing *q)
+{
+    uint64_t size;
+    if (!q->imatrix) return OK;
+    FILE *f = cli_open(q->imatrix, &size);
+    if (!f) return complain(q, "use/param", "The file of --imatrix cannot be read.");
+    q->importance = size <= SIZE_MAX / 2 ? malloc((size_t)size + 1) : NULL;
+    bool whole = q->importance && fread(q->importance, 1, (size_t)size, f) == size;
+    fclose(f);
+    q->options.imatrix = (struct bytes){q->importance, (size_t)size};
+    if (!q->importance) return fail_memory(q);
+    return whole ? OK : complain(q, "use/param", "The file of --imatrix cannot be read.");
+}
+
 static int open_output(struct quantizing *q)
 {
     if (is_input(q))
@@ -146,9 +163,10 @@ static int open_output(struct quantizing *q)
 static int begin(struct quantizing *q)
 {
     if (!q->out) return fail_memory(q);
-    if (!q->options.recipe) return complain(q, "use/param", "The type must be q8_0, q4_0, q4_k or q6_k.");
+    if (!q->options.recipe) return complain(q, "use/param", "The type must be q8_0, q4_0, q4_k, q5_k, q6_k or iq4_xs.");
     if (q->files.n == 0) return complain(q, "use/param", "The folder holds no model.");
     int status = open_inputs(q);
+    if (!status) status = open_imatrix(q);
     if (!status) status = open_output(q);
     if (status) return status;
     q->options.n_files = q->files.n;
@@ -186,6 +204,6 @@ void quantizing_free(struct quantizing *q)
     for (int i = 0; q->described && i < q->files.n; i++) free((void *)q->described[i].data);
     output_close(&q->output);
     cli_files_free(&q->files);
-    void *parts[] = {q->sizes, q->inputs, q->described, q->out, q};
+    void *parts[] = {q->sizes, q->inputs, q->described, q->out, q->imatrix, q->importance, q};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }

@@ -11,8 +11,9 @@
 
 struct quantizing;
 
-/* type: q8_0, q4_0, q4_k or q6_k. NULL when memory is short; the first step reports any other error. */
-struct quantizing *quantizing_new(const char *in, const char *out, const char *type, int threads);
+/* type: see convert.h; imatrix: path of a file of importance, NULL or empty: none. NULL when memory is short; the first
+ * step reports any other error. */
+struct quantizing *quantizing_new(const char *in, const char *out, const char *type, const char *imatrix, int threads);
 /* OK: the new file is complete; 1: more to do; or a failure. */
 int quantizing_step(struct quantizing *q);
 /* The failure's code ("storage/quota", "storage/busy" and so on) and sentence. */

@@ -11,6 +11,7 @@
 #include "base/reader.h"
 #include "cli/convert_keys.h"
 #include "cli/convert_values.h"
+#include "cli/imatrix.h"
 #include "engine/intake.h"
 #include "models/vision.h"
 #include "weights/quantize.h"
@@ -34,7 +35,9 @@ static const struct recipe recipes[] = {
     {"q8_0", 7, "Q8_0", "Q8_0", "Q8_0"},
     {"q4_0", 2, "Q4_0", "Q6_K", "Q4_0"},
     {"q4_k", 15, "Q4_K", "Q6_K", "Q6_K"}, /* known as Q4_K_M */
+    {"q5_k", 17, "Q5_K", "Q6_K", "Q6_K"}, /* known as Q5_K_M */
     {"q6_k", 18, "Q6_K", "Q6_K", "Q6_K"},
+    {"iq4_xs", 30, "IQ4_XS", "Q6_K", "Q5_K"},
 };
 
 const struct recipe *recipe_by_name(const char *name)
@@ -99,6 +102,7 @@ struct made {
     uint64_t dims[4];
     int n_dims;
     uint64_t offset, row_bytes, rows;
+    float *weights; /* of columns, [dims[2], dims[0]]; NULL: all alike */
 };
 
 /* Where the rows of a file's tensor go; owned by the checkpoint. */
@@ -120,6 +124,7 @@ struct convert {
     struct convert_options options;
     struct mem mem;
     struct pool *pool;
+    struct imatrix *imatrix; /* or NULL */
     struct intake intake;
     struct checkpoint all;  /* the tensors of all files, for binding; without data */
     struct model *model;
@@ -148,9 +153,15 @@ struct job {
     const struct made *made;
     const uint8_t *rows;
     size_t row_bytes;
-    int n;
+    int first, n;
     int bad[POOL_MAX_THREADS]; /* per thread: its first row with a value that cannot be represented, or n */
 };
+
+/* How much the columns of a row count; NULL: all alike. */
+static const float *weights_of(const struct made *m, int row)
+{
+    return m->weights ? m->weights + (uint64_t)row / m->dims[1] * m->dims[0] : NULL;
+}
 
 static void make_rows(void *arg, int thread, int n_threads)
 {
@@ -164,7 +175,7 @@ static void make_rows(void *arg, int thread, int n_threads)
     for (int r = begin; r < end; r++) {
         read_floats(j->t->from, j->rows + (size_t)r * j->row_bytes, j->t->cols, x);
         change_row(&j->made->change, x, j->t->cols, x + c->max_cols);
-        if (!quantize(x, j->t->cols, c->blocks + (size_t)r * j->made->row_bytes) && r < j->bad[thread])
+        if (!quantize(x, weights_of(j->made, j->first + r), j->t->cols, c->blocks + (size_t)r * j->made->row_bytes) && r < j->bad[thread])
             j->bad[thread] = r;
     }
 }
@@ -181,20 +192,20 @@ static int write_at(struct convert *c, uint64_t at, const void *bytes, uint64_t 
 }
 
 /* Writes the rows, each run of rows that remain neighbours at once. */
-static int write_rows(struct convert *c, const struct job *j, int row)
+static int write_rows(struct convert *c, const struct job *j)
 {
     const struct made *m = j->made;
     int status = OK;
     for (int at = 0, n; !status && at < j->n; at += n) {
-        const int to = change_place(&m->change, row + at);
-        for (n = 1; at + n < j->n && change_place(&m->change, row + at + n) == to + n;) n++;
+        const int row = j->first + at, to = change_place(&m->change, row);
+        for (n = 1; at + n < j->n && change_place(&m->change, row + n) == to + n;) n++;
         status = write_at(c, c->data + m->offset + (uint64_t)to * m->row_bytes,
                           c->blocks + (size_t)at * m->row_bytes, (uint64_t)n * m->row_bytes, c->err);
     }
     return status;
 }
 
-static int make_and_write(struct convert *c, struct job *j, int row)
+static int make_and_write(struct convert *c, struct job *j)
 {
     uint64_t bytes = (uint64_t)j->n * j->made->row_bytes;
     if (bytes > c->blocks_room) {
@@ -209,8 +220,8 @@ static int make_and_write(struct convert *c, struct job *j, int row)
         if (j->bad[t] < j->n)
             return fail(c->err, ERR_NONFINITE, "value", 0,
                         "Row %d of the tensor %s holds a value that is not finite, or too large for %s.",
-                        row + j->bad[t], j->made->name, j->made->type->name);
-    return write_rows(c, j, row);
+                        j->first + j->bad[t], j->made->name, j->made->type->name);
+    return write_rows(c, j);
 }
 
 static void put_rows(void *context, int row, int n, const uint8_t *rows)
@@ -218,8 +229,9 @@ static void put_rows(void *context, int row, int n, const uint8_t *rows)
     struct target *t = context;
     struct convert *c = t->c;
     struct job j = {
-        .t = t, .made = &c->made[t->made], .rows = rows, .row_bytes = (size_t)t->cols * t->from->bytes, .n = n};
-    if (!c->status) c->status = make_and_write(c, &j, t->first + row);
+        .t = t, .made = &c->made[t->made], .rows = rows, .row_bytes = (size_t)t->cols * t->from->bytes,
+        .first = t->first + row, .n = n};
+    if (!c->status) c->status = make_and_write(c, &j);
 }
 
 /* --- headers: what there is ------------------------------------------------------------------------------------- */
@@ -395,6 +407,23 @@ static int write_end(struct convert *c, struct error *err)
     return rest ? write_at(c, end, zeros, rest, err) : OK;
 }
 
+/* --- importance ------------------------------------------------------------------------------------------------- */
+
+/* Gives the new tensors the weights of their columns, before any row arrives. */
+static int weigh(struct convert *c, struct error *err)
+{
+    size_t found = 0;
+    int status = imatrix_read(&c->mem, c->options.imatrix, &c->imatrix, err);
+    for (size_t i = 0; !status && i < c->n_made; i++) {
+        struct made *m = &c->made[i];
+        if (m->n_dims > 3) continue;
+        status = imatrix_weights(c->imatrix, m->name, m->dims[0], m->dims[2], &m->weights, err);
+        found += m->weights != NULL;
+    }
+    if (status || found) return status;
+    return fail(err, ERR_PARAM, "imatrix", 0, "The importance matrix names no tensor of this model.");
+}
+
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 static int open_all(struct convert *c, struct error *err)
@@ -408,6 +437,8 @@ static int open_all(struct convert *c, struct error *err)
     if (status) return status;
     c->floats = mem_array(&c->mem, 2 * (uint64_t)pool_threads(c->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
     if (!c->floats) return fail_memory(err);
+    status = c->options.imatrix.data ? weigh(c, err) : OK;
+    if (status) return status;
     place(c);
     return write_header(c, err);
 }
@@ -441,6 +472,8 @@ void convert_close(struct convert *c)
     vision_free(c->vision);
     model_free(c->model);
     pool_free(c->pool);
+    imatrix_free(c->imatrix);
+    for (size_t i = 0; i < c->n_made; i++) mem_free(&c->mem, c->made[i].weights);
     void *parts[] = {c->sources, c->made, c->chunk, c->blocks, c->floats};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&c->mem, parts[i]);
     struct mem mem = c->mem;

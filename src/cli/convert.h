@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-/* Which weights get which type. Users write these names: q8_0, q4_0, q4_k, q6_k. */
+/* Which weights get which type. Users write these names: q8_0, q4_0, q4_k, q5_k, q6_k, iq4_xs. */
 struct recipe;
 const struct recipe *recipe_by_name(const char *name); /* NULL for an unknown name */
 
@@ -29,6 +29,7 @@ struct convert_options {
     int n_files;           /* in the order of quern_feed(): files that describe the model, then its weights */
     const uint64_t *sizes; /* [n_files] */
     struct convert_io io;
+    struct bytes imatrix;  /* a file of importance (imatrix.h); data NULL: none */
 };
 
 struct convert;

@@ -32,9 +32,9 @@ EM_JS(int, process_link, (const char *target, const char *path), {
 #define EXPORT EMSCRIPTEN_KEEPALIVE
 
 EXPORT void *tool_alloc(size_t size) { return malloc(size); }
-EXPORT struct quantizing *tool_new(const char *in, const char *out, const char *type, int threads)
+EXPORT struct quantizing *tool_new(const char *in, const char *out, const char *type, const char *imatrix, int threads)
 {
-    return quantizing_new(in, out, type, threads);
+    return quantizing_new(in, out, type, imatrix, threads);
 }
 EXPORT int tool_step(struct quantizing *q) { return quantizing_step(q); }
 EXPORT const char *tool_code(const struct quantizing *q) { return quantizing_code(q); }

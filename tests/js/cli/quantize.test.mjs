@@ -14,15 +14,16 @@ import { GOLDEN, PROJECT, tokens } from '../../fixtures/golden.mjs';
 import { SOURCES } from '../../fixtures/hf/sources.mjs';
 import { tiny35 } from '../../fixtures/qwen35-layout.mjs';
 import { readGguf } from '../../fixtures/gguf-reader.mjs';
+import { ByteSink, writeGguf } from '../../fixtures/gguf-writer.mjs';
 import { divergence, floatsOf } from '../../fixtures/divergence.mjs';
 import { some } from '../../fixtures/lengths.mjs';
 
 const CLI = join(PROJECT, 'dist/cli.js');
-const TYPES = ['q8_0', 'q4_0', 'q4_k', 'q6_k'];
+const TYPES = ['q8_0', 'q4_0', 'q4_k', 'q5_k', 'q6_k', 'iq4_xs'];
 const golden = (name) => join(PROJECT, GOLDEN, name);
 
 /** llama.cpp's files, all matrices of which have one type. */
-const THEIRS = { nano: { q8_0: 'Q8_0', q4_0: 'Q4_0', q4_k: 'Q4_K_M', q6_k: 'Q6_K' }, 'moe-nano': { q8_0: 'Q8_0', q4_k: 'Q4_K_M' } };
+const THEIRS = { nano: { q8_0: 'Q8_0', q4_0: 'Q4_0', q4_k: 'Q4_K_M', q5_k: 'Q5_K_M', q6_k: 'Q6_K', iq4_xs: 'IQ4_XS' }, 'moe-nano': { q8_0: 'Q8_0', q4_k: 'Q4_K_M' } };
 
 let folder;
 before(() => {
@@ -33,9 +34,9 @@ after(() => rmSync(folder, { recursive: true }));
 const cli = (...args) => spawnSync(process.execPath, [CLI, 'quantize', ...args], { encoding: 'utf8' });
 
 /** The new file's path. */
-function quantize(input, type, { threads = 2, name = 'out.gguf' } = {}) {
+function quantize(input, type, { threads = 2, name = 'out.gguf', imatrix } = {}) {
   const out = join(folder, name);
-  const { status, stderr } = cli(input, out, '--type', type, '--threads', threads);
+  const { status, stderr } = cli(input, out, '--type', type, '--threads', threads, ...(imatrix ? ['--imatrix', imatrix] : []));
   assert.equal(status, 0, stderr);
   return out;
 }
@@ -68,6 +69,80 @@ test('the same bytes natively and in Node, with any number of threads', () => {
     execFileSync(join(PROJECT, 'build/release/quern'), ['quantize', golden('nano.BF16.gguf'), join(folder, 'native.gguf'), '--type', type, '--threads', '3']);
     for (const file of files) assert.ok(file.equals(readFileSync(join(folder, 'native.gguf'))), type);
   }
+});
+
+/** Importance of columns for some tensors of a file: every eighth column counts a hundred times as much. @returns {[string, Float32Array][]} */
+function importance(file, pattern, scale = 1) {
+  const tensors = [...readGguf(readFileSync(file)).tensors].filter(([name]) => pattern.test(name));
+  return tensors.map(([name, { dims: [cols, , stack = 1] }]) => [name, Float32Array.from({ length: Number(cols) * Number(stack) }, (_, i) => scale * (i % 8 ? 1 : 100))]);
+}
+
+/** The older form of llama-imatrix's files. */
+function older(entries) {
+  const sink = new ByteSink();
+  sink.u32(entries.length);
+  for (const [name, sums] of entries) {
+    sink.u32(name.length);
+    sink.bytes(Buffer.from(name));
+    sink.u32(7);        // calls
+    sink.u32(sums.length);
+    sink.bytes(new Uint8Array(sums.buffer));
+  }
+  return sink.take();
+}
+
+/** The form of today. `stack`: number of matrices of each tensor. */
+const asGguf = (entries, stack = 1) => writeGguf({
+  kv: [['general.type', 'string', 'imatrix'], ['imatrix.chunk_count', 'u32', 7]],
+  tensors: entries.flatMap(([name, sums]) => [
+    { name: `${name}.in_sum2`, dims: [sums.length / stack, stack], type: 'F32', data: new Uint8Array(sums.buffer) },
+    { name: `${name}.counts`, dims: [1, stack], type: 'F32', data: new Uint8Array(new Float32Array(stack).fill(7).buffer) },
+  ]),
+});
+
+test('importance: both forms of the file give the same bytes, whatever its unit; only the named tensors change', () => {
+  for (const [model, stack] of [['nano', 1], ['moe-nano', 4]]) {
+    const input = golden(`${model}.F32.gguf`);
+    const entries = importance(input, stack > 1 ? /exps/ : /attn_[qk]\.|ffn_down/);
+    const files = { dat: older(entries), gguf: asGguf(entries, stack > 1 ? Number([...readGguf(readFileSync(input)).tensors].find(([name]) => /exps/.test(name))[1].dims[2]) : 1), scaled: older(importance(input, stack > 1 ? /exps/ : /attn_[qk]\.|ffn_down/, 4)) };
+    for (const type of ['q4_k', 'q4_0', 'iq4_xs']) {
+      const plain = readGguf(readFileSync(quantize(input, type)));
+      const made = Object.entries(files).map(([name, bytes]) => {
+        const imatrix = join(folder, `imatrix.${name}`);
+        writeFileSync(imatrix, bytes);
+        return readFileSync(quantize(input, type, { imatrix, threads: name === 'dat' ? 3 : 1 }));
+      });
+      for (const file of made) assert.ok(file.equals(made[0]), `${model} ${type}`);
+      for (const [name, { type: kind, data }] of readGguf(made[0]).tensors) {
+        const named = entries.some(([entry]) => entry === name) && !['F32', 'F16', 'Q8_0'].includes(kind);
+        assert.equal(!Buffer.from(data).equals(plain.tensors.get(name).data), named, `${model} ${type} ${name}`);
+      }
+    }
+  }
+});
+
+test('importance of another model, damaged, or no importance at all is refused', () => {
+  const input = golden('nano.F32.gguf');
+  const entries = importance(input, /attn_q\./);
+  const cases = [
+    [/has 7 numbers for blk\.0\.attn_q\.weight, .*another model/, older([['blk.0.attn_q.weight', new Float32Array(7)]])],
+    [/names no tensor of this model/, older([['blk.99.attn_q.weight', new Float32Array(7)]])],
+    [/negative or not finite/, older(entries.map(([name, sums]) => [name, sums.map((v, i) => (i === 9 ? -1 : v))]))],
+    [/negative or not finite/, asGguf(entries.map(([name, sums]) => [name, sums.map((v, i) => (i === 9 ? NaN : v))]))],
+    [/cut off or damaged/, older(entries).subarray(0, -1)],
+    [/is a model/, readFileSync(input)],
+    [/not an importance matrix/, Buffer.from('{"not": "one"}')],
+    [/not an importance matrix/, Buffer.alloc(0)],
+  ];
+  for (const [wanted, bytes] of cases) {
+    writeFileSync(join(folder, 'imatrix.bad'), bytes);
+    const { status, stderr } = cli(input, join(folder, 'x.gguf'), '--type', 'q4_k', '--imatrix', join(folder, 'imatrix.bad'));
+    assert.equal(status, 1);
+    assert.match(stderr, /^quern: use\/param: The /);
+    assert.match(stderr, wanted);
+  }
+  assert.match(cli(input, join(folder, 'x.gguf'), '--type', 'q4_k', '--imatrix', join(folder, 'none')).stderr, /use\/param: The file of --imatrix cannot be read/);
+  assert.ok(!readdirSync(folder).includes('x.gguf'));
 });
 
 test('keys are copied, the file type and the version set; routers, vectors and odd rows keep more bits', () => {
