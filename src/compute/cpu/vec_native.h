@@ -19,6 +19,7 @@ typedef int16_t vec_i16 __attribute__((vector_size(16)));
 typedef uint16_t vec_u16 __attribute__((vector_size(16)));
 typedef int8_t vec_i8 __attribute__((vector_size(16)));
 typedef uint8_t vec_u8 __attribute__((vector_size(16)));
+typedef char vec_char __attribute__((vector_size(16)));
 
 #define VEC_UNROLL /* speed does not matter here, and sanitizers take minutes to compile unrolled code */
 #define VEC static inline __attribute__((always_inline)) vec
@@ -129,12 +130,16 @@ static inline bool u16_any_above(vec a, vec b)
     vec_i64 above = (vec_i64)((vec_u16)a > (vec_u16)b);
     return (above[0] | above[1]) != 0;
 }
+#ifdef __SSSE3__
+VEC vec_lookup(vec table, vec i) { return (vec)__builtin_ia32_pshufb128((vec_char)table, (vec_char)i); }
+#else
 VEC vec_lookup(vec table, vec i)
 {
     vec_u8 from = (vec_u8)table, at = (vec_u8)i, out;
     for (int b = 0; b < 16; b++) out[b] = from[at[b] & 15];
     return (vec)out;
 }
+#endif
 VEC i16_narrow(vec a, vec b)
 {
     vec_i16 out = {0};
