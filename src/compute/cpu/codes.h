@@ -144,6 +144,32 @@ VEC_UNROLL
     }
 }
 
+/* --- start values ------------------------------------------------------------------------------------------ */
+
+/* Sums of pairs stay in 16 bits if codes have 4 bits (16 * 15 * 127) or an offset is subtracted first (16 * 16 * 127 =
+ * 32,512; an overflow on the way cancels). So codes of 5 bits without an offset are given one. */
+INLINE bool is_lent(const struct how h) { return in_pairs(h) && h.shift < 0 && h.bits == 5; }
+
+/* The int16 sums of the two halves of 16 columns; 0 for a half that is not meant. */
+INLINE vec half_sums(const uint8_t *x, int t, int half, const struct how h)
+{
+    vec both = vec_spread4(x + 4 * (3 * h.rows + t));
+    return half < 0 ? both : vec_and(both, i32_splat(half ? -0x10000 : 0xFFFF));
+}
+
+/* The start value of a sum of products, which takes the offset off. For row_seven() the sums of the columns. */
+INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
+{
+    if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
+    if (is_seven(h)) { /* in 32 bits also where other start values are those of pairs */
+        vec columns = half_sums(x, t, half, h);
+        return h.dots == DOTS_U7 ? columns : i32_shl(dot2_i16(columns, i32_splat(-1)), h.shift);
+    }
+    const int more = is_split(h) ? 0 : (is_lent(h) ? 4 : h.shift) - (half < 0 ? 3 : 2);
+    vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
+    return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
+}
+
 /* --- scales ----------------------------------------------------------------------------------------------- */
 
 /* Scales of a block: floats, except integer scales and the mins of halves. The kind tells which ones are used. */

@@ -49,10 +49,6 @@ INLINE void clear(vec sum[TILE][2], const int T)
     for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
 }
 
-/* Sums of pairs stay in 16 bits if codes have 4 bits (16 * 15 * 127) or an offset is subtracted first (16 * 16 * 127 =
- * 32,512; an overflow on the way cancels). So codes of 5 bits without an offset are given one. */
-INLINE bool is_lent(const struct how h) { return in_pairs(h) && h.shift < 0 && h.bits == 5; }
-
 /* sum += pairs that began at `begin`, times their integer scales. */
 INLINE vec pairs_add(vec sum, vec pairs, vec begin, const vec scale[2], int i, const struct how h)
 {
@@ -181,6 +177,18 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
             pairs_add(i32_shl(pairs_add(i32_splat(0), high[i], begin, scale, i, h), 4), low[i], begin, scale, i, h);
 }
 
+/* One row of 7-bit values: sums of two columns fit in 16 bits, and adding those up multiplies by the scale. */
+INLINE void row_seven(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, vec columns,
+                      const vec scale[2], const struct masks *m, const struct how h)
+{
+    for (int i = 0; i < 2; i++) sum[i] = i32_sub(sum[i], i32_shl(dot2_i16(columns, scale[i]), h.shift));
+    EACH_GROUP(first, n, at, j) {
+        vec w[2], v = vec_spread4(x + 4 * (at + j));
+        group_load(w, codes, at, j, m, h);
+        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], dot2_i16(dot2_u7(v, w[i]), scale[i]));
+    }
+}
+
 /* Signed codes stay in the upper half of a word; those of the odd columns are already there. So sums are 256 times too
  * large until the end. */
 INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n,
@@ -203,18 +211,6 @@ INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *
         for (int i = 0; i < 2; i++) sum[t][i] = i32_shr(sum[t][i], 8);
 }
 
-/* The start value of a sum of products, which takes the offset off. */
-INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
-{
-    if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
-    if (is_seven(h)) /* -64 times the sums of halves, in 32 bits also where other start values are those of pairs */
-        return dot2_i16(vec_spread4(x + 4 * (3 * h.rows + t)),
-                        i32_splat((half <= 0 ? 0xFFC0 : 0) | (half ? -64 * 0x10000 : 0)));
-    const int more = is_split(h) ? 0 : (is_lent(h) ? 4 : h.shift) - (half < 0 ? 3 : 2);
-    vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
-    return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
-}
-
 /* sum [T][2] = codes times the tile's, of 16 columns from 16 * half on, or of all 32 if half < 0; offsets taken off.
  * With integer scales: sum += that times scale. */
 INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const vec scale[2],
@@ -228,6 +224,7 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
     if (in_pairs(h)) {
         if (is_split(h)) row_split(sum[0], codes, act, begin[0], scale, m, h);
+        else if (is_seven(h)) row_seven(sum[0], codes, act, first, n, begin[0], scale, m, h);
         else if (h.packed) packed_pairs(sum, codes, act, first, n, begin, scale, m, h);
         else dots_pairs(sum, from, to, n, begin, scale, h);
         return;
@@ -591,7 +588,7 @@ GRID_LAYOUTS(KERNELS)
 
 /* The same for one row, where bytes in two halves are faster if they are looked up. */
 #define ROW_DOTS(dots, bits, value_bits) \
-    ((bits) < 8 && (value_bits) == 8 && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
+    ((bits) < 7 && (value_bits) >= 7 && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
 
 #define OF_DOTS(kernel, dots) \
     ((dots) == DOTS_I16  ? kernel##_i16 \
