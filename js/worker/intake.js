@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Feeds the files of a model to an engine, one after the other. An engine with 32-bit addresses reads the header and
 // plans the memory. If the plan does not fit and 64-bit addresses would help, an engine with 64-bit addresses replaces
-// it and gets the same bytes. So does the full build, if the text build refuses the first file, because it is not in
-// GGUF. Each file's header tells where its contents end, and the code that fetches the file is told.
+// it and gets the same bytes. So does the full build, if the text build refuses the first file, because of its format
+// or a weight type. Each file's header tells where its contents end, and the code that fetches the file is told.
 
 import { described } from './described.js';
 

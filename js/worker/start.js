@@ -35,18 +35,18 @@ const TOO_LARGE = 2 ** 32;
 /** The number of projectors, which are the last files of a source. */
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
-const isGguf = (name) => /\.gguf(?:[?#]|$)/i.test(name);
-const isOther = (name) => /\.(?:safetensors|json)(?:[?#]|$)/i.test(name);
+/** Whether the text build does not read a file of this name. */
+const isOther = (name) => /\.(?:safetensors|json)(?:[?#]|$)|\bIQ[123]_/i.test(name);
 
 /**
- * Whether a load needs the full build, as far as names tell: for vision, for files that are not GGUF, or for a profile.
- * Others begin with the text build, which is smaller (src/engine/text_build.c). `type` means a GGUF file of a folder.
+ * Whether a load needs the full build, as far as names tell: for vision, a profile, files that are not GGUF, IQ1 to
+ * IQ3, or several files. Others begin with the text build, which is smaller (src/engine/text_build.c), and get the full
+ * build if a header asks for it. `type` means a GGUF file of a folder.
  */
 function needsFull(source, { profile = false }) {
   const { kind, folder, type, [kind]: files = [] } = source;
   const names = files.map((file) => file.name ?? file);
-  const isNoGguf = names.length > 1 ? (name) => !isGguf(name) : isOther;
-  return profile || projectorsOf(source) > 0 || Boolean(folder && !type) || names.some(isNoGguf);
+  return profile || projectorsOf(source) > 0 || Boolean(folder && !type) || names.length > 1 || names.some(isOther);
 }
 
 /** Options about vision. `noVision` disables it. */
@@ -56,7 +56,7 @@ function visionOf({ noVision = false }, { visionOptions }) {
 }
 
 const onlyText = () => badParam('options.wasmUrl',
-  'is a text build of the engine, which reads GGUF files only, without vision and profiles; name the file without -text');
+  'is a text build of the engine, which reads GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text');
 
 /** Starts the engines of one load. */
 class Starter {

@@ -58,6 +58,7 @@ struct dtype {
     ROW(IQ1_M,   29, 56, IQ1M,   unpack_iq1_m)
 enum { GRID_TYPES = 7 };
 extern const struct dtype grid_types[GRID_TYPES]; /* grids.c; in the text build engine/text_build.c */
+static inline bool has_grids(void) { return grid_types->layout != LAYOUT_FULL; }
 
 /* NULL for an id that no type has, including removed ids. */
 const struct dtype *dtype_by_gguf(uint32_t id);

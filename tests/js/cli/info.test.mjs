@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -311,6 +311,17 @@ memory         with a context of 512 tokens, cached as f16:
   assert.match(large, /^weights +Q4_K +289 tensors +25\.4 B +13\.3 GiB\n +Q6_K +49 tensors +5\.17 B +3\.95 GiB\n +F32 +241 tensors +12\.8 M +48\.8 MiB$/m);
   assert.match(large, /^memory +with a context of 4,096 tokens, cached as f16, more than the limit of 4 GiB:$/m);
   assert.match(large, /^ +f16 +96\.4 KiB +none$/m);
+});
+
+test('30B in IQ2_XXS: 3.3125 bits a weight in memory fit into 16 GiB, and 8 GiB are refused by the header', async () => {
+  const path = file('30b-iq2.gguf', writeHeader(modelSpec({ preset: 'qwen3-30b-a3b', type: 'iq2_xxs' })).header);
+  const { types, plan, fileBytes } = await native(path, '--memory', '16GiB');
+  const weights = types.IQ2_XXS.parameters * 3.3125 / 8 + types.Q5_K.parameters * 5.625 / 8 + types.F32.bytes;
+  assert.ok(plan.weights >= weights && plan.weights < weights * 1.0001, `${plan.weights} bytes for ${weights}`);
+  assert.ok(plan.total < plan.limit && plan.f16.largestContext === 40_960);
+  truncateSync(path, fileBytes);      // a hole in place of the weights, which nothing reads
+  const load = run(join(PROJECT, 'build/release/quern'), ['logits', path, '--tokens', '1', '--memory', '8GiB', '--out', join(folder, 'none')]);
+  await assert.rejects(load, ({ stderr }) => /^quern: mem\/plan: /.test(stderr));
 });
 
 test('texts of a file do not steer the terminal', async () => {

@@ -47,6 +47,7 @@ test('names tell: the full build alone for a folder, other files, vision and a p
     [[checkpoint], urls('model.safetensors?x'), {}, all], [[folder[0]], blobs('config.json'), {}, all],
     [[tokenizer, checkpoint], blobs('m.bin.tokenizer', 'm.bin'), {}, all], [[folder[2], gguf], blobs('tokenizer.json', 'a.gguf'), {}, all],
     [[gguf], { ...urls('a.gguf'), beside: urls('mmproj.gguf') }, {}, all], [[gguf], { ...urls('a.gguf', 'mmproj.gguf'), projectors: 1 }, {}, all],
+    [[gguf], urls('a-UD-IQ2_M.gguf'), {}, all], [[gguf], urls('a-IQ4_XS.gguf'), {}, a],
   ]) assert.deepEqual((await started(files, { located, options })).builds, expected, JSON.stringify([located, options]));
 });
 
@@ -72,13 +73,40 @@ test('what is no model is refused by the text build, with the same sentence', as
   }
 });
 
-test('a later file of another format is not one of the model\'s, in either build', async () => {
+test('a later file of another format is not one of the model\'s', async () => {
   const [first] = splitGguf(gguf, [2, 30]);
-  for (const profile of [false, true]) {
-    for (const [second, rule] of [[folder[3], 'mixed'], [checkpoint, 'mixed'], [folder[3].subarray(0, 30), 'mixed']]) {
-      const { error, builds } = await started([first, second], { located: urls('a-00001-of-00002.gguf', 'a-00002-of-00002.gguf'), options: { profile } });
-      assert.deepEqual([error?.code, error?.detail.rule, builds], ['model/inconsistent', rule, [profile ? 'simd' : 'simd-text']]);
-    }
+  for (const [second, rule] of [[folder[3], 'mixed'], [checkpoint, 'mixed'], [folder[3].subarray(0, 30), 'mixed']]) {
+    const { error, builds } = await started([first, second], { located: urls('a-00001-of-00002.gguf', 'a-00002-of-00002.gguf') });
+    assert.deepEqual([error?.code, error?.detail.rule, builds], ['model/inconsistent', rule, ['simd']]);
+  }
+});
+
+const IQ = ['IQ3_S', 'IQ3_XXS', 'IQ2_S', 'IQ2_XS', 'IQ2_XXS', 'IQ1_M', 'IQ1_S'];
+const iq = (type) => tinyModel({ type, hidden: 256, ffn: 256, heads: 4, kvHeads: 2, headDim: 64 });
+
+test('weights in grids: the full build takes over at the end of the header, before any weight is read', async () => {
+  for (const type of IQ) {
+    const bytes = iq(type);
+    const [one, other] = [await started([bytes]), await started([bytes], { located: urls(`a-${type}.gguf`) })];
+    assert.deepEqual([one.error, one.builds, other.builds], [undefined, ['simd-text', 'simd'], ['simd']], type);
+    assert.deepEqual(logitsOf(one.engine, IDS), logitsOf(other.engine, IDS));
+  }
+  const host = testHost();
+  const part = partOf(iq('IQ3_S'), { chunk: 1000 });
+  const compile = host.compile;
+  const read = [];
+  host.compile = (build) => { read.push(part.read); return compile(build); };
+  await startOver(host, opened(part), SIMD);
+  const { length } = iq('IQ3_S');
+  assert.ok(read.length === 2 && read[1] < length / 10, `${read} of ${length} bytes were read`);
+});
+
+test('a split model: the full build from the first header on, because a later file may have weights in grids', async () => {
+  const parts = splitGguf(iq('IQ3_S'), [2, 30]);
+  for (const [located, builds] of [[{}, ['simd-text', 'simd']], [urls('a-00001-of-00002.gguf', 'a-00002-of-00002.gguf'), ['simd']]]) {
+    const { engine, error, builds: ran } = await started(parts, { located });
+    assert.deepEqual([error, ran], [undefined, builds]);
+    assert.deepEqual(logitsOf(engine, IDS), logitsOf((await started([iq('IQ3_S')])).engine, IDS));
   }
 });
 
@@ -108,7 +136,7 @@ test('a text build at wasmUrl is not replaced, and says what it lacks', async ()
   const wasmUrl = new URL('../../../dist/quern-simd-text.wasm', import.meta.url);
   const options = { ...SIMD, threads: 1, wasmUrl };
   await (await load(NANO, options)).dispose();
-  const words = /wasmUrl is a text build of the engine, which reads GGUF files only, without vision and profiles; name the file without -text\.$/;
+  const words = /wasmUrl is a text build of the engine, which reads GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text\.$/;
   const files = folder.map((bytes, i) => new File([bytes], NAMES[i]));
   for (const [source, more] of [[files], [new Blob([checkpoint])], [NANO, { profile: true }], [NANO, { vision: NANO }]])
     await rejectsWith(load(source, { ...options, ...more }), 'use/param', words);
