@@ -231,8 +231,8 @@ export interface LoadOptions {
   workerUrl?: string | URL | undefined;
   /**
    * Address of the wasm file, for the same reason as `workerUrl`. It must be the file of the variant in use:
-   * `quern-relaxed-text.wasm` and so on for GGUF models without vision and without `profile`; the files without `-text`
-   * work for all models. `grammar.wasm`, which constrained replies need, is expected beside it.
+   * `quern-relaxed-text.wasm` and so on for GGUF models in one file, without vision, `profile` and the weight types IQ1
+   * to IQ3; the files without `-text` work for all models. `grammar.wasm`, which constrained replies need, is expected beside it.
    */
   wasmUrl?: string | URL | undefined;
 }

@@ -56,7 +56,7 @@ function visionOf({ noVision = false }, { visionOptions }) {
 }
 
 const onlyText = () => badParam('options.wasmUrl',
-  'is a text build of the engine, which reads GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text');
+  'is a text build of the engine, which reads single GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text');
 
 /** Starts the engines of one load. */
 class Starter {

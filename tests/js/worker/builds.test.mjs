@@ -136,7 +136,7 @@ test('a text build at wasmUrl is not replaced, and says what it lacks', async ()
   const wasmUrl = new URL('../../../dist/quern-simd-text.wasm', import.meta.url);
   const options = { ...SIMD, threads: 1, wasmUrl };
   await (await load(NANO, options)).dispose();
-  const words = /wasmUrl is a text build of the engine, which reads GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text\.$/;
+  const words = /wasmUrl is a text build of the engine, which reads single GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text\.$/;
   const files = folder.map((bytes, i) => new File([bytes], NAMES[i]));
   for (const [source, more] of [[files], [new Blob([checkpoint])], [NANO, { profile: true }], [NANO, { vision: NANO }]])
     await rejectsWith(load(source, { ...options, ...more }), 'use/param', words);
