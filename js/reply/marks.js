@@ -20,4 +20,11 @@ export const MARKS = {
     pads: { image: '<|image_pad|>', video: '<|video_pad|>' },
     around: ['<|vision_start|>', '<|vision_end|>'],
   },
+  llama: {
+    thinking: { open: '<think>', close: '</think>', type: 'thinking' },
+    message: (role, content) => `<|start_header_id|>${role}<|end_header_id|>\n\n${content}<|eot_id|>`,
+    reply: '<|start_header_id|>assistant<|end_header_id|>\n\n',
+    pads: { image: '<|image|>', video: '<|video|>' },
+    around: ['', ''],
+  },
 };

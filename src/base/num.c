@@ -80,7 +80,7 @@ void num_sincos64(double x, double *sine, double *cosine)
     for (int k = 16; k >= 0; k -= 2) c = inverse_factorial[k] - c * r2; /* 1/2! - r^2/4! ... */
     s = r - r * r2 * s;
     c = 1 - r2 * c;
-    switch ((int64_t)n & 3) {
+    switch ((n == n ? (int64_t)n : 0) & 3) {
     case 0: *sine = s, *cosine = c; break;
     case 1: *sine = c, *cosine = -s; break;
     case 2: *sine = -s, *cosine = -c; break;

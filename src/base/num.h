@@ -109,7 +109,7 @@ double num_log64(double x);
 /* x / 2 * (1 + erf(x / sqrt(2))) by the series of erf. The error is below 1e-14 up to |x| = 4 sqrt(2), where erf is 1
  * within 2e-8. */
 float num_gelu_erf(float x);
-/* Needs |x| < 1e6 (radians). */
+/* Needs |x| < 1e6 (radians), or NaN, which gives NaN. */
 void num_sincos64(double x, double *sine, double *cosine);
 
 #endif

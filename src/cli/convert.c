@@ -13,6 +13,7 @@
 #include "cli/convert_values.h"
 #include "cli/imatrix.h"
 #include "engine/intake.h"
+#include "models/decoder.h"
 #include "models/vision.h"
 #include "weights/quantize.h"
 
@@ -387,13 +388,40 @@ static int write_header(struct convert *c, struct error *err)
 {
     struct gguf_writer w;
     gguf_begin(&w, &c->mem, c->n_made);
-    convert_keys(&w, &c->intake, config_of(c), c->options.recipe->file_type);
+    convert_keys(&w, &c->intake, c->model ? c->model->prefix : "clip", config_of(c), c->options.recipe->file_type);
     for (size_t i = 0; i < c->n_made; i++)
         gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
     gguf_end(&w);
     int status = w.out.failed ? fail_memory(err) : write_at(c, 0, w.out.data, w.out.size, err);
     c->data = w.out.size;
     buffer_free(&w.out);
+    return status;
+}
+
+#define DIVISORS "rope_freqs.weight"
+
+/* Adds the divisors of RoPE's frequencies, for which a folder has a rule. */
+static int add_divisors(struct convert *c, struct error *err)
+{
+    const struct rope *r = c->model ? decoder_rope(c->model) : NULL;
+    if (!r || r->scaling != ROPE_LLAMA3) return OK;
+    return add_made(c,
+                    &(struct made){.name = DIVISORS,
+                                   .type = dtype_by_name("F32"),
+                                   .dims = {(uint64_t)r->dim / 2, 1, 1, 1},
+                                   .n_dims = 1,
+                                   .rows = 1},
+                    err);
+}
+
+static int write_divisors(struct convert *c, struct error *err)
+{
+    size_t at = find_made(c, DIVISORS);
+    int status = OK;
+    for (uint64_t i = 0; !status && at < c->n_made && i < c->made[at].dims[0]; i++) {
+        float divisor = rope_divisor(decoder_rope(c->model), (int)i);
+        status = write_at(c, c->data + c->made[at].offset + i * sizeof divisor, &divisor, sizeof divisor, err);
+    }
     return status;
 }
 
@@ -434,13 +462,15 @@ static int open_all(struct convert *c, struct error *err)
     if (!status)
         status = c->model ? model_bind(c->model, &c->all, false, err) : vision_bind(c->vision, &c->all, false, err);
     for (int i = 0; !status && i < c->n_sources; i++) status = add_tensors(c, c->sources[i].ck, err);
+    if (!status) status = add_divisors(c, err);
     if (status) return status;
     c->floats = mem_array(&c->mem, 2 * (uint64_t)pool_threads(c->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
     if (!c->floats) return fail_memory(err);
     status = c->options.imatrix.data ? weigh(c, err) : OK;
     if (status) return status;
     place(c);
-    return write_header(c, err);
+    status = write_header(c, err);
+    return status ? status : write_divisors(c, err);
 }
 
 struct convert *convert_open(const struct convert_options *options, struct error *err)

@@ -48,7 +48,7 @@ static bool is_dropped(struct bytes key)
         "split.",           "index.", "config.", "generation.", "general.file_type", "general.quantization_version",
         "general.alignment"};
     static const char *const ends[] = {".tie_word_embeddings", ".decoder_sparse_step", ".mlp_only_layers",
-                                       ".norm.zero_centered", ".ssm.grouped"};
+                                       ".norm.zero_centered", ".ssm.grouped", ".rope.halves"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (starts_with(key, begins[i])) return true;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -243,17 +243,24 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
     put_special(w, ck);
 }
 
-void convert_keys(struct gguf_writer *w, const struct intake *in, const struct model_config *model, uint32_t file_type)
+void convert_keys(struct gguf_writer *w, const struct intake *in, const char *prefix, const struct model_config *model,
+                  uint32_t file_type)
 {
     const struct checkpoint *ck = &in->ck;
     bool described = in->weights != &format_gguf,
          switched = described && !is_long(ck, ADDED_BEFORE) && !is_long(ck, ADDED_AFTER);
     const size_t n_layers = (size_t)model->n_layers, n_blocks = n_layers + (model->drafts ? 0 : (size_t)model->n_nextn);
+    struct bytes scaling;
+    char scalings[KEY_SIZE];
+    /* a tensor has what Llama 3's scaling does */
+    bool blended = !meta_text(ck, model_key(scalings, prefix, "rope.scaling.type"), false, &scaling, NULL) &&
+                   bytes_equal(scaling, "llama3");
     bool padded = in->sides > 0 && meta_find(ck, "tokenizer.ggml.token_type");
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
         struct bytes key = ck_view(ck, m->key);
-        bool said_otherwise = described && (is_rebuilt(key, model) || is_of_images(key));
+        bool said_otherwise = (described && (is_rebuilt(key, model) || is_of_images(key))) ||
+                              (blended && starts_with(key, model_key(scalings, prefix, "rope.scaling.")));
         if (is_dropped(key) || said_otherwise || (switched && is_of_specials(key)) || (padded && is_vocabulary(key)))
             continue;
         if (described) copy_described(w, ck, m);

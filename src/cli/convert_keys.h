@@ -10,7 +10,8 @@
 #include "models/model.h"
 
 /* Copies all keys of a GGUF file, except those about its storage. Metadata from JSON files is completed, and gets the
- * types that other programs expect. */
-void convert_keys(struct gguf_writer *w, const struct intake *in, const struct model_config *model, uint32_t file_type);
+ * types that other programs expect. prefix: of the model's keys. */
+void convert_keys(struct gguf_writer *w, const struct intake *in, const char *prefix, const struct model_config *model,
+                  uint32_t file_type);
 
 #endif

@@ -40,10 +40,15 @@ static int read_heads(const struct checkpoint *ck, const char *prefix, struct st
 int storage_read(const struct checkpoint *ck, const char *prefix, struct storage *out, struct error *err)
 {
     char key[KEY_SIZE];
-    bool grouped = false;
+    bool grouped = false, halves = false;
+    int64_t head = 0;
     *out = (struct storage){0};
     int status = meta_bool(ck, model_key(key, prefix, "norm.zero_centered"), false, &out->zero_centered, err);
     if (!status) status = meta_bool(ck, model_key(key, prefix, "ssm.grouped"), false, &grouped, err);
+    if (!status) status = meta_bool(ck, model_key(key, prefix, "rope.halves"), false, &halves, err);
+    if (!status && halves)
+        status = meta_int(ck, model_key(key, prefix, "attention.key_length"), 1, HEAD_MOST, NULL, &head, err);
+    out->head = (int)head;
     return status || !grouped ? status : read_heads(ck, prefix, out, err);
 }
 
@@ -62,6 +67,7 @@ struct change change_of(const struct storage *s, char *name)
         c.decay = true;
     }
     c.add_one = s->zero_centered && ends_with(name, "norm.weight") && !ends_with(name, "ssm_norm.weight");
+    if (ends_with(name, ".attn_q.weight") || ends_with(name, ".attn_k.weight")) c.paired = s->head;
     const char *role = strncmp(name, "blk.", 4) ? NULL : strchr(name + 4, '.');
     for (size_t i = 0; s->n_values && role && i < sizeof places / sizeof *places; i++) {
         const struct place *p = &places[i];
@@ -84,6 +90,10 @@ static int place(const struct change *c, int i)
 
 int change_place(const struct change *c, int row)
 {
+    if (c->paired) {
+        int within = row % c->paired, half = c->paired / 2;
+        return row - within + within % half * 2 + within / half;
+    }
     return c->n_values && !c->columns && row >= c->first ? place(c, row) : row;
 }
 

@@ -2,7 +2,8 @@
  *
  * What becomes of weights that a folder stores otherwise than GGUF files do. Qwen3.5's folders store norms less 1, the
  * logarithms of decays, and the value heads of a key head as neighbours; in GGUF files value head h belongs to key head
- * h % n_keys.
+ * h % n_keys. Folders of Llama and SmolLM3 have the rows of q and k that RoPE turns together half a head apart; in GGUF
+ * files they are neighbours.
  */
 #ifndef QUERN_CONVERT_VALUES_H
 #define QUERN_CONVERT_VALUES_H
@@ -13,6 +14,7 @@
 struct storage {
     bool zero_centered;         /* norms less 1; decays as logarithms */
     int n_keys, n_values, size; /* heads of linear attention that must be moved, and their size; n_values 0: none */
+    int head;                   /* rows of each head of q and k that are to be moved; 0: they stay */
 };
 
 /* How one tensor changes. All zero: not at all. */
@@ -21,6 +23,7 @@ struct change {
     bool columns;               /* the heads lie in columns, not in rows */
     int n_keys, n_values, size; /* heads, and the rows or columns of each; n_values 0: they stay */
     int first;                  /* rows before the heads */
+    int paired;                 /* rows of each head whose halves alternate in the file; 0: they stay */
 };
 
 /* prefix: of the model's keys. */

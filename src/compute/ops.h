@@ -61,7 +61,8 @@ enum operand {
     OP(GATHER,     gather,     OP_OUT_PLACES, OP_IN,        OP_NONE,       BY_DIM,     none)                           \
     /* y = the sums of share * x; x is by places */                                                                    \
     OP(COMBINE,    combine,    OP_OUT,        OP_IN_PLACES, OP_NONE,       BY_DIM,     none)                           \
-    /* turns the first `rot` columns of each of the `heads` of y by cosine and sine */                                 \
+    /* turns the first `rot` columns of each of the `heads` of y by cosine and sine, unless cosine is NULL; `paired`: \
+     * pairs are neighbours in y before, and rot / 2 columns apart afterwards */                                       \
     OP(ROPE,       rope,       OP_BOTH,       OP_NONE,      OP_NONE,       BY_HEADS,   none)                           \
     /* x and z become the keys and values of `layer` at the positions `kv` */                                          \
     OP(KV_APPEND,  kv_append,  OP_NONE,       OP_IN,        OP_IN,         BY_NAME,    append)                         \
@@ -118,7 +119,7 @@ struct op {
     const int32_t *ids;                   /* [n] tokens, or row numbers */
     const float *const *features;         /* [n], each [first + dim] or NULL */
     const float *vector, *bias;           /* [dim] */
-    const float *cosine, *sine;           /* [n, rot / 2]; the same memory for a whole step */
+    const float *cosine, *sine;           /* [n, rot / 2]; the same memory for a whole step, or NULL */
     const struct kv_row *kv;              /* [n] */
     const struct linear_layer *linear;
     const struct state_run *runs;         /* [n_runs] */
@@ -127,7 +128,7 @@ struct op {
     int layer;                            /* counts the layers with keys and values, or the linear layers */
     int heads, rot;                       /* of a row; columns of a head that turn */
     int first;
-    bool adds, renormalise;
+    bool adds, renormalise, paired;
     float eps;
 };
 

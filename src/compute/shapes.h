@@ -53,6 +53,8 @@ struct state_run {
     int32_t from, to; /* from -1: starts from zeros; both -1: the model has no states */
 };
 
+enum { HEAD_MOST = 1024 }; /* columns of a head */
+
 enum { TAPS = 4, LINEAR_HEAD_MOST = 256 }; /* rows that the convolution of a linear layer sees; columns of its heads */
 
 /* A layer of linear attention (Gated DeltaNet). The channels of a row are its queries [n_key_heads, head_dim], its keys

@@ -157,15 +157,14 @@ static void write_sampling(struct json *j, struct quern_engine *e)
     json_end(j);
 }
 
-/* The same on every model card. */
-enum { CARD_TOP_K = 20, CARD_MIN_P = 0 };
+enum { CARD_MIN_P = 0 }; /* the same on every model card */
 
-static void write_card(struct json *j, const char *name, const struct card *card)
+static void write_card(struct json *j, const char *name, const struct card *card, int top_k)
 {
     json_object(j, name);
     json_number(j, "temperature", card->temperature);
     json_number(j, "topP", card->top_p);
-    json_number(j, "topK", CARD_TOP_K);
+    json_number(j, "topK", top_k);
     json_number(j, "minP", CARD_MIN_P);
     if (card->presence_penalty != 0) json_number(j, "presencePenalty", card->presence_penalty);
     json_end(j);
@@ -176,9 +175,9 @@ static void write_row(struct json *j, const struct architecture *a, int dim)
 {
     const struct cards *cards = architecture_cards(a, dim);
     json_object(j, "card");
-    write_card(j, "plain", &cards->plain);
-    write_card(j, "thinking", &cards->thinking);
-    write_card(j, "images", &cards->images);
+    write_card(j, "plain", &cards->plain, cards->top_k);
+    write_card(j, "thinking", &cards->thinking, cards->top_k);
+    write_card(j, "images", &cards->images, cards->top_k);
     json_end(j);
     json_string(j, "marks", a->marks->word);
     json_string(j, "callForm", a->call_form);
@@ -186,8 +185,9 @@ static void write_row(struct json *j, const struct architecture *a, int dim)
 
 struct sampler_params quern_defaults(const struct quern_engine *e)
 {
-    const struct card *of = &architecture_cards(e->model->architecture, e->model->config.dim)->plain;
-    const double card[ADVISED] = {of->temperature, of->top_p, CARD_TOP_K, CARD_MIN_P, 1};
+    const struct cards *cards = architecture_cards(e->model->architecture, e->model->config.dim);
+    const struct card *of = &cards->plain;
+    const double card[ADVISED] = {of->temperature, of->top_p, cards->top_k, CARD_MIN_P, 1};
     double numbers[ADVISED];
     for (int i = 0; i < ADVISED; i++) numbers[i] = e->advice[i] < 0 ? card[i] : e->advice[i];
     return (struct sampler_params){

@@ -63,12 +63,12 @@ static int read_list(const struct quern_engine *e, const char *key, struct added
     return status;
 }
 
-static int read_switch(const struct quern_engine *e, const char *key, const char *token, struct added *out,
+static int read_switch(const struct quern_engine *e, const char *key, bool unsaid, const char *token, struct added *out,
                        struct error *err)
 {
     bool adds;
     int64_t id = -1;
-    int status = meta_bool(&e->intake.ck, key, false, &adds, err);
+    int status = meta_bool(&e->intake.ck, key, unsaid, &adds, err);
     if (!status && adds) status = read_id(e, token, &id, err);
     if (status || !adds) return status;
     if (id < 0)
@@ -97,7 +97,7 @@ int special_read(struct quern_engine *e, struct error *err)
     int status = check_specials(e, err);
     for (int i = 0; !status && i < 2; i++)
         status = listed ? read_list(e, lists[i], &e->added[i], err)
-                        : read_switch(e, switches[i], switched[i], &e->added[i], err);
+                        : read_switch(e, switches[i], i == 0 && e->begins, switched[i], &e->added[i], err);
     return status;
 }
 

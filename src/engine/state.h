@@ -81,6 +81,7 @@ struct quern_engine {
     struct model *model;
     struct tokenizer *tok;
     bool split_assumed;       /* the files do not name the tokenizer's split */
+    bool begins;              /* texts get the bos token if the files do not say it */
     struct kv_cache *kv;
     struct sched *sched;
     struct tally tally;       /* of the language model; vision weights are in struct projector */

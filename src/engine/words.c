@@ -23,6 +23,7 @@ enum {
  * vocabularies of Qwen's models are like that, and no other known one. */
 static bool is_familys(const struct checkpoint *ck, const struct marks *marks)
 {
+    if (!marks->first[0]) return false;
     enum { BYTES = 256, FIRST = sizeof marks->first / sizeof *marks->first };
     struct bytes tokens, merges, text;
     uint64_t n_tokens, n_merges, size;
@@ -78,7 +79,7 @@ static int read_kind(struct quern_engine *e, bool *scored, const struct text_spl
     if (status || *scored) return status;
     if (bytes_equal(kind, "gpt2")) return read_split(e, split, err);
     return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
-                "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).", quoted(kind, text));
+                "The tokenizer \"%.64s\" is not supported; byte-level BPE (gpt2) is.", quoted(kind, text));
 }
 
 static int open_tokenizer(struct quern_engine *e, struct error *err)
@@ -107,7 +108,9 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
         status = fail(err, ERR_INCONSISTENT, "vocab", 0,
                       "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.",
                       (unsigned long long)s.n_tokens, vocab_size);
-    s.marks = split->marks;
+    s.rules = (struct piece_rules){split->marks, split->bare, split->digits};
+    s.whole = split->whole;
+    e->begins = !scored && split->begins;
     if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
     if (status) return status;
     e->n_sampled = tok_count(e->tok);
@@ -166,7 +169,7 @@ static int read_ends(struct quern_engine *e, struct error *err)
     add_end(e, eos);
     add_end(e, eot);
     status = read_end_lists(e, err);
-    for (size_t i = 0; i < sizeof marks->ends / sizeof *marks->ends; i++) add_end(e, find_special(e, marks->ends[i]));
+    for (int i = 0; i < MARK_ENDS && marks->ends[i]; i++) add_end(e, find_special(e, marks->ends[i]));
     return status;
 }
 

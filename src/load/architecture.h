@@ -11,28 +11,34 @@
 /* The code that runs a model. */
 enum model_family { FAMILY_QWEN3, FAMILY_QWEN35, FAMILIES };
 
-/* Rule for cutting text into pieces. The merges of byte-level BPE do not cross pieces. */
+#define TEXT_DIGITS "Digits"
+
+/* How text is cut into pieces, which the merges of byte-level BPE do not cross, and how a piece becomes tokens. */
 struct text_split {
-    /* names in GGUF files (tokenizer.ggml.pre): the usual one first, then others for the same expression; NULL at the
-     * end */
+    /* names in GGUF files (tokenizer.ggml.pre): the usual one first, then others for the same rules; NULL at the end */
     const char *const *names;
-    const char *regex;        /* the expression in tokenizer.json */
+    const char *regex;        /* the expression in tokenizer.json; TEXT_DIGITS: none, but digits alone */
     bool marks;               /* combining marks belong to words */
+    bool bare;                /* the split of GPT-2, after single digits */
+    int digits;               /* most digits of a piece */
+    bool whole;               /* a piece that is a token is not made by merges */
+    bool begins;              /* GGUF files that do not say it add the bos token to texts */
 };
 
-enum { VISION_MARKS = 4 };
+enum { VISION_MARKS = 4, MARK_ENDS = 4 };
 
 /* Texts of the special tokens that a family of models shares. */
 struct marks {
     const char *word;      /* key of the tables of marks in JavaScript */
     /* special tokens that come first, in this order; identify the split if the file does not name it */
     const char *first[3];
-    const char *ends[2];   /* end a reply, whatever the files say; published files name only one of them */
+    /* end a reply, whatever the files say; published files name only some of them */
+    const char *ends[MARK_ENDS];
     /* token for a part of an image, token for a part of a video, token before the parts, token after them */
     const char *vision[VISION_MARKS];
 };
 
-/* Sampling parameters that a model card recommends. All cards have top-k 20 and min-p 0. */
+/* Sampling parameters that a model card recommends. All cards have min-p 0. */
 struct card {
     double temperature, top_p, presence_penalty;
 };
@@ -41,7 +47,7 @@ enum { ANY_DIM = INT32_MAX };
 
 /* What the cards recommend for models of at most `dim` dimensions. */
 struct cards {
-    int dim;
+    int dim, top_k; /* top_k 0: the card names none */
     struct card plain, thinking, images; /* images: in the conversation, without thinking */
 };
 
@@ -55,6 +61,13 @@ struct architecture {
      * no class is named */
     const char *classes[CLASS_NAMES], *types[TYPE_NAMES];
     enum model_family family;
+    bool norms;                 /* attention norms the heads of q and k */
+    bool biases;                /* attention adds biases to q, k and v */
+    /* in GGUF files the rows of q and k have another order, so that RoPE turns neighbouring columns, and the tensor
+     * rope_freqs may divide RoPE's frequencies */
+    bool paired;
+    int unturned;               /* each such layer has no RoPE; 0: all layers have it */
+    double theta;               /* base of RoPE if the files have none */
     bool experts;               /* layers may have experts */
     bool sees;                  /* rows may be parts of images: the model may have a vision part */
     /* config.json's sliding window applies to every layer, even if config.json limits it to some */

@@ -56,8 +56,6 @@ int config_float(const struct keys *k, const char *name, double lo, double hi, c
     return meta_float(k->ck, model_key(key, k->prefix, name), lo, hi, missing, out, err);
 }
 
-enum { HEAD_MOST = 1024 };
-
 /* GGUF's default for the size of a head: the columns divided by the heads. NULL: they do not divide evenly. */
 static const int64_t *even_heads(const struct model_config *c, int64_t *size)
 {

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "load/metadata.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define JOINED "blk.%d.attn_qkv.weight"
@@ -15,17 +16,23 @@
 
 int decoder_open(struct decoder *d, const struct checkpoint *ck, struct error *err)
 {
-    bool tied;
+    bool tied, halves;
     char key[KEY_SIZE];
     int status = meta_bool(ck, model_key(key, d->base.prefix, "tie_word_embeddings"), false, &tied, err);
     if (status) return status;
     if (meta_find(ck, key)) d->head = tied ? HEAD_TIED : HEAD_OWN;
+    status = meta_bool(ck, model_key(key, d->base.prefix, "rope.halves"), false, &halves, err);
+    if (status) return status;
+    d->paired = d->base.architecture->paired && !halves;
     d->base.config.tied = true;
     d->frequency = mem_array(d->base.bind.mem, (uint64_t)d->rope.dim / 2, sizeof *d->frequency);
     if (!d->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
     rope_frequencies(&d->rope, d->frequency);
     return OK;
 }
+
+/* A divisor that no scaling has becomes NaN, as does every result. */
+static float usable(float divisor) { return divisor >= 0.25F && divisor <= 1e6F ? divisor : NAN; }
 
 /* The embedding is the head if the metadata says so, or if no file has another. */
 int decoder_bind(struct decoder *d, struct checkpoint *ck, struct error *err)
@@ -37,6 +44,8 @@ int decoder_bind(struct decoder *d, struct checkpoint *ck, struct error *err)
     int status = bind_matrix(b, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &d->embedding, err);
     if (!status) status = decoder_bind_norm(d, ck, "output_norm.weight", 0, c->dim, &d->output_norm, err);
     if (!status && here) status = bind_matrix(b, ck, "output.weight", 0, c->dim, c->vocab_size, &d->output, err);
+    if (!status && d->paired && d->rope.scaling != ROPE_LLAMA3 && ck_find(ck, "rope_freqs.weight"))
+        status = bind_changed(b, ck, "rope_freqs.weight", 0, d->rope.dim / 2, usable, &d->divisors, err);
     c->tied = c->tied && !here;
     c->headless = c->tied && d->head == HEAD_OWN;
     return status;
@@ -78,16 +87,36 @@ static int bind_apart(struct decoder *d, struct checkpoint *ck, int l, bool gate
     return status;
 }
 
+static int bind_biases(struct decoder *d, struct checkpoint *ck, int l, struct attention *w, struct error *err)
+{
+    const struct model_config *c = &d->base.config;
+    struct binder *b = &d->base.bind;
+    int q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
+    int status = bind_vector(b, ck, "blk.%d.attn_q.bias", l, q_dim, &w->q_bias, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_k.bias", l, kv_dim, &w->k_bias, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_v.bias", l, kv_dim, &w->v_bias, err);
+    return status;
+}
+
+static int bind_head_norms(struct decoder *d, struct checkpoint *ck, int l, struct attention *w, struct error *err)
+{
+    int head = d->base.config.head_dim;
+    int status = decoder_bind_norm(d, ck, "blk.%d.attn_q_norm.weight", l, head, &w->q_norm, err);
+    return status ? status : decoder_bind_norm(d, ck, "blk.%d.attn_k_norm.weight", l, head, &w->k_norm, err);
+}
+
 int decoder_bind_attention(struct decoder *d, struct checkpoint *ck, int l, bool gated, struct attention *w,
                            struct error *err)
 {
     const struct model_config *c = &d->base.config;
+    const struct architecture *a = d->base.architecture;
     char name[40];
     snprintf(name, sizeof name, JOINED, l);
+    w->unturned = a->unturned && (l + 1) % a->unturned == 0;
     int status = decoder_bind_norm(d, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->norm, err);
     if (!status) status = (ck_find(ck, name) ? bind_joined : bind_apart)(d, ck, l, gated, w, err);
-    if (!status) status = decoder_bind_norm(d, ck, "blk.%d.attn_q_norm.weight", l, c->head_dim, &w->q_norm, err);
-    if (!status) status = decoder_bind_norm(d, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err);
+    if (!status && a->biases) status = bind_biases(d, ck, l, w, err);
+    if (!status && a->norms) status = bind_head_norms(d, ck, l, w, err);
     if (!status)
         status = bind_matrix(&d->base.bind, ck, "blk.%d.attn_output.weight", l, c->n_heads * c->head_dim, c->dim, &w->o,
                              err);
@@ -114,8 +143,8 @@ void decoder_drop(struct decoder *d, float *const *vectors, int n_vectors, struc
 
 void decoder_drop_attention(struct decoder *d, struct attention *w)
 {
-    decoder_drop(d, (float *[]){w->norm, w->q_norm, w->k_norm}, 3, (struct weight *[]){w->q, w->gate, w->k, w->v, w->o},
-                 5);
+    decoder_drop(d, (float *[]){w->norm, w->q_norm, w->k_norm, w->q_bias, w->k_bias, w->v_bias}, 6,
+                 (struct weight *[]){w->q, w->gate, w->k, w->v, w->o}, 5);
 }
 
 void decoder_drop_dense(struct decoder *d, struct dense *w)
@@ -129,7 +158,7 @@ void decoder_free(struct decoder *d)
     struct mem *mem = d->base.bind.mem;
     if (be) be->ops->weight_free(be, d->output);
     if (be) be->ops->weight_free(be, d->embedding);
-    void *parts[] = {d->output_norm, d->frequency, d->cosine, d->sine, d};
+    void *parts[] = {d->output_norm, d->frequency, d->divisors, d->cosine, d->sine, d};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
 
@@ -138,12 +167,17 @@ void decoder_each_vector(model_part *fn, void *context, const float *v, int n)
     fn(context, NULL, (struct bytes){(const uint8_t *)v, v ? (size_t)n * sizeof *v : 0});
 }
 
+const struct rope *decoder_rope(const struct model *m) { return &((const struct decoder *)m)->rope; }
+
 void decoder_each_turn(const struct decoder *d, model_part *fn, void *context)
 {
     const struct rope *r = &d->rope;
     const double turns[] = {r->dim,    r->sections[0], r->sections[1], r->sections[2], r->theta,
                             r->factor, r->original,    r->beta_fast,   r->beta_slow,   r->magnitude};
     fn(context, NULL, (struct bytes){(const uint8_t *)turns, sizeof turns});
+    if (!d->paired) return;
+    fn(context, NULL, (struct bytes){(const uint8_t *)"paired", 6});
+    decoder_each_vector(fn, context, d->divisors, r->dim / 2);
 }
 
 void decoder_each(const struct decoder *d, model_part *fn, void *context)
@@ -205,6 +239,12 @@ int decoder_reserve(struct decoder *d, int max_rows)
 
 /* --- forward ------------------------------------------------------------------------------------------- */
 
+/* Radians per position of pair i. */
+static double frequency_of(const struct decoder *d, size_t i)
+{
+    return d->divisors ? d->frequency[i] / (double)d->divisors[i] : d->frequency[i];
+}
+
 /* Cosine and sine of every angle of the step, in double, rounded once. */
 void decoder_turn(struct decoder *d, const struct batch *b)
 {
@@ -212,7 +252,7 @@ void decoder_turn(struct decoder *d, const struct batch *b)
     for (size_t t = 0; t < (size_t)b->n; t++)
         for (size_t i = 0; i < half; i++) {
             double sine, cosine;
-            num_sincos64(b->pos[t][rope_axis(&d->rope, (int)i)] * d->frequency[i], &sine, &cosine);
+            num_sincos64(b->pos[t][rope_axis(&d->rope, (int)i)] * frequency_of(d, i), &sine, &cosine);
             d->cosine[t * half + i] = (float)(cosine * d->rope.magnitude);
             d->sine[t * half + i] = (float)(sine * d->rope.magnitude);
         }
@@ -229,15 +269,27 @@ void decoder_begin(struct model *m, const struct batch *b)
     decoder_turn(d, b);
 }
 
-/* Norms and turns k, and appends k and v. */
+/* Turns the columns of q or k, which are of n rows of heads. */
+static void turn(const struct decoder *d, const struct attention *w, struct handle y, int n, int heads,
+                 struct op_list *ops)
+{
+    const struct model_config *c = &d->base.config;
+    if (w->unturned && !d->paired) return;
+    add_op(ops, OP_ROPE, n, heads * c->head_dim, .y = y, .cosine = w->unturned ? NULL : d->cosine, .sine = d->sine,
+           .heads = heads, .rot = c->rope_dim, .paired = d->paired);
+}
+
+/* Norms and turns k, and appends k and v, with their biases. */
 static void append(const struct decoder *d, const struct batch *b, const struct attention *w, int layer,
                    struct op_list *ops)
 {
     const struct model_config *c = &d->base.config;
     int n = b->n, heads = c->n_kv_heads, kv_dim = heads * c->head_dim;
-    add_op(ops, OP_RMSNORM, n * heads, c->head_dim, .y = d->k, .x = d->k, .vector = w->k_norm, .eps = c->eps);
-    add_op(ops, OP_ROPE, n, kv_dim, .y = d->k, .cosine = d->cosine, .sine = d->sine, .heads = heads,
-           .rot = c->rope_dim);
+    if (w->k_bias) add_op(ops, OP_BIAS, n, kv_dim, .y = d->k, .bias = w->k_bias);
+    if (w->v_bias) add_op(ops, OP_BIAS, n, kv_dim, .y = d->v, .bias = w->v_bias);
+    if (w->k_norm)
+        add_op(ops, OP_RMSNORM, n * heads, c->head_dim, .y = d->k, .x = d->k, .vector = w->k_norm, .eps = c->eps);
+    turn(d, w, d->k, n, heads, ops);
     add_op(ops, OP_KV_APPEND, n, kv_dim, .x = d->k, .z = d->v, .kv = b->kv, .layer = layer);
 }
 
@@ -258,9 +310,10 @@ void decoder_attend(const struct decoder *d, const struct batch *b, const struct
     if (w->gate) products.products[3] = product(d->gate, w->gate);
     add_op(ops, OP_RMSNORM, n, dim, .y = d->h, .x = d->x, .vector = w->norm, .eps = c->eps);
     ops_append(ops, &products);
-    add_op(ops, OP_RMSNORM, n * c->n_heads, head, .y = d->q, .x = d->q, .vector = w->q_norm, .eps = c->eps);
-    add_op(ops, OP_ROPE, n, q_dim, .y = d->q, .cosine = d->cosine, .sine = d->sine, .heads = c->n_heads,
-           .rot = c->rope_dim);
+    if (w->q_bias) add_op(ops, OP_BIAS, n, q_dim, .y = d->q, .bias = w->q_bias);
+    if (w->q_norm)
+        add_op(ops, OP_RMSNORM, n * c->n_heads, head, .y = d->q, .x = d->q, .vector = w->q_norm, .eps = c->eps);
+    turn(d, w, d->q, n, c->n_heads, ops);
     append(d, b, w, layer, ops);
     add_op(ops, OP_ATTENTION, n, q_dim, .y = d->o, .x = d->q, .kv = b->kv, .layer = layer);
     if (w->gate) add_op(ops, OP_GATE, n, q_dim, .y = d->o, .x = d->gate);

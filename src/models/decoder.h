@@ -21,6 +21,8 @@ struct decoder {
     struct rope rope;
     double *frequency;             /* [rope_dim / 2] radians per position */
     float *cosine, *sine;          /* [max_rows, rope_dim / 2] of the current step */
+    float *divisors;               /* [rope_dim / 2] the frequencies are divided by them; NULL: they are not */
+    bool paired;                   /* q and k come with neighbouring columns as pairs (OP_ROPE) */
     float (*norm_change)(float x); /* of the norms' weights, on loading; NULL: none */
     float attention_scale;         /* of scores; 0: 1 / sqrt(head_dim) */
     struct handle x, h;            /* [n, dim] the residual stream; its norm, or a block's result */
@@ -33,7 +35,10 @@ struct decoder {
 /* o(attention of norm'd, turned q and k, and v), with the norm before it; `gate`: its result is gated before o. */
 struct attention {
     float *norm;             /* [dim] */
-    float *q_norm, *k_norm;  /* [head_dim] */
+    float *q_norm, *k_norm;  /* [head_dim]; NULL: none */
+    float *q_bias;           /* [q_dim]; NULL: none */
+    float *k_bias, *v_bias;  /* [kv_dim]; NULL: none */
+    bool unturned;           /* no RoPE */
     struct weight *q, *gate; /* [q_dim, dim]; gate may be NULL */
     struct weight *k, *v;    /* [kv_dim, dim] */
     struct weight *o;        /* [dim, q_dim] */
@@ -63,6 +68,7 @@ void decoder_drop(struct decoder *d, float *const *vectors, int n_vectors, struc
 void decoder_drop_attention(struct decoder *d, struct attention *w);
 void decoder_drop_dense(struct decoder *d, struct dense *w);
 void decoder_free(struct decoder *d); /* and d itself */
+const struct rope *decoder_rope(const struct model *m);
 /* Reports the numbers of RoPE. */
 void decoder_each_turn(const struct decoder *d, model_part *fn, void *context);
 void decoder_each(const struct decoder *d, model_part *fn, void *context);

@@ -27,15 +27,10 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     return OK;
 }
 
-/* Programs from before Qwen3 wrote an older name. The attention tells the model: Qwen3 has norms of queries and keys.
- * If the first file has no attention at all, binding finds out. */
-static int claim(const struct checkpoint *ck, const char *older, struct error *err)
+/* Programs from before Qwen3 wrote an older name. The attention tells the model: Qwen3 has norms of queries and keys. */
+static bool is_older(const struct checkpoint *ck, struct bytes name, const char *older)
 {
-    if (!ck_find(ck, "blk.0.attn_q.weight") || ck_find(ck, "blk.0.attn_q_norm.weight")) return OK;
-    return fail(
-        err, ERR_UNSUPPORTED, "architecture", 0,
-        "This is a Qwen2 model (\"%s\", without norms of queries and keys), which this version does not run; take a Qwen3 model.",
-        older);
+    return bytes_equal(name, older) && ck_find(ck, "blk.0.attn_q_norm.weight");
 }
 
 static int refuse_architecture(struct bytes name, struct error *err)
@@ -62,7 +57,7 @@ static int find_architecture(const struct checkpoint *ck, const struct architect
         if (name.data ? bytes_equal(name, a->name) : meta_find(ck, model_key(key, a->name, "block_count")) != NULL)
             return OK;
         for (const char *const *older = a->older; *older; older++)
-            if (bytes_equal(name, *prefix = *older)) return claim(ck, *older, err);
+            if (is_older(ck, name, *prefix = *older)) return OK;
     }
     if (!name.data) return fail(err, ERR_FORMAT, "missing", 0, "The metadata key general.architecture is missing.");
     return refuse_architecture(name, err);
@@ -105,8 +100,8 @@ static int read_pooling(struct model *m, const struct checkpoint *ck, struct err
 
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
-    const struct architecture *architecture;
-    const char *prefix;
+    const struct architecture *architecture = NULL;
+    const char *prefix = NULL;
     *out = NULL;
     int status = check_kind(ck, err);
     if (!status) status = find_architecture(ck, &architecture, &prefix, err);

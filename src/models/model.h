@@ -31,7 +31,7 @@ struct model_config {
     int64_t context_length; /* positions the model was made for */
     int rope_dim;           /* columns of a head that RoPE turns */
     double rope_theta;
-    double rope_factor;     /* factor by which YaRN extends the context; 1: none */
+    double rope_factor;     /* factor by which RoPE's scaling extends the context; 1: none */
     float eps;
     bool tied;              /* the output head is the embedding */
     /* the files have no output head, and say that it is not the embedding: only hidden states are available */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture
- * of experts; and the language model of Qwen3-VL, which differs only in its positions, which have three sections.
+ * of experts; the language model of Qwen3-VL, which differs only in its positions, which have three sections; and
+ * Qwen2, Llama and SmolLM3, which are dense and have no such norms. Rows of load/architecture.c tell them apart.
  *
  * bind_layer() and qwen3_layer() define the architecture, with the parts of decoder.h. Dense layers and layers with
  * experts may be mixed: the tensors tell them apart. Facts and shapes: MODEL.md.
@@ -81,17 +82,18 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     return dense ? decoder_bind_dense(&m->d, ck, l, w->ffn_dim, &w->ffn, err) : bind_experts(m, ck, l, err);
 }
 
-/* Qwen2's attention has biases; ignoring them would give wrong numbers silently. */
-static int check_biases(const struct checkpoint *ck, int l, struct error *err)
+/* Ignoring biases would give wrong numbers silently. */
+static int check_biases(const struct qwen3 *m, const struct checkpoint *ck, int l, struct error *err)
 {
-    static const char *const roles[] = {"q", "k", "v", "output"};
+    static const char *const roles[] = {"output", "q", "k", "v"};
+    const struct architecture *a = m->d.base.architecture;
     char name[40];
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+    for (size_t i = 0; i < (a->biases ? 1 : sizeof roles / sizeof *roles); i++) {
         snprintf(name, sizeof name, "blk.%d.attn_%s.bias", l, roles[i]);
         const struct tensor *t = ck_find(ck, name);
         if (t)
             return fail(err, ERR_UNSUPPORTED, "architecture", t->name.at,
-                        "Attention with biases (%s) is not supported; Qwen3 has none.", name);
+                        "Attention with biases (%s) is not supported; %s has none there.", name, a->name);
     }
     return OK;
 }
@@ -100,7 +102,7 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
 {
     const struct model_config *c = config(m);
     struct layer *w = &m->layers[l];
-    int status = check_biases(ck, l, err);
+    int status = check_biases(m, ck, l, err);
     if (!status) status = decoder_bind_attention(&m->d, ck, l, false, &w->attention, err);
     if (!status) status = decoder_bind_norm(&m->d, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn.norm, err);
     if (!status) status = bind_feed_forward(m, ck, l, err);
@@ -158,6 +160,13 @@ static void qwen3_free(struct model *base)
     decoder_free(&m->d);
 }
 
+static void each_bias(const struct attention *a, const struct model_config *c, model_part *fn, void *context)
+{
+    decoder_each_vector(fn, context, a->q_bias, c->n_heads * c->head_dim);
+    decoder_each_vector(fn, context, a->k_bias, c->n_kv_heads * c->head_dim);
+    decoder_each_vector(fn, context, a->v_bias, c->n_kv_heads * c->head_dim);
+}
+
 static void qwen3_each(const struct model *base, model_part *fn, void *context)
 {
     const struct qwen3 *m = (const struct qwen3 *)base;
@@ -171,6 +180,7 @@ static void qwen3_each(const struct model *base, model_part *fn, void *context)
         decoder_each_vector(fn, context, w->ffn.norm, c->dim);
         decoder_each_vector(fn, context, a->q_norm, c->head_dim);
         decoder_each_vector(fn, context, a->k_norm, c->head_dim);
+        if (base->architecture->biases) each_bias(a, c, fn, context);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) fn(context, matrices[i], (struct bytes){0});
     }
     decoder_each(&m->d, fn, context);
@@ -267,7 +277,7 @@ static void qwen3_layer(struct model *base, const struct batch *b, int l)
     backend_run_list(base->bind.be, &ops);
 }
 
-/* Serves four architectures: files tell them apart, the forward pass does not. */
+/* Serves seven architectures: the forward pass differs by what their layers have. */
 const struct model_ops model_qwen3 = {
     .open = qwen3_open,
     .bind = qwen3_bind,

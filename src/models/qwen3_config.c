@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the metadata of a Qwen3 model, and refuses by name what other models do and Qwen3 does not.
+ * Reads the metadata of Qwen3 and its relatives, and refuses by name what other models do and these do not.
  */
 #include "models/config.h"
 #include "models/qwen3.h"
@@ -52,6 +52,17 @@ static int read_experts(const struct keys *k, struct model_config *c, struct err
     return check_expert_sizes(c, err);
 }
 
+/* Other programs' models with experts may have the name of a dense architecture. */
+static int refuse_experts(const struct keys *k, struct error *err)
+{
+    const int64_t none = 0;
+    int n, status = config_int(k, "expert_count", 0, INT32_MAX, &none, &n, err);
+    if (status || n == 0) return status;
+    return fail(err, ERR_UNSUPPORTED, "experts", 0,
+                "The model has %d experts; this version runs models of the architecture %s without experts only.", n,
+                k->prefix);
+}
+
 /* The keys of a model with vision. Its positions have sections, and its experts' shares always sum up to 1. */
 static int read_projector(const struct keys *k, struct model_config *c, struct error *err)
 {
@@ -70,13 +81,13 @@ int qwen3_config(const struct architecture *architecture, const struct checkpoin
                  struct model_config *c, struct rope *rope, struct error *err)
 {
     const bool moe = architecture->experts;
-    const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
-    struct keys keys = {.ck = ck, .prefix = prefix, .theta = &theta, .feed_forward = moe ? &unset : NULL}, *k = &keys;
+    struct keys keys = {.ck = ck, .prefix = prefix, .theta = &architecture->theta,
+                        .feed_forward = moe ? &unset : NULL}, *k = &keys;
     int status = config_int(k, "block_count", 1, n_tensors, NULL, &c->n_layers, err);
     k->n_blocks = c->n_layers;
     if (!status) status = config_decoder(k, c, rope, err);
-    if (!status && moe) status = read_experts(k, c, err);
+    if (!status) status = moe ? read_experts(k, c, err) : refuse_experts(k, err);
     if (!status && architecture->sees) status = read_projector(k, c, err);
     return status;
 }

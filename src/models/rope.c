@@ -47,6 +47,19 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
     return OK;
 }
 
+/* Llama 3's: its keys exist in folders only. */
+static int read_llama3(const struct checkpoint *ck, const char *a, struct rope *r, struct error *err)
+{
+    int status = scaling_float(ck, a, "factor", 1, 1e6, NULL, &r->factor, err);
+    if (!status) status = scaling_float(ck, a, "original_context_length", 1, 1e12, NULL, &r->original, err);
+    if (!status) status = scaling_float(ck, a, "high_freq_factor", 1e-3, 1e6, NULL, &r->beta_fast, err);
+    if (!status) status = scaling_float(ck, a, "low_freq_factor", 1e-3, 1e6, NULL, &r->beta_slow, err);
+    if (status || r->beta_slow < r->beta_fast) return status;
+    return fail(err, ERR_INCONSISTENT, "value", 0,
+                "Llama 3's scaling of RoPE has the low_freq_factor %g, which must be below the high_freq_factor %g.",
+                r->beta_slow, r->beta_fast);
+}
+
 /* Pairs belong to time, row and column in turn, until a section is used up. */
 static int read_sections(const struct checkpoint *ck, const char *architecture, struct rope *r, struct error *err)
 {
@@ -78,9 +91,11 @@ int rope_read(const struct checkpoint *ck, const char *architecture, const struc
     int status = read_sections(ck, architecture, out, err);
     if (!status) status = meta_text(ck, model_key(key, architecture, "rope.scaling.type"), false, &type, err);
     if (status || !type.data || bytes_equal(type, "none")) return status;
-    if (bytes_equal(type, "yarn")) return read_yarn(ck, architecture, c, out, err);
+    out->scaling = bytes_equal(type, "yarn") ? ROPE_YARN : bytes_equal(type, "llama3") ? ROPE_LLAMA3 : ROPE_AS_IS;
+    if (out->scaling == ROPE_YARN) return read_yarn(ck, architecture, c, out, err);
+    if (out->scaling == ROPE_LLAMA3) return read_llama3(ck, architecture, out, err);
     return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0,
-                "The RoPE scaling type \"%.64s\" is not supported in this version; none and yarn are.",
+                "The RoPE scaling type \"%.64s\" is not supported in this version; none, yarn and llama3 are.",
                 quoted(type, text));
 }
 
@@ -90,10 +105,20 @@ static double column_of(const struct rope *r, double turns)
     return r->dim * num_log64(r->original / (turns * TURN)) / (2 * num_log64(r->theta));
 }
 
+static double frequency(const struct rope *r, int i) { return num_exp64(-2.0 * i / r->dim * num_log64(r->theta)); }
+
+float rope_divisor(const struct rope *r, int i)
+{
+    double turns = r->original * frequency(r, i) / TURN;
+    double share = fmin(fmax((turns - r->beta_slow) / (r->beta_fast - r->beta_slow), 0), 1); /* that stays */
+    return (float)(1 / ((1 - share) / r->factor + share));
+}
+
 void rope_frequencies(const struct rope *r, double *out)
 {
-    double log_theta = num_log64(r->theta), low = 0, high = 0;
-    if (r->factor != 1) {
+    const bool yarn = r->scaling == ROPE_YARN && r->factor != 1;
+    double low = 0, high = 0;
+    if (yarn) {
         low = column_of(r, r->beta_fast);
         high = column_of(r, r->beta_slow);
         low = fmax(r->whole ? floor(low) : low, 0);
@@ -101,8 +126,9 @@ void rope_frequencies(const struct rope *r, double *out)
         if (high <= low) high = low + 0.001;
     }
     for (int i = 0; i < r->dim / 2; i++) {
-        double fast = num_exp64(-2.0 * i / r->dim * log_theta);
-        double slow = r->factor == 1 ? 0 : fmin(fmax((i - low) / (high - low), 0), 1); /* share of division */
-        out[i] = r->factor == 1 ? fast : fast / r->factor * slow + fast * (1 - slow);
+        double fast = frequency(r, i);
+        double slow = yarn ? fmin(fmax((i - low) / (high - low), 0), 1) : 0; /* share of division */
+        out[i] = yarn ? fast / r->factor * slow + fast * (1 - slow) : fast;
+        if (r->scaling == ROPE_LLAMA3) out[i] = fast / (double)rope_divisor(r, i);
     }
 }

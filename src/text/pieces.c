@@ -5,7 +5,10 @@
  *    (?i:'s|'t|'re|'ve|'m|'ll|'d) | [^\r\n\p{L}\p{N}]?\p{L}+ | \p{N} |
  *     ?[^\s\p{L}\p{N}]+[\r\n]* | \s*[\r\n]+ | \s+(?!\S) | \s+
  *
- * With `marks` the classes are [\p{L}\p{M}]+ and [^\s\p{L}\p{M}\p{N}]+, so a mark is read as a letter.
+ * With `marks` the classes are [\p{L}\p{M}]+ and [^\s\p{L}\p{M}\p{N}]+, so a mark is read as a letter. With `digits`
+ * numbers are \p{N}{1,3}. With `bare` each number is cut out first, then the text between is cut by
+ *
+ *    's|'t|'re|'ve|'m|'ll|'d | ?\p{L}+ | ?[^\s\p{L}\p{N}]+ | \s+(?!\S) | \s+
  *
  * A regex engine would need backtracking. Here each alternative is one forward scan, chosen by the first characters.
  * Case-insensitive matching is Unicode's simple folding, as in the libraries of the models' authors: U+017F (long s)
@@ -40,7 +43,7 @@ static struct character read_character(const struct piece_text *text, size_t pos
     if (c.state != THERE) return c;
     c.end += utf8_read(bytes.data + pos, bytes.size - pos, &c.code_point);
     c.class = unicode_class(text->classes, c.code_point);
-    if (c.class == UNICODE_MARK) c.class = text->marks ? UNICODE_LETTER : UNICODE_OTHER;
+    if (c.class == UNICODE_MARK) c.class = text->rules.marks ? UNICODE_LETTER : UNICODE_OTHER;
     return c;
 }
 
@@ -57,12 +60,14 @@ static uint32_t second_of(uint32_t first) { return first == 'r' || first == 'v' 
 static struct character match_contraction(const struct piece_text *text, size_t pos)
 {
     enum { LONG_S = 0x17F };
+    const bool bare = text->rules.bare;
     struct character first = read_character(text, pos), none = {.state = AT_END};
-    uint32_t c = lower(first.code_point);
-    if (first.state == WANTED || c == 's' || c == 't' || c == 'm' || c == 'd' || c == LONG_S) return first;
+    uint32_t c = bare ? first.code_point : lower(first.code_point);
+    if (first.state == WANTED || c == 's' || c == 't' || c == 'm' || c == 'd' || (c == LONG_S && !bare)) return first;
     if (first.state == AT_END || !second_of(c)) return none;
     struct character second = read_character(text, first.end);
-    return second.state == WANTED || lower(second.code_point) == second_of(c) ? second : none;
+    c = bare ? second.code_point : lower(second.code_point);
+    return second.state == WANTED || c == second_of(lower(first.code_point)) ? second : none;
 }
 
 static bool found(struct piece *p, size_t end)
@@ -89,9 +94,11 @@ static bool begin(struct piece *p, const struct piece_text *text)
         if (last.state == WANTED) return false;
         if (last.state == THERE) return found(p, last.end);
     }
-    if (first.class == UNICODE_NUMBER) return found(p, first.end);
+    if (first.class == UNICODE_NUMBER && text->rules.digits <= 1) return found(p, first.end);
+    if (first.class == UNICODE_NUMBER) return goes_on(p, PIECE_NUMBERS, 0);
     if (first.class == UNICODE_LETTER) return goes_on(p, PIECE_LETTERS, first.end);
-    if (is_newline(first.code_point)) return goes_on(p, PIECE_SPACES, 0);
+    if (text->rules.bare && first.class == UNICODE_OTHER) return goes_on(p, PIECE_OTHERS, first.end);
+    if (text->rules.bare ? first.code_point != ' ' : is_newline(first.code_point)) return goes_on(p, PIECE_SPACES, 0);
     struct character second = read_character(text, first.end);
     if (second.state == WANTED) return false;
     if (second.class == UNICODE_LETTER) return goes_on(p, PIECE_LETTERS, second.end); /* [^\r\n\p{L}\p{N}]?\p{L}+ */
@@ -104,6 +111,7 @@ static bool is_of(enum piece_kind kind, struct character c)
 {
     switch (kind) {
     case PIECE_LETTERS: return c.class == UNICODE_LETTER;
+    case PIECE_NUMBERS: return c.class == UNICODE_NUMBER;
     case PIECE_OTHERS: return c.class == UNICODE_OTHER;
     case PIECE_SPACES: return c.class == UNICODE_SPACE;
     default: return is_newline(c.code_point);
@@ -127,16 +135,18 @@ bool piece_find(struct piece *p, const struct piece_text *text, int64_t *budget)
         struct character c = read_character(text, p->end);
         if (c.state == WANTED) return false;
         if (c.state == AT_END || !is_of(p->kind, c)) {
-            if (p->kind == PIECE_SPACES) return found(p, end_of_spaces(p, c.state == THERE));
-            if (p->kind != PIECE_OTHERS) return true;
+            bool follows = c.state == THERE && !(text->rules.bare && c.class == UNICODE_NUMBER);
+            if (p->kind == PIECE_SPACES) return found(p, end_of_spaces(p, follows));
+            if (p->kind != PIECE_OTHERS || text->rules.bare) return true;
             p->kind = PIECE_LINES;
             continue;
         }
         if (p->kind == PIECE_SPACES) {
-            if (is_newline(c.code_point)) p->after_line = c.end;
+            if (is_newline(c.code_point) && !text->rules.bare) p->after_line = c.end;
             p->last = p->end;
         }
         p->end = c.end;
+        if (p->kind == PIECE_NUMBERS && ++p->n == text->rules.digits) return true;
     }
     return false;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pre-tokenizer of Qwen's models: cuts text into the pieces that byte pairs may not cross. It reads a little at a
- * time, from a text that may not be complete, so even a very long piece delays no other work.
+ * The pre-tokenizers: they cut text into the pieces that byte pairs may not cross. They read a little at a time, from a
+ * text that may not be complete, so even a very long piece delays no other work.
  */
 #ifndef QUERN_PIECES_H
 #define QUERN_PIECES_H
 
 #include "base/unicode.h"
+#include "text/rules.h"
 
 /* The known part of a text, from the beginning of a piece. */
 struct piece_text {
@@ -14,15 +15,16 @@ struct piece_text {
     bool is_whole;      /* no more text follows */
     struct bytes skip;  /* bytes to ignore between characters (the sentinel); may be empty */
     const struct unicode_classes *classes;
-    bool marks;         /* combining marks belong to words like letters (Qwen3.5's split), not to other characters */
+    struct piece_rules rules;
 };
 
 /* A piece whose end is not known yet. All fields are zero at its beginning. */
 struct piece {
-    enum piece_kind { PIECE_NEW, PIECE_LETTERS, PIECE_OTHERS, PIECE_LINES, PIECE_SPACES } kind;
+    enum piece_kind { PIECE_NEW, PIECE_LETTERS, PIECE_NUMBERS, PIECE_OTHERS, PIECE_LINES, PIECE_SPACES } kind;
     size_t end;               /* end of the piece so far */
     /* for spaces: where the last character begins, and the position after the last line end (0: no line end) */
     size_t last, after_line;
+    int n;                    /* numbers */
 };
 
 /* Whether `skip`, which must not be empty, is at position `at`. */

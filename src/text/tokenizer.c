@@ -21,7 +21,8 @@ struct tokenizer {
     struct mem *mem;
     struct vocab vocab;
     struct unicode_classes classes;
-    bool marks;          /* struct piece_text */
+    struct piece_rules rules;
+    bool whole;          /* struct tok_source; the vocabulary then keeps its index */
     struct bpe bpe;
     bool scored;         /* tokens are joined by scores, over the whole text */
     struct specials specials;
@@ -144,7 +145,8 @@ static int load_scores(struct tokenizer *t, struct bytes scores, struct error *e
 static int load(struct tokenizer *t, const struct tok_source *source, struct error *err)
 {
     t->scored = source->scores.size != 0;
-    t->marks = source->marks;
+    t->rules = source->rules;
+    t->whole = source->whole && !t->scored;
     int status = unicode_open(t->mem, &t->classes) ? OK : out_of_memory(err);
     if (!status) status = vocab_load(t->mem, &t->vocab, source->tokens, source->n_tokens, source->types, err);
     if (!status && !t->scored && !vocab_index_literals(&t->vocab))
@@ -153,7 +155,7 @@ static int load(struct tokenizer *t, const struct tok_source *source, struct err
     if (!status) status = load_bytes(t, err);
     if (!status && t->scored) status = load_scores(t, source->scores, err);
     else if (!status) status = load_merges(t, source->merges, source->n_merges, err);
-    vocab_drop_index(t->mem, &t->vocab);
+    if (!t->whole) vocab_drop_index(t->mem, &t->vocab);
     return status ? status : specials_load(t->mem, &t->specials, &t->vocab, err);
 }
 
@@ -273,7 +275,7 @@ static struct piece_text view_of(const struct tok_run *r, struct bytes text, boo
                                .is_whole = ends,
                                .skip = {r->sentinel, r->sentinel_size},
                                .classes = &r->t->classes,
-                               .marks = r->t->marks};
+                               .rules = r->t->rules};
 }
 
 /* Searches for the end of the piece at the start of the text. Tokens that are joined by scores have no pieces. */
@@ -309,12 +311,28 @@ static int64_t join_long(struct tok_run *r, struct bytes piece, struct bytes ski
     return (int64_t)pass(r, piece.size);
 }
 
+/* The token that a piece is, without the bytes to skip; TABLE_NONE: none. */
+static uint32_t token_of(const struct tokenizer *t, struct bytes piece, struct bytes skip)
+{
+    uint8_t text[LONG_PIECE];
+    size_t n = 0;
+    if (!t->whole || piece.size > sizeof text) return TABLE_NONE;
+    for (size_t i = 0; i < piece.size;) {
+        if (skip.size && piece.size - i >= skip.size && !memcmp(piece.data + i, skip.data, skip.size)) i += skip.size;
+        else text[n++] = piece.data[i++];
+    }
+    uint32_t id = n ? vocab_find(&t->vocab, (struct bytes){text, n}) : TABLE_NONE;
+    return id != TABLE_NONE && is_special(t->vocab.types[id]) ? TABLE_NONE : id;
+}
+
 /* Writes the tokens of a piece whose end is known. Returns as join_long(). */
 static int64_t join(struct tok_run *r, struct bytes text, struct bpe_run *scratch, int64_t *budget, struct id_sink *out)
 {
     struct bytes piece = {text.data, r->piece.end}, skip = {r->sentinel, r->sentinel_size};
     if (piece.size > LONG_PIECE) return join_long(r, piece, skip, budget, out);
-    if (bpe_encode(&r->t->bpe, piece, skip, scratch, budget, out)) return ERR_MEM_LOAD;
+    uint32_t id = token_of(r->t, piece, skip);
+    if (id != TABLE_NONE) id_sink_put(out, id);
+    else if (bpe_encode(&r->t->bpe, piece, skip, scratch, budget, out)) return ERR_MEM_LOAD;
     return (int64_t)pass(r, piece.size);
 }
 

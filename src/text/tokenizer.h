@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Byte-level BPE with the split of Qwen's models: text -> token ids -> bytes.
+ * Byte-level BPE with the splits of Qwen's models, Llama 3 and SmolLM: text -> token ids -> bytes.
  *
  * The vocabulary comes as packed strings, so that every file format can pass it without a copy. It is untrusted:
  * tok_new() checks all of it, and afterwards only memory can fail. There are two modes for special tokens: plain text
@@ -12,6 +12,7 @@
 #define QUERN_TOKENIZER_H
 
 #include "text/bpe.h"
+#include "text/rules.h"
 
 /* Packed strings: each is a little-endian uint64 length, then its bytes (GGUF's own encoding). */
 struct tok_source {
@@ -23,7 +24,8 @@ struct tok_source {
     uint64_t n_merges;
     /* n_tokens floats: tokens are joined by scores (scores.h), without a split and without merges; empty: by merges */
     struct bytes scores;
-    bool marks;            /* the split of Qwen3.5: struct piece_text */
+    struct piece_rules rules;
+    bool whole;            /* a piece that is a token becomes this token, whatever the merges make of it */
 };
 
 struct tokenizer;

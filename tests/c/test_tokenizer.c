@@ -224,6 +224,38 @@ static void ordinary_for_padding(void)
     CHECK_EQ(own.used, 0);
 }
 
+/* A piece that is a token is not made by merges, if the tokenizer says so: "abc" and " abc", which no merge makes. */
+static void whole_pieces(void)
+{
+    enum { AB = 256, ABC, SPACED, CONTROL };
+    struct builder b = {0};
+    struct tokenizer *t;
+    struct error err;
+    struct mem own = {0};
+    int32_t got[8];
+    add_bytes(&b);
+    add_pair(&b, "a", "b");
+    add_normal(&b, "abc", 3);
+    add_normal(&b, " abc", 4);
+    add_literal(&b, "xyz", 3);
+    struct tok_source source = source_of(&b);
+    for (int whole = 0; whole < 2; whole++) {
+        source.whole = whole;
+        CHECK_EQ(tok_new(&own, &source, &t, &err), OK);
+        CHECK_EQ(tok_encode(t, view("abc abc"), TOK_PLAIN, 0, got, 8), whole ? 2 : 5);
+        CHECK(whole ? got[0] == ABC && got[1] == SPACED : got[0] == AB && got[1] == 'c' && got[2] == ' ');
+        CHECK_EQ(tok_encode(t, view("a" S "bc" S), TOK_CHAT, SENTINEL, got, 8), whole ? 1 : 2);
+        CHECK_EQ(got[0], whole ? ABC : AB);
+        CHECK_EQ(tok_encode(t, view("abcc"), TOK_PLAIN, 0, got, 8), 3);
+        CHECK_EQ(tok_encode(t, view("xyz"), TOK_PLAIN, 0, got, 8), 3);
+        CHECK_EQ(tok_encode(t, view("xyz"), TOK_CHAT, 0, got, 8), 1);
+        CHECK_EQ(got[0], CONTROL);
+        tok_free(t);
+        CHECK_EQ(own.used, 0);
+    }
+    builder_free(&b);
+}
+
 /* --- time --------------------------------------------------------------------------------------------- */
 
 static void shape_letter(uint8_t *p, size_t n) { memset(p, 'a', n); }
@@ -527,6 +559,7 @@ int main(int argc, char **argv)
         {"typed_specials", typed_specials},
         {"sentinel_removal", sentinel_removal},
         {"ordinary_for_padding", ordinary_for_padding},
+        {"whole_pieces", whole_pieces},
         {"long_words", long_words},
         {"resumed", resumed},
         {"slices", slices},

@@ -153,9 +153,9 @@ test('an HTML page instead of a model: model/format', async () => {
 
 test('a model of another family: model/unsupported, by name', async () => {
   const { chat, close } = await openChat(here);
-  await chat.loadFile('other.gguf', tinyModel({ arch: 'llama' }));
+  await chat.loadFile('other.gguf', tinyModel({ arch: 'mamba' }));
   await chat.error.waitFor();
-  assert.match(await chat.error.innerText(), /llama/);
+  assert.match(await chat.error.innerText(), /mamba/);
   await expectRefusal(chat, 'model/unsupported');
   await close();
 });

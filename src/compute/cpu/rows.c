@@ -68,12 +68,26 @@ static void layernorm_rows(void *arg, int thread, int n_threads)
     EACH_ROW(r, t) k->layernorm(r->y + t * dim, r->x + t * dim, op->vector, op->bias, op->dim, op->eps);
 }
 
+/* Moves the column 2i of the first 2 * half columns to i, and 2i + 1 to i + half. */
+static void unpair(float *x, size_t half)
+{
+    float odd[HEAD_MOST / 2];
+    for (size_t i = 0; i < half; i++) {
+        odd[i] = x[2 * i + 1];
+        x[i] = x[2 * i];
+    }
+    memcpy(x + half, odd, half * sizeof *x);
+}
+
 static void rope_rows(void *arg, int thread, int n_threads)
 {
     EACH_ROW(r, t) {
         size_t half = (size_t)op->rot / 2, heads = (size_t)op->heads, head = dim / heads;
-        for (size_t h = 0; h < heads; h++)
-            k->rope(r->y + t * dim + h * head, op->cosine + t * half, op->sine + t * half, (int)half);
+        for (size_t h = 0; h < heads; h++) {
+            float *x = r->y + t * dim + h * head;
+            if (op->paired) unpair(x, half);
+            if (op->cosine) k->rope(x, op->cosine + t * half, op->sine + t * half, (int)half);
+        }
     }
 }
 

@@ -30,6 +30,7 @@ const char *const hf_config_names[] = {
     "linear_value_head_dim",
     "linear_conv_kernel_dim",
     "full_attention_interval",
+    "no_rope_layer_interval",
     /* numbers */
     "rms_norm_eps",
     "rope_theta",
@@ -39,6 +40,7 @@ const char *const hf_config_names[] = {
     "norm_topk_prob",
     "is_causal",
     "attention_bias",
+    "mlp_bias",
     "use_sliding_window",
     "attn_output_gate",
     /* the rest */
@@ -46,6 +48,7 @@ const char *const hf_config_names[] = {
     "output_gate_type",
     "eos_token_id",
     "mlp_only_layers",
+    "no_rope_layers",
     "rope_scaling",
     "rope_parameters",
     "quantization_config",
@@ -67,7 +70,7 @@ const char *const hf_config_names[] = {
     NULL,
 };
 static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow",
-                                           "original_max_position_embeddings"};
+                                           "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"};
 
 struct hf_config *hf_config_new(struct mem *m)
 {
@@ -187,6 +190,7 @@ static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
     else if (hf_null(r)) return;
     else if (key == EOS) read_ids(r, c->ends, ENDS_MAX, &c->n_ends);
     else if (key == DENSE_LAYERS) read_ids(r, c->dense_layers, LAYERS_MAX, &c->n_dense);
+    else if (key == TURNED_LAYERS) read_ids(r, c->turned, LAYERS_MAX, &c->n_turned);
     else if (key == ROPE_SCALING || key == ROPE_PARAMETERS) read_scaling(c, r);
     else if (key == QUANTIZATION) hf_read_quantization(r);
     else if (key == BIDIRECTIONAL) read_bidirectional(c, r);

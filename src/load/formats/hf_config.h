@@ -30,6 +30,7 @@ enum {
     LINEAR_VALUE_DIM,
     LINEAR_KERNEL,
     INTERVAL,
+    UNTURNED,
     INTS,
     EPS = INTS,
     THETA,
@@ -39,6 +40,7 @@ enum {
     NORM_TOPK,
     CAUSAL,
     BIAS,
+    MLP_BIAS,
     SLIDING,
     OUTPUT_GATE,
     TRUTHS_END,
@@ -46,6 +48,7 @@ enum {
     GATE_ACTIVATION,
     EOS,
     DENSE_LAYERS,
+    TURNED_LAYERS,
     ROPE_SCALING,
     ROPE_PARAMETERS,
     QUANTIZATION,
@@ -62,7 +65,7 @@ enum {
 };
 
 /* Keys of rope_scaling that are numbers. */
-enum { FACTOR, ATTENTION, ORIGINAL = 4, SCALINGS = 5 };
+enum { FACTOR, ATTENTION, ORIGINAL = 4, SCALINGS = 7 };
 enum { ENDS_MAX = 8, LAYERS_MAX = 1024, SECTIONS = 4, SAMPLINGS = 5 };
 
 struct hf_config {
@@ -93,6 +96,8 @@ struct hf_config {
     int n_ends;
     int32_t dense_layers[LAYERS_MAX];
     int n_dense;
+    int32_t turned[LAYERS_MAX]; /* [n_turned] 1: the layer has RoPE, 0: it has none */
+    int n_turned;
     int32_t sections[SECTIONS]; /* of positions: time, row, column */
     int n_sections;
     bool bidirectional;       /* every token attends to all tokens, whatever is_causal says */

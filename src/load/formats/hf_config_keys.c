@@ -33,6 +33,7 @@ static const char *const names[] = {
     NULL,
     "ssm.conv_kernel",
     "full_attention_interval",
+    NULL,
     "attention.layer_norm_rms_epsilon",
     "rope.freq_base",
     NULL,
@@ -42,11 +43,13 @@ static const char *const names[] = {
     NULL,
     NULL,
     NULL,
+    NULL,
 };
 
 static const char *const scaling_names[] = {"rope.scaling.factor", "rope.scaling.attn_factor",
                                             "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
-                                            "rope.scaling.original_context_length"};
+                                            "rope.scaling.original_context_length", "rope.scaling.low_freq_factor",
+                                            "rope.scaling.high_freq_factor"};
 
 static const char *const sampling_names[] = {"general.sampling.temp", "general.sampling.top_p",
                                              "general.sampling.top_k", "general.sampling.min_p",
@@ -197,8 +200,8 @@ static int check_layer_types(const struct hf_config *c, struct error *err)
     struct bytes type = c->other_type.data || hybrid ? c->other_type : c->linear_type;
     if (type.data)
         return fail(err, ERR_UNSUPPORTED, "architecture", 0,
-                    "Layers of the type \"%.64s\" are not supported; %s.", quoted(type, text),
-                    hybrid ? "Qwen3.5's have linear or full attention" : "Qwen3's have full attention");
+                    "Layers of the type \"%.64s\" are not supported; those of %s have %s.", quoted(type, text),
+                    known_of(c)->name, hybrid ? "linear or full attention" : "full attention");
     if (!hybrid || !c->has_layer_types || c->n_types == c->integer[LAYERS]) return OK;
     return fail(err, ERR_INCONSISTENT, "layers", 0, "config.json gives the types of %d layers, but the model has %lld.",
                 c->n_types, (long long)c->integer[LAYERS]);
@@ -248,16 +251,37 @@ static int check_hybrid(const struct hf_config *c, struct error *err)
     return OK;
 }
 
+/* Checks that the layers without RoPE are those that the architecture says, because GGUF files cannot name others. */
+static int check_turned(const struct hf_config *c, struct error *err)
+{
+    const int each = known_of(c)->unturned;
+    bool usual = c->n_turned || !c->there[UNTURNED] || c->integer[UNTURNED] == each;
+    if (!each) return OK;
+    for (int l = 0; l < c->n_turned; l++) usual = usual && c->turned[l] == ((l + 1) % each != 0);
+    if (c->n_turned && c->n_turned != c->integer[LAYERS])
+        return fail(err, ERR_INCONSISTENT, "layers", 0,
+                    "config.json says of %d layers whether they have RoPE, but the model has %lld.", c->n_turned,
+                    (long long)c->integer[LAYERS]);
+    if (usual) return OK;
+    return fail(err, ERR_UNSUPPORTED, "architecture", 0,
+                "Other layers have no RoPE than every %dth, which is not supported for %s.", each, known_of(c)->name);
+}
+
 /* Refuses settings of a known architecture that this engine does not support. */
 static int check_kind(const struct hf_config *c, struct error *err)
 {
     if (!known_of(c)) return OK;
     int status = is_hybrid(c) ? check_hybrid(c, err) : OK;
     if (!status) status = check_layer_types(c, err);
+    if (!status) status = check_turned(c, err);
     if (status) return status;
-    if (c->truth[BIAS]) return refuse(err, "architecture", "Attention with biases is not supported.");
+    if (c->truth[MLP_BIAS]) return refuse(err, "architecture", "Feed-forward blocks with biases are not supported.");
+    if (c->truth[BIAS] && !known_of(c)->biases)
+        return refuse(err, "architecture", "Attention with biases is not supported.");
     if (!is_hybrid(c) && turned_part(c) != 1)
         return refuse(err, "rope-scaling", "RoPE on a part of a head is not supported.");
+    if (bytes_equal(c->scaling_type, "llama3") && !known_of(c)->paired)
+        return refuse(err, "rope-scaling", "Llama 3's scaling of RoPE is supported for Llama's architectures only.");
     if (sees(c) && !is_hybrid(c) && c->apart)
         return refuse(err, "rope-scaling", "Positions whose sections are not interleaved are not supported.");
     return check_windows(c, err);
@@ -307,6 +331,7 @@ int hf_config_put(struct hf_config *c, struct checkpoint *model, struct error *e
     write_list(w, "mlp_only_layers", c->dense_layers, c->n_dense);
     if (hf_config_nested(c)) write_list(w, "rope.dimension_sections", c->sections, c->n_sections);
     if (is_hybrid(c)) write_hybrid(w, c);
+    if (known_of(c) && known_of(c)->paired) write_true(w, "rope.halves");
     return w->status;
 }
 

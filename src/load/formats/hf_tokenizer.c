@@ -36,7 +36,8 @@ struct hf_tokenizer {
     uint64_t n_merges;
     uint32_t n_ids;       /* the highest id + 1 */
     bool model;
-    const char *split;    /* GGUF's name; NULL: no split */
+    const struct text_split *split; /* the first with the expression; NULL: no split */
+    bool whole;           /* ignore_merges */
     struct hf_added added;
 };
 
@@ -163,7 +164,7 @@ static void read_merges(struct hf_tokenizer *t, struct json_reader *r)
 static bool is_refinement(struct bytes key)
 {
     static const char *const names[] = {
-        "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"};
+        "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (bytes_equal(key, names[i])) return true;
     return false;
@@ -185,16 +186,18 @@ static void read_refinement(struct json_reader *r, struct bytes key)
 static void read_model(struct hf_tokenizer *t, struct json_reader *r)
 {
     struct bytes key, type = nothing;
+    bool flag;
     if (!json_open(r, JSON_OBJECT)) return;
     t->model = true;
     while (json_key(r, &key)) {
         if (bytes_equal(key, "type")) {
             if (json_string_value(r, &type) && !bytes_equal(type, "BPE"))
-                hf_unsupported(r, "tokenizer", "The tokenizer is not supported; Qwen3's is byte-level BPE", type);
+                hf_unsupported(r, "tokenizer", "The tokenizer is not supported; byte-level BPE is", type);
         } else if (bytes_equal(key, "vocab") && json_peek(r) == JSON_OBJECT) read_vocab(t, r);
         else if (bytes_equal(key, "vocab"))
-            hf_unsupported(r, "tokenizer", "The tokenizer is not supported; Qwen3's is byte-level BPE", nothing);
+            hf_unsupported(r, "tokenizer", "The tokenizer is not supported; byte-level BPE is", nothing);
         else if (bytes_equal(key, "merges")) read_merges(t, r);
+        else if (bytes_equal(key, "ignore_merges")) t->whole = !hf_null(r) && json_truth(r, &flag) && flag;
         else if (is_refinement(key)) read_refinement(r, key);
         else json_skip(r);
     }
@@ -205,7 +208,7 @@ static void read_model(struct hf_tokenizer *t, struct json_reader *r)
 /* A normaliser, pre-tokenizer or post-processor. */
 struct component {
     struct bytes type, regex, behavior;
-    bool invert, add_prefix_space, use_regex;
+    bool invert, add_prefix_space, use_regex, individual_digits;
 };
 
 static void read_pattern(struct json_reader *r, struct component *c)
@@ -226,6 +229,7 @@ static void read_component_key(struct json_reader *r, struct bytes key, struct c
     else if (bytes_equal(key, "invert")) json_truth(r, &c->invert);
     else if (bytes_equal(key, "add_prefix_space")) json_truth(r, &c->add_prefix_space);
     else if (bytes_equal(key, "use_regex")) json_truth(r, &c->use_regex);
+    else if (bytes_equal(key, "individual_digits")) json_truth(r, &c->individual_digits);
     else json_skip(r);
 }
 
@@ -246,20 +250,21 @@ static const struct text_split *split_of(struct bytes regex)
     return s;
 }
 
-static bool is_split(const struct component *c)
+static bool is_split(const struct component *c, const struct text_split *split)
 {
+    if (split->bare) return bytes_equal(c->type, TEXT_DIGITS) && c->individual_digits;
     return bytes_equal(c->type, "Split") && bytes_equal(c->behavior, "Isolated") && !c->invert;
 }
 
-static bool is_byte_level(const struct component *c)
+static bool is_byte_level(const struct component *c, const struct text_split *split)
 {
-    return bytes_equal(c->type, "ByteLevel") && !c->use_regex && !c->add_prefix_space;
+    return bytes_equal(c->type, "ByteLevel") && c->use_regex == split->bare && !c->add_prefix_space;
 }
 
 static void refuse_pre(struct json_reader *r, struct bytes name)
 {
     hf_unsupported(r, "tokenizer",
-                   "The pre-tokenizer is not supported; Qwen's models use those that GGUF files call qwen2 and qwen35",
+                   "The pre-tokenizer is not supported; those are that GGUF files call qwen2, qwen35, llama-bpe and smollm",
                    name);
 }
 
@@ -269,9 +274,9 @@ static void read_sequence(struct hf_tokenizer *t, struct json_reader *r)
     if (!json_open(r, JSON_ARRAY)) return;
     for (; json_more(r); n++) {
         struct component c = read_component(r);
-        const struct text_split *split = split_of(c.regex);
-        if (n == 0) t->split = split->names ? split->names[0] : NULL;
-        if (n == 0 ? !split->names || !is_split(&c) : n == 1 ? !is_byte_level(&c) : true)
+        const struct text_split *split = split_of(c.regex.data ? c.regex : c.type);
+        if (n == 0) t->split = split->names ? split : NULL;
+        if (!t->split || (n == 0 ? !is_split(&c, split) : n == 1 ? !is_byte_level(&c, t->split) : true))
             refuse_pre(r, c.regex.data && !split->names ? c.regex : c.type);
     }
     if (n != 2) refuse_pre(r, nothing);
@@ -347,7 +352,7 @@ static int write_vocabulary(struct hf_tokenizer *t, struct checkpoint *model, co
                             const struct buffer *types, struct error *err)
 {
     int status = ck_put_text(model, "tokenizer.ggml.model", text_of("gpt2"), err);
-    if (!status) status = ck_put_text(model, "tokenizer.ggml.pre", text_of(t->split), err);
+    if (!status) status = ck_put_text(model, "tokenizer.ggml.pre", text_of(t->split->names[0]), err);
     if (!status) status = ck_put_array(model, "tokenizer.ggml.tokens", META_STRING, view(texts), t->n_ids, err);
     if (!status) status = ck_put_array(model, "tokenizer.ggml.token_type", META_I32, view(types), t->n_ids, err);
     return status ? status
@@ -377,6 +382,12 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     if (!t->split)
         return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
                     "The tokenizer.json file has no pre-tokenizer; byte-level BPE needs one.");
+    const struct text_split *split = t->split;
+    while (split->names && (split->whole != t->whole || strcmp(split->regex, t->split->regex))) split++;
+    if (!split->names)
+        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0,
+                    "The tokenizer's setting ignore_merges is not supported with the split %s.", t->split->names[0]);
+    t->split = split;
     if (t->n_ids > 2 * n + HOLES_MAX)
         return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %zu tokens with ids up to %u.", n,
                     (unsigned)t->n_ids - 1);

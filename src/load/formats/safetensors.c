@@ -72,7 +72,7 @@ static const struct rename inside[] = {
 /* Names without ".weight". GGUF's ssm_a has other values than A_log, hence the other name. */
 static const struct rename partless[] = {{"linear_attn.A_log", "ssm_a_log"}, {"linear_attn.dt_bias", "ssm_dt.bias"}};
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
-static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}};
+static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}, {"bias", "bias"}};
 
 /* Names of the vision encoder, and of the layers that it adds after some of its blocks, each numbered by its
  * position. */
@@ -87,7 +87,6 @@ static const struct rename block[] = {
     {"mlp.linear_fc1.", "ffn_up"}, {"mlp.linear_fc2.", "ffn_down"},
 };
 static const struct rename added[] = {{"norm.", "norm"}, {"linear_fc1.", "fc1"}, {"linear_fc2.", "fc2"}};
-static const struct rename vision_parts[] = {{"weight", "weight"}, {"bias", "bias"}};
 
 enum { CANONICAL = 64 };
 
@@ -97,7 +96,7 @@ static void vision_name(struct bytes name, char out[CANONICAL])
     bool in_block = take_text(&name, "blocks.") && take_index(&name, &i);
     bool in_added = !in_block && take_text(&name, "deepstack_merger_list.") && take_index(&name, &i);
     const char *role = in_block ? RENAMED(&name, block) : in_added ? RENAMED(&name, added) : RENAMED(&name, vision);
-    const char *part = role ? RENAMED(&name, vision_parts) : NULL;
+    const char *part = role ? RENAMED(&name, parts) : NULL;
     if (!part || name.size) return;
     if (i < 0) snprintf(out, CANONICAL, "%s.%s", role, part);
     else snprintf(out, CANONICAL, "v.%s.%d.%s.%s", in_block ? "blk" : "deepstack", i, role, part);

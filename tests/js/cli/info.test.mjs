@@ -19,7 +19,7 @@ import { writeHeader } from '../../fixtures/gguf-writer.mjs';
 import { some } from '../../fixtures/lengths.mjs';
 import { modelSpec } from '../../fixtures/make-model.mjs';
 import { evenly, splitGguf } from '../../fixtures/split.mjs';
-import { TINY_MOE, patchSpec, tinyModel, tinySpec } from '../../fixtures/tiny.mjs';
+import { OLDER, TINY_MOE, patchSpec, tinyModel, tinySpec } from '../../fixtures/tiny.mjs';
 import { CLI, NANO, withServer } from '../support/helper.mjs';
 
 const run = promisify(execFile);
@@ -164,8 +164,8 @@ test('mixed types, experts, licence and YaRN; a file that ends with its header s
 test('what a file does not say, or says otherwise, is told', async () => {
   const architecture = { 'general.architecture': 'qwen3' };
   for (const [path, assumed] of [
-    [NANO, {}], [file('older.gguf', tinyModel({ arch: 'qwen2' })), architecture],
-    [file('unsaid.gguf', tinyModel({ arch: 'qwen' }, { kv: { 'tokenizer.ggml.pre': null } })), { ...architecture, 'tokenizer.ggml.pre': 'qwen2' }],
+    [NANO, {}], [file('older.gguf', tinyModel({ ...OLDER, arch: 'qwen2' })), architecture],
+    [file('unsaid.gguf', tinyModel({ ...OLDER, arch: 'qwen' }, { kv: { 'tokenizer.ggml.pre': null } })), { ...architecture, 'tokenizer.ggml.pre': 'qwen2' }],
     [file('nameless.gguf', tinyModel({}, { kv: { 'general.architecture': null } })), architecture],
   ]) {
     for (const facts of [await info(path), await native(path)]) assert.deepEqual([facts.assumed, facts.architecture], [assumed, 'qwen3']);
@@ -176,7 +176,7 @@ test('what a file does not say, or says otherwise, is told', async () => {
 test('another architecture is refused, and the sentence names it and those that run', async () => {
   for (const name of ['mamba', 'qwen3next', 'qwen35moe', 'qwen4exp', 'qwen3tts', 'flint', 'clef', 'vllm-decision2']) {
     const path = file('other.gguf', tinyModel({}, { kv: { 'general.architecture': ['string', name] } }));
-    assert.match(await failure(path), new RegExp(`architecture is "${name}"; this version runs qwen3, qwen3moe, qwen3vl, qwen3vlmoe, qwen35\\.\n`));
+    assert.match(await failure(path), new RegExp(`architecture is "${name}"; this version runs qwen3, qwen3moe, qwen3vl, qwen3vlmoe, qwen2, llama, smollm3, qwen35\\.\n`));
   }
 });
 

@@ -17,6 +17,7 @@ import { SOURCES } from '../../fixtures/hf/sources.mjs';
 import { some } from '../../fixtures/lengths.mjs';
 import { LyingServer } from '../../fixtures/lying-server.mjs';
 import { TINY_MOE, patchSpec, tinyModel, tinySpec } from '../../fixtures/tiny.mjs';
+import { modelFile, modelFolder } from '../../fixtures/transformers.mjs';
 import { CLI, rejectsWith } from '../support/helper.mjs';
 
 const IDS = [1, 2, 3, 40, 280, 100];
@@ -83,6 +84,18 @@ for (const [type, spec] of [['q4_k', WIDE_MOE], ['q8_0', { ...WIDE_MOE, type: 'B
       assert.deepEqual(tensorsOf(out), wanted, how);
       assert.deepEqual(await logitsOf(out), logits, how);
     }
+  });
+}
+
+for (const name of ['qwen2-untied', 'llama-tied', 'llama-scaled', 'smollm3']) {
+  test(`${name}: a folder becomes what its GGUF file becomes`, async () => {
+    const [config, tokenizer, weights] = modelFolder(name);
+    const folder = saved(name, [config, new TextEncoder().encode('{"eos_token_id": 264}'), tokenizer, weights]);
+    const [a, b] = [quantized(saved(`${name}.gguf`, modelFile(name)), 'q8_0'), quantized(folder, 'q8_0')];
+    assert.deepEqual(tensorsOf(b), tensorsOf(a));
+    assert.deepEqual(await logitsOf(b), await logitsOf(a));
+    const keys = [...readGguf(readFileSync(b)).kv].map(([key]) => key);
+    assert.ok(keys.some((key) => key.endsWith('.rope.freq_base')) && !keys.some((key) => /rope\.(halves|scaling)/.test(key)));
   });
 }
 
