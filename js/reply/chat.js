@@ -109,7 +109,7 @@ export class Chat {
 
   /** Whether thinking can be switched on and off. */
   get canThink() {
-    return knowsThinking(this.#template);
+    return this.#channels.length > 0 && knowsThinking(this.#template);
   }
 
   /**
@@ -178,8 +178,11 @@ export class Chat {
   async #text(template, { messages, list, thinks }, options, asker) {
     const { numberImages = false, generationPrompt = true, places, tools } = options;
     if (!template) {
+      const { added, specialTokens } = this.#engine.facts;
       const said = tools?.spelled(messages, list) ?? messages;
-      return builtInChat(this.#marks, said, thinks, places?.speller(numberImages), generationPrompt);
+      const first = added.before.length > 0 ? specialTokens.bos_token ?? '' : '';
+      const wish = this.#channels.length > 0 ? thinks : undefined;
+      return first + builtInChat(this.#marks, said, wish, places?.speller(numberImages), generationPrompt);
     }
     const variables = {
       messages,

@@ -125,10 +125,10 @@ test('messages that are made to take long do not', () => soon(1500, () => timed(
 })));
 
 /** An engine whose tokens are letters, but for these marks; `asked` are the texts that were tokenized. */
-function fakeEngine({ template = TEMPLATE, marks = ['<think>', '</think>'] } = {}) {
+function fakeEngine({ template = TEMPLATE, marks = ['<think>', '</think>'], facts = {} } = {}) {
   const asked = [];
   return {
-    asked, contextSize: 4096, facts: { marks: 'qwen', card: { plain: { temperature: 0.7, topP: 0.8 }, thinking: { temperature: 0.6 } }, added: { before: [], after: [] } }, chatTemplate: () => template, longestToken: () => 8,
+    asked, contextSize: 4096, facts: { marks: 'qwen', card: { plain: { temperature: 0.7, topP: 0.8 }, thinking: { temperature: 0.6 } }, added: { before: [], after: [] }, ...facts }, chatTemplate: () => template, longestToken: () => 8,
     tokenize(text, mode, sentinel = 0) {
       asked.push(text);
       const pieces = text.replaceAll(String.fromCodePoint(sentinel), '').split(/(<\/?think>)/).flatMap((piece) => (marks.includes(piece) ? [piece] : [...piece]));
@@ -195,6 +195,17 @@ test('a vocabulary without a mark has no channel for it', async () => {
     const { channels, inside } = await chatOf({ marks, template: ALWAYS }).chat.prompt([user('Hi')], { thinking: true });
     assert.deepEqual([channels, inside], [[], null]);
   }
+});
+
+test("a file of Llama's without a template: its headers, the bos token if texts get one, and no thought if there are no marks for it", async () => {
+  const facts = { marks: 'llama', specialTokens: { bos_token: '<|begin_of_text|>' } };
+  const [begins, plain] = [[7], []].map((before) => ({ ...facts, added: { before, after: [] } }));
+  const textOf = async (options) => String.fromCodePoint(...(await chatOf({ template: '', ...options }).chat.prompt([user('Hi')], { thinking: false })).ids);
+  const said = '<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n';
+  assert.equal(await textOf({ facts: begins, marks: [] }), `<|begin_of_text|>${said}`);
+  assert.equal(await textOf({ facts: plain, marks: [] }), said);
+  assert.equal(await textOf({ facts: plain }), `${said}\u03e8\n\n\u03e9\n\n`, 'with marks, an empty thought');
+  assert.deepEqual([chatOf({ template: '', marks: [] }).chat.canThink, chatOf({ template: '' }).chat.canThink], [false, true]);
 });
 
 test('marks are looked up once for all replies', async () => {

@@ -20,7 +20,7 @@ const TEXTS = ['<|image_pad|>', '<|video_pad|>'];
 function chatOf(template) {
   const asked = [];
   const engine = {
-    contextSize: 100_000, facts: { marks: 'qwen', card: { plain: {}, thinking: {}, images: { presencePenalty: 1.5 } } }, chatTemplate: () => template, longestToken: () => 8,
+    contextSize: 100_000, facts: { marks: 'qwen', added: { before: [], after: [] }, card: { plain: {}, thinking: {}, images: { presencePenalty: 1.5 } } }, chatTemplate: () => template, longestToken: () => 8,
     tokenize(text, mode, sentinel = 0) {
       asked.push(text.replaceAll(String.fromCodePoint(sentinel), ''));
       const pieces = text.split(/(<\|(?:image|video)_pad\|>)/).flatMap((piece) => (TEXTS.includes(piece) ? [piece] : [...piece]));
@@ -45,7 +45,7 @@ test('a file\'s template and the built-in ChatML say the same', async () => {
       const { ids, places, defaults } = await chat.prompt([
         { role: 'system', content: 'Be brief.' }, user('a', 0, 'b', 1), { role: 'assistant', content: 'Well.' }, user(0, 'c'),
       ], { numberImages, places: new Places(seen, PADS, MARKS.qwen), thinking: true });
-      assert.deepEqual([places.tokens, places.order, defaults.presencePenalty], [9, seen, template ? 1.5 : undefined]);
+      assert.deepEqual([places.tokens, places.order, defaults.presencePenalty], [9, seen, 1.5]);
       assert.deepEqual(Array.from(ids).filter((id) => id > 1000), [1001, 1001, 1002, 1002, 1002, 1002, 1002, 1002, 1001]);
       texts.push(asked.at(-1));
     }
