@@ -19,6 +19,7 @@ export class CallGuide {
   #text;                  // Guide of the text; undefined: the text is free
   #sequence = null;
   #channel;
+  #isBare = false;        // the whole reply is a call without marks
   #calls = 0;             // number of calls that have ended
   #state = null;          // state of the grammar in the present call
   #token;                 // last token of that call, if #state does not include it yet
@@ -52,8 +53,11 @@ export class CallGuide {
    */
   begin(sequence, prompt) {
     const { channels, inside, first, begun } = prompt;
+    const channel = channels.find(({ begin }) => begin);
     this.#sequence = sequence;
-    this.#channel = channels.find(({ begin }) => begin);
+    this.#isBare = Boolean(channel?.bare) && this.#choice === 'required';
+    if (this.#isBare) return first ? this.#only([first.open]) : inside ? this.#next(inside) : this.#write();
+    this.#channel = channel?.bare ? undefined : channel;
     if (this.#choice === 'required') this.#require(inside ?? first);
     else if (this.#text)
       this.#text.begin(sequence, prompt, this.#choice === 'auto' && !begun ? this.#channel?.open : undefined);
@@ -64,6 +68,7 @@ export class CallGuide {
 
   /** @param {boolean} isText @param {import('./text.js').Channel | null} channel of the next token */
   take(id, isText, channel) {
+    if (this.#isBare) return channel?.type === 'thinking' ? this.#next(channel) : this.#write(id);
     if (channel && channel === this.#channel) return this.#write(id);
     const isOver = this.#state !== null;
     this.#state = null;
@@ -107,8 +112,8 @@ export class CallGuide {
     this.#due = [...(ids.length === 1 ? ids : []), this.#channel.open];
   }
 
-  /** Takes a token of a call, or the mark that opens it. */
-  #write(id) {
+  /** Takes a token of a call, or what comes before its first: the mark that opens it, the end of a thought, or nothing. */
+  #write(id = undefined) {
     this.#due.length = 0;
     if (this.#state === null) this.#state = this.#grammar.start;
     else this.#token = id;
@@ -135,7 +140,7 @@ export class CallGuide {
   #limit(mask) {
     this.#isBehind = false;
     const { endTokens } = this.#engine.facts;
-    if (!endTokens.some((end) => hasId(mask, end))) return this.#sequence.allow(mask, true);
+    if (this.#isBare || !endTokens.some((end) => hasId(mask, end))) return this.#sequence.allow(mask, true);
     const bits = mask.slice();
     for (const end of endTokens) removeId(bits, end);
     addId(bits, this.#channel.close);

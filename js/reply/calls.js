@@ -7,7 +7,7 @@
 import { isObject, isRecord } from '../shared/kinds.js';
 import { randomId } from '../shared/random-id.js';
 import { parsed } from '../shared/raw-json.js';
-import { JSON_SPELLING, TAGGED_SPELLING } from './spelled.js';
+import { JSON_SPELLING, PARAMETERS_SPELLING, TAGGED_SPELLING } from './spelled.js';
 import { TaggedCall } from './tagged.js';
 
 /** Most calls of a reply, and most depth of a call's arguments. The limits match those of messages in the next turn. */
@@ -18,10 +18,10 @@ export const isDeep = (value, most) => (
   isObject(value) && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
 
 /**
- * The beginning of a call in JSON, up to its arguments. It is recognised at once if it has at most MOST_HEAD letters,
- * else at the end.
+ * The beginning of a call in JSON, up to its arguments under this key. It is recognised at once if it has at most
+ * MOST_HEAD letters, else at the end.
  */
-const HEAD = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\{)/;
+const headWith = (key) => new RegExp(`^\\s*\\{\\s*"name"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")\\s*,\\s*"${key}"\\s*:\\s*(?=\\{)`);
 const MOST_HEAD = 1000;
 
 /** Finds the end of the JSON object that a text begins with; the text comes in pieces. */
@@ -52,8 +52,11 @@ class ObjectEnd {
 
 /** `{"name": NAME, "arguments": OBJECT}`, as Qwen3 and Qwen2.5 write it. */
 class JsonCall {
+  /** The key of the arguments. */
+  static key = 'arguments';
+  static head = headWith('arguments');
   #text = '';
-  #name;              // known once HEAD has matched
+  #name;              // known once the head has matched
   #given = '';        // the arguments as written so far
   #end = new ObjectEnd();
 
@@ -64,7 +67,7 @@ class JsonCall {
   take(piece) {
     this.#text += piece;
     if (this.#name !== undefined) return { text: this.#add(piece) };
-    const [head, name] = (this.#text.length - piece.length < MOST_HEAD && HEAD.exec(this.#text)) || [];
+    const [head, name] = (this.#text.length - piece.length < MOST_HEAD && this.#kind.head.exec(this.#text)) || [];
     if (!head) return { text: '' };
     this.#name = parsed(name);
     return { name: this.#name, text: this.#add(this.#text.slice(head.length)) };
@@ -76,13 +79,18 @@ class JsonCall {
    */
   end() {
     const text = this.#text;
-    const { name, arguments: given } = parsed(text) ?? {};
+    const { name, [this.#kind.key]: given } = parsed(text) ?? {};
     if (typeof name !== 'string' || !isRecord(given)) return { text };
     if (this.#name === undefined) return { text, call: { name, arguments: given } };
     return this.#name === name && this.#end.isOver
       ? { text, call: { name, arguments: parsed(this.#given) } }
       : { text };
   }
+
+  /** Whether arguments have begun and not ended. */
+  get isOpen() { return this.#name !== undefined && !this.#end.isOver; }
+
+  get #kind() { return /** @type {typeof JsonCall} */ (this.constructor); }
 
   #add(piece) {
     if (this.#end.isOver) return '';
@@ -92,10 +100,17 @@ class JsonCall {
   }
 }
 
+/** `{"name": NAME, "parameters": OBJECT}`, as Llama 3 writes it. */
+class ParametersCall extends JsonCall {
+  static key = 'parameters';
+  static head = headWith('parameters');
+}
+
 /**
- * Forms of calls. `open`, `close`: the marks. `before` and `after`: the text around the arguments. `gap`: the text
- * between a reply's text and a call. `oddName`: a letter that names must not contain. `grammar`: a kind of grammar.js.
- * `Call` reads a call, `spelling` writes it where there is no template (spelled.js).
+ * Forms of calls. `open`, `close`: the marks; a form without marks is a whole reply that begins like `bare`. `before`
+ * and `after`: the text around the arguments. `gap`: the text between a reply's text and a call. `oddName`: a letter
+ * that names must not contain. `grammar`: a kind of grammar.js. `Call` reads a call, `spelling` writes it where there
+ * is no template (spelled.js).
  * A model writes the form that info.callForm names, unless its template shows another one.
  */
 export const FORMS = {
@@ -120,6 +135,18 @@ export const FORMS = {
     grammar: 'calls',
     Call: JsonCall,
     spelling: JSON_SPELLING,
+    isShown: (template) => ['<tool_call>', 'arguments'].every((mark) => template.includes(mark)),
+  },
+  parameters: {
+    open: '',
+    close: '',
+    bare: '{"name":',
+    gap: '',
+    before: (name) => `{"name": ${JSON.stringify(name)}, "parameters": `,
+    after: '}',
+    grammar: 'calls',
+    Call: ParametersCall,
+    spelling: PARAMETERS_SPELLING,
     isShown: () => false,
   },
 };
@@ -166,7 +193,8 @@ export class Calls {
   }
 
   end(closed) {
-    if (!closed) return this.#cutOff();
+    const { bare } = this.#form;
+    if (bare ? this.#one.call.isOpen : !closed) return this.#cutOff();
     const { text, call, left } = this.#one.call.end();
     const isCall =
       call && this.#tools.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);

@@ -42,7 +42,7 @@ export function goOn({ thinking: { open, close } }, prompt, { content, reasoning
 export const knowsThinking = (template) => !template || template.includes('enable_thinking');
 
 /**
- * Channels whose marks are tokens of the vocabulary, with the tokens' ids instead of the marks.
+ * Channels whose marks are tokens of the vocabulary, or that have none, with the tokens' ids instead of the marks.
  * @param {import('../engine/engine.js').Engine} engine @param {{open: string, close: string, type: string}[]} channels
  */
 export function channelsOf(engine, channels) {
@@ -51,7 +51,7 @@ export function channelsOf(engine, channels) {
     return ids.length === 1 ? ids[0] : -1;
   };
   return channels.map((channel) => ({ ...channel, open: idOf(channel.open), close: idOf(channel.close) }))
-    .filter(({ open, close }) => open >= 0 && close >= 0);
+    .filter(({ open, close, bare }) => bare || (open >= 0 && close >= 0));
 }
 
 /**

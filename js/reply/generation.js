@@ -72,7 +72,7 @@ export class Generation {
     const { channels, ends = [] } = this.#prompt;
     sequence.begin({
       ...this.#options,
-      silent: [...channels.flatMap(({ open, close }) => [open, close]), ...ends],
+      silent: [...channels.flatMap(({ open, close }) => [open, close]).filter((id) => id >= 0), ...ends],
       // whatever may end the reply or read logits at a token sees it before the next one is written
       single: Boolean(this.#extra) || this.#hasStops || [...ends].length > 0,
     });

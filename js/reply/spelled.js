@@ -24,6 +24,16 @@ export const JSON_SPELLING = {
   call: (name, given) => `<tool_call>\n{"name": "${name}", "arguments": ${spaced(given)}}\n</tool_call>`,
 };
 
+/** Of calls without marks. @type {Spelling} */
+export const PARAMETERS_SPELLING = {
+  about: (list) =>
+    `You can call these functions:\n\n${list}\n\n` +
+    'To call one, reply only with a JSON object {"name": <function-name>, "parameters": <args-json-object>}.',
+  isFirst: false,
+  gap: '\n',
+  call: (name, given) => `{"name": "${name}", "parameters": ${spaced(given)}}`,
+};
+
 const NAME = /^"(?:[^"\\]|\\.)*"/;
 
 /** A member of the arguments between tags; a string is written as it is. */

@@ -6,9 +6,10 @@
 /**
  * A part of a reply that is not text. open, close: the marks around it, as texts or as their ids in the vocabulary.
  * type: type of its events, and its name in the result. begin: makes an Aside that takes its pieces, and finally tells
- * which of them were text after all (calls.js). gap: newlines before it that do not belong to the text.
- * @typedef {{open: any, close: any, type: string, gap?: string, begin?: (emit: (event: object) => void, parts: object)
- *   => Aside}} Channel
+ * which of them were text after all (calls.js). gap: newlines before it that do not belong to the text. bare: it has no
+ * marks, but is a whole reply that begins like this text, white space apart; open and close are then -1.
+ * @typedef {{open: any, close: any, type: string, gap?: string, bare?: string, begin?: (emit: (event: object) => void,
+ *   parts: object) => Aside}} Channel
  */
 
 /**
@@ -119,6 +120,8 @@ export class ReplyText {
   #aside;
   #afterAside = false;
   #stopped = false;
+  #bare;                  // a channel without marks, while the reply may be one
+  #begun = '';            // the text until that is known
   /**
    * The parts of the result so far, by type, and the stop text that has ended the reply.
    * @type {{text: string, thinking: string, toolCalls: object[], unfinishedCall?: object, stopText?: string}}
@@ -136,6 +139,7 @@ export class ReplyText {
     this.#channels = channels;
     this.#emit = emit;
     this.#filter = new StopFilter([...stops, ...channels.filter(({ gap }) => gap).map(({ gap }) => gap + NEVER)]);
+    this.#bare = channels.find(({ bare }) => bare);
     if (inside) this.#enter(inside);
   }
 
@@ -165,6 +169,23 @@ export class ReplyText {
     }
     const fresh = this.#afterAside ? piece.replace(/^\n+/, '') : piece;
     if (fresh) this.#afterAside = false;
+    return this.#bare ? this.#compare(fresh) : this.#pass(fresh);
+  }
+
+  /** Holds a text back that may be a channel without marks. */
+  #compare(piece) {
+    const { bare } = this.#bare;
+    this.#begun += piece;
+    const dense = this.#begun.replace(/\s+/g, '');
+    if (dense.length < bare.length && bare.startsWith(dense)) return false;
+    const [channel, begun] = [dense.startsWith(bare) && this.#bare, this.#begun];
+    this.#bare = null;
+    if (!channel) return this.#pass(begun);
+    this.#enter(channel);
+    return this.push(begun);
+  }
+
+  #pass(fresh) {
     const { text, stopped } = this.#filter.push(fresh);
     this.#show('text', text);
     if (stopped) this.parts.stopText = stopped;
@@ -173,6 +194,8 @@ export class ReplyText {
 
   /** Ends the reply and shows the text held back. */
   end() {
+    if (this.#bare) this.#pass(this.#begun);
+    this.#bare = null;
     if (this.#channel) this.#leave(false);
     this.#show('text', this.#filter.end());
   }

@@ -228,14 +228,14 @@ export class Tools {
   constructor(messages, { tools = [], toolChoice, continue: goesOn = false }, form) {
     const all = toolsOf(tools, form.oddName);
     const byName = new Map(all.map((tool) => [tool.name, tool]));
-    choiceOf(toolChoice, [...byName.keys()]);
+    const { choice } = choiceOf(toolChoice, [...byName.keys()]);
     this.#given = messages;
     this.#form = form;
     this.messages = messagesOf(messages);
     if (goesOn && this.messages.at(-1).tool_calls)
       throw badParam('messages', 'must end with a message without calls to be continued');
     this.list = all.length ? all.map(shown) : undefined;
-    this.channels = all.length ? [channelOf(form, byName)] : [];
+    this.channels = all.length && !(form.bare && choice === 'none') ? [channelOf(form, byName)] : [];
   }
 
   /**
@@ -258,5 +258,5 @@ export class Tools {
 function channelOf(form, tools) {
   let calls;
   const begin = (emit, parts) => (calls ??= new Calls(form, tools, emit, parts)).begin();
-  return { open: form.open, close: form.close, type: 'tool-call', gap: form.gap, begin };
+  return { open: form.open, close: form.close, bare: form.bare, type: 'tool-call', gap: form.gap, begin };
 }

@@ -18,7 +18,7 @@ const ALIKE = { 403: 401, 410: 404, 500: 429, 502: 429, 503: 429, 504: 429 };
 /** Hints by code. The message tells what happened, so the hint does not repeat it. */
 export const HINTS = {
   'model/format': 'Choose a GGUF model file, or download it again.',
-  'model/unsupported': 'Choose a Qwen3 or Qwen3.5 model in a GGUF file with one of the supported weight types.',
+  'model/unsupported': 'Choose a Qwen3, Qwen3.5, Qwen2.5 or Llama 3 model in a GGUF file with one of the supported weight types.',
   'model/inconsistent': 'The file is damaged or was converted wrongly; choose another one.',
   'model/nonfinite': 'Download the file again or choose another one.',
   'net/offline': 'Connect to the network and try again. If the model was stored here, it has been deleted.',

@@ -60,7 +60,7 @@ static const struct cards llama_cards[] = {{ANY_DIM, 0, {0.6, 0.9, 0}, {0.6, 0.9
 
 static const int32_t sections[SECTIONS_SAID] = {24, 20, 20}, partial_sections[SECTIONS_SAID] = {11, 11, 10};
 
-#define PAIRED .family = FAMILY_QWEN3, .older = none, .paired = true, .call_form = "json"
+#define PAIRED .family = FAMILY_QWEN3, .older = none, .paired = true
 #define QWEN3                                                                                                          \
     .family = FAMILY_QWEN3, .norms = true, .theta = 1e6, .split = text_splits, .marks = &qwen, .call_form = "json"
 #define OF_TEXT .cards = text_cards
@@ -80,9 +80,11 @@ const struct architecture architectures[] = {
      .split = text_splits, .marks = &qwen, .call_form = "json", .classes = {"Qwen2ForCausalLM", "Qwen2Model"},
      .types = {"qwen2"}},
     {PAIRED, .name = "llama", .theta = 1e4, .split = text_splits + SPLIT_LLAMA, .marks = &llama_marks,
-     .cards = llama_cards, .classes = {"LlamaForCausalLM", "LlamaModel"}, .types = {"llama"}},
+     .call_form = "parameters", .cards = llama_cards, .classes = {"LlamaForCausalLM", "LlamaModel"},
+     .types = {"llama"}},
     {PAIRED, .name = "smollm3", .theta = 2e6, .unturned = 4, .split = text_splits + SPLIT_SMAUG, .marks = &qwen,
-     .cards = smollm_cards, .classes = {"SmolLM3ForCausalLM", "SmolLM3Model"}, .types = {"smollm3"}},
+     .call_form = "json", .cards = smollm_cards, .classes = {"SmolLM3ForCausalLM", "SmolLM3Model"},
+     .types = {"smollm3"}},
     {.family = FAMILY_QWEN35, .norms = true, .split = text_splits + SPLIT_QWEN35, .marks = &qwen,
      .call_form = "tagged", .cards = qwen35_cards, .sees = true, .sections = partial_sections, .name = "qwen35", .older = none,
      .classes = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM", "Qwen3_5Model", "Qwen3_5TextModel"},

@@ -8,7 +8,7 @@ import { load } from '../../../dist/node.js';
 import { run } from '../../../dist/run.js';
 import { checkMessages } from '../../../js/page/messages.js';
 import { checkOptions } from '../../../js/page/options.js';
-import { FORMS } from '../../../js/reply/calls.js';
+import { FORMS, formOf } from '../../../js/reply/calls.js';
 import { Chat } from '../../../js/reply/chat.js';
 import { protect as protectSteps } from '../../../js/reply/guard.js';
 import { MARKS } from '../../../js/reply/marks.js';
@@ -172,10 +172,10 @@ test('without a template a result with an image becomes parts, also behind anoth
 const [OPEN, CLOSE] = ['<tool_call>', '</tool_call>'];
 
 /** What a reply of these pieces is; the marks are tokens. */
-function reply(pieces, tools = TOOLS) {
+function reply(pieces, tools = TOOLS, form = FORMS.json, inside = null) {
   const events = [];
-  const { channels } = new Tools([], { tools });     // their marks stand for their ids
-  const text = new ReplyText({ channels, inside: null, stops: [], emit: (event) => events.push({ ...event }) });
+  const { channels } = new AnyTools([], { tools }, form);     // their marks stand for their ids
+  const text = new ReplyText({ channels: inside ? [inside, ...channels] : channels, inside, stops: [], emit: (event) => events.push({ ...event }) });
   for (const piece of pieces) {
     if (!text.mark(piece)) text.push(piece);
   }
@@ -252,6 +252,45 @@ test('calls that could not go back in the next turn are text, those before them 
 
 test('without tools the marks are text', () => assert.deepEqual(reply(['a', OPEN, 'b', CLOSE], []).text, `a${OPEN}b${CLOSE}`));
 
+// --- calls without marks, as Llama writes them ---
+
+const bare = (pieces, inside = null) => reply(pieces, TOOLS, FORMS.parameters, inside);
+
+test('a reply that is a call without marks is told as it is written, however it is cut into pieces', () => {
+  const body = '{"name": "weather", "parameters": {"city": "a\\"}{", "list": [{}, "]"]}}';
+  const given = { city: 'a"}{', list: [{}, ']'] };
+  const thinking = { open: '<think>', close: '</think>', type: 'thinking' };
+  for (const before of ['', '\n', ' \n ']) {
+    for (const size of [1, 2, 5, 7, 1000]) {
+      const pieces = `${before}${body}`.match(new RegExp(`[^]{1,${size}}`, 'g'));
+      for (const [all, inside] of [[pieces, null], [['Hm.', '</think>', ...pieces], thinking]]) {
+        const { events, text, toolCalls } = bare(all, inside);
+        assert.deepEqual([text, toolCalls], ['', [{ id: toolCalls[0].id, name: 'weather', arguments: given }]]);
+        const told = anyId(events).filter(({ type }) => type !== 'thinking');
+        assert.deepEqual([told[0].type, told.at(-1).arguments], ['tool-call-start', given]);
+        assert.equal(told.slice(1, -1).map(({ delta }) => delta).join(''), '{"city": "a\\"}{", "list": [{}, "]"]}');
+      }
+    }
+  }
+});
+
+test('a reply without marks that is no call is text, with nothing lost', () => {
+  for (const body of ['', ' ', '{', '{"na', '{"name', '{"other": 1}', 'The call {"name": "now", "parameters": {}}', '{"name": "now"}', '{"name": "other", "parameters": {}}', '{"name": "now", "arguments": {}}',
+    '{"name": "now", "parameters": {}} and more', '{"name": "now", "parameters": []}', '[{"name": "now", "parameters": {}}]', '{"name": "', '\n\nHello']) {
+    const { text, toolCalls, unfinishedCall } = bare([...body]);
+    assert.deepEqual([text, toolCalls, unfinishedCall], [body, [], undefined]);
+  }
+  const { text, unfinishedCall } = bare(['{"name": "now", "parameters": {"x": ']);
+  assert.deepEqual([text, unfinishedCall], ['', { id: unfinishedCall.id, name: 'now', text: '{"x": ' }]);
+  assert.deepEqual(new AnyTools([], { tools: TOOLS, toolChoice: 'none' }, FORMS.parameters).channels, []);
+});
+
+test('the form of calls is the model\'s own unless its template shows another', () => {
+  const of = (template, callForm) => Object.keys(FORMS).find((name) => FORMS[name] === formOf(template, { callForm }));
+  assert.deepEqual([of('', 'parameters'), of('{{ "parameters" }}', 'parameters'), of('<tool_call>{"name": x, "arguments": y}', 'parameters')], ['parameters', 'parameters', 'json']);
+  assert.deepEqual([of(TEMPLATE, 'json'), of('<tool_call><function=f><parameter=x>', 'parameters'), of('', 'tagged')], ['json', 'tagged', 'tagged']);
+});
+
 // --- what calls are held to ---
 
 const WORDS = 8;
@@ -260,9 +299,9 @@ const idsOfBits = (bits) => bits && Array.from({ length: 32 * WORDS }, (_, id) =
 const [THINK, THOUGHT, CALL, CALLED, END, BREAK] = [1, 2, 3, 4, 5, 6];
 
 /** What a guide allows after each token of a reply; 'all' is everything, 'not' with the few that are missing. */
-function guided(choice, ids, { first, inside, most, form } = {}) {
+function guided(choice, ids, { first, inside, most, form, bare } = {}) {
   const thinking = { open: THINK, close: THOUGHT, type: 'thinking' };
-  const channel = { open: CALL, close: CALLED, type: 'tool-call', begin() {} };
+  const channel = { open: bare ? -1 : CALL, close: bare ? -1 : CALLED, bare, type: 'tool-call', begin() {} };
   const grammar = { users: 1, start: 10, take: (state, id) => state + (id === 20 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 12 ? [20 + state] : [END])) };
   const own = { facts: { tokens: 32 * WORDS, endTokens: [END] }, tokenize: () => [BREAK] };
   const text = form && new Guide(/** @type {any} */ (own), { grammar: { users: 1, start: 50, take: (state, id) => state + (id === 10 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 52 ? [10 + state] : [END])), accepts: (state) => state === 52 } });
@@ -306,6 +345,15 @@ test('what is required comes first, after thinking if there is any; what is forb
   assert.deepEqual(guided('required', [THINK, 40, THOUGHT, BREAK, CALL, 30], { first: true }), [[[THINK]], free, free, [[BREAK]], [[CALL]], ...body.slice(0, 2)]);
   assert.deepEqual(guided('required', [40, THOUGHT, BREAK, CALL], { inside: true }), [free, free, [[BREAK]], [[CALL]], body[0]]);
   assert.deepEqual(guided('none', [40, 41]), [[{ not: [CALL] }], ['as before'], ['as before']]);
+});
+
+test('a call without marks that is required is the whole reply after thinking; one that is not is free', () => {
+  const body = [[[30], 'lenient'], [[31], 'lenient'], [[END], 'lenient']];
+  const free = [{ not: [END] }];
+  assert.deepEqual(guided('required', [30, 31], { bare: '{' }), body);
+  assert.deepEqual(guided('required', [40, THOUGHT, 30, 31], { bare: '{', inside: true }), [free, free, ...body]);
+  assert.deepEqual(guided('required', [THINK, 40, THOUGHT, 30], { bare: '{', first: true }), [[[THINK]], free, free, ...body.slice(0, 2)]);
+  for (const choice of ['auto', 'none']) assert.deepEqual(guided(choice, [40, 41], { bare: '{' }), [[], ['as before'], ['as before']]);
 });
 
 test('where the text has a form a reply is calls or such a text, and behind a call comes another one or the end', () => {
