@@ -79,7 +79,7 @@ include tools/wasm.mk
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
 FULL = $(filter image/% engine/projector engine/encode models/qwen3_vision models/qwen3_encode compute/cpu/encode% \
 	$(filter-out load/formats/gguf,$(filter load/formats/%,$(WASM_NAMES))) base/json_reader base/sha256 compute/profile \
-	weights/grids compute/cpu/grids_simd,$(WASM_NAMES))
+	weights/grids weights/codes models/bind_parts compute/cpu/full_simd,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(FULL),$(WASM_NAMES)) engine/text_build
 
 # $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit

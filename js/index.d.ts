@@ -171,7 +171,7 @@ export interface LoadOptions {
    * with such a file; if the source is a file of floats, the logits are equal to the bit. Weights that are quantized
    * already are decoded first, which loses more accuracy than a file of that type made from floats. No weight becomes
    * larger: a weight with as few bits stays as it is, and so do vectors, routers, rows whose length is not a multiple
-   * of 32, FP8 weights and those of qwen3.c.
+   * of 32, weights of quantized folders and those of qwen3.c.
    *
    * `auto` chooses `none` if the model then fits into the available memory (64-bit addresses included), with the
    * smallest default context if necessary; else `q8`; else `q4`. {@link Info.quantize} tells which one was chosen. An
@@ -967,6 +967,8 @@ export interface Info {
   readonly licenseLink: string;
   /** `gguf`, `safetensors` or `ajc1`. */
   readonly format: string;
+  /** Program or method that quantized the weights of a folder, as its config.json has it: `fp8`, `mlx`; or ''. */
+  readonly quantizedBy: string;
   readonly architecture: string;
   /**
    * Metadata that the files lack or that was corrected: each key with the value that was assumed. Older files have no

@@ -113,6 +113,7 @@ const SECTIONS = {
   'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'],
   vision,
   assumed,
+  'quantized by': ({ quantizedBy }) => (quantizedBy ? [quantizedBy] : []),
   license,
   memory,
 };

@@ -246,7 +246,7 @@ static const struct model_config *config_of(const struct convert *c)
 
 static int check_type(const struct made *m, const struct tensor *t, struct error *err)
 {
-    if (t->type->block == 1 && !layouts[t->type->layout].scaled) return OK;
+    if (t->type->block == 1 && !layouts[t->type->layout].scaled && !t->packing) return OK;
     return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                 "The tensor %s is quantised already (%s); convert the model's F32, F16 or BF16 files.", m->name,
                 t->type->name);

@@ -51,9 +51,10 @@ struct backend_ops {
     /* Takes columns col .. col + n_cols - 1 of such rows, for float types; the rows are row_bytes apart. */
     void (*weight_put_columns)(struct backend *b, struct weight *w, int row, int n, int col, int n_cols,
                                const uint8_t *rows, size_t row_bytes);
-    /* For types whose scales are separate from their codes (layouts[].scaled), in any order: sets the scale of rows row
+    /* For types whose scales are separate from their codes (layouts[].scaled), in any order: sets a number of rows row
      * .. row + n_rows - 1 in columns col .. col + n_cols - 1, one rectangle of the file. */
-    void (*weight_scale)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
+    void (*weight_part)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols,
+                        enum weight_part part, float value);
     struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
     /* Bytes that weight_new and reserve allocate; they saturate. */
     uint64_t (*weight_cost)(const struct backend *b, const struct dtype *type, int rows, int cols);

@@ -22,7 +22,7 @@ struct weight_facts {
     const struct dtype *type;
     int rows, cols;
     uint64_t bytes; /* read by a product */
-    bool has_rows, has_scales; /* whether any have arrived */
+    bool has_rows, has_scales, has_mins; /* whether any have arrived */
 };
 
 enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */

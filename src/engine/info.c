@@ -17,7 +17,8 @@
 static struct type_count *count_of(struct tally *tally, const struct dtype *type)
 {
     struct type_count *c = tally->types;
-    while (c->type && c->type != type) c++; /* there is room for more types than are supported */
+    /* there is room for more types than are supported; some differ only in the columns of a scale */
+    while (c->type && strcmp(c->type->name, type->name) != 0) c++;
     c->type = type;
     return c;
 }
@@ -53,7 +54,8 @@ static void write_texts(struct json *j, const struct checkpoint *ck)
                                            {"license", "general.license"},
                                            {"licenseName", "general.license.name"},
                                            {"licenseLink", "general.license.link"},
-                                           {"tokenizer", "tokenizer.ggml.model"}};
+                                           {"tokenizer", "tokenizer.ggml.model"},
+                                           {"quantizedBy", "general.quantized_by"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct bytes text;
         meta_text(ck, texts[i][1], false, &text, NULL); /* empty if there is none */

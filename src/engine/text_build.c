@@ -15,6 +15,7 @@
 #include "engine/encode.h"
 #include "engine/projector.h"
 #include "load/format.h"
+#include "models/bind_parts.h"
 
 __asm__(".section .custom_section.quern,\"\",@\n"
         ".ascii \" text\"\n"
@@ -40,8 +41,29 @@ int projector_reserve(struct quern_engine *e, struct handle first) { return (voi
 void projector_free(struct quern_engine *e) { (void)e; }
 
 void encode_simd(struct kernels *k) { (void)k; }
+void full_simd(struct kernels *k) { (void)k; }
 
-void grids_simd(struct kernels *k) { (void)k; }
+/* GGUF files have scales beside their codes. */
+void pack_part(const struct dtype *type, uint8_t *panel, int r, int col, int n_cols, enum weight_part part,
+               float value)
+{
+    (void)type, (void)panel, (void)r, (void)col, (void)n_cols, (void)part, (void)value;
+}
+int parts_wanted(const struct dtype *type) { return (void)type, HAS_ROWS; }
+int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weight, const struct sink *sink,
+                 struct error *err)
+{
+    return (void)ck, (void)t, (void)weight, (void)sink, (void)err, OK;
+}
+int parts_bind(struct checkpoint *ck, const char *weight, int what, int *there, struct sink *sink, struct error *err)
+{
+    return (void)ck, (void)weight, (void)what, (void)there, (void)sink, (void)err, OK;
+}
+uint64_t parts_cost(const struct binder *b) { return (void)b, 0; }
+int parts_take(struct binder *b, struct error *err) { return (void)b, (void)err, OK; }
+void parts_free(struct binder *b) { (void)b; }
+
+/* Types with grids are known by name. */
 #define LACKED(name, id, bytes, ...) {#name, id, 256, bytes, LAYOUT_FULL, NULL},
 const struct dtype grid_types[GRID_TYPES] = {EACH_GRID_TYPE(LACKED)};
 

@@ -334,6 +334,28 @@ struct tensor *ck_find(const struct checkpoint *ck, const char *name)
     return ck_rest(ck, place, name, &rest) && rest.size == 0 ? &ck->tensors[ck->by_name[place]] : NULL;
 }
 
+int ck_unfold(struct tensor *t, const char *name, uint64_t cols, uint64_t group, struct error *err)
+{
+    uint64_t bits = cols ? 32 * t->cols / cols : 0;
+    if (cols % BLOCK || group % BLOCK || group == 0 || cols % group)
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The tensor %s has %llu columns, and scales for %llu columns each; whole groups of a multiple of 32 columns are "
+                    "supported.",
+                    name, (unsigned long long)cols, (unsigned long long)group);
+    if (bits * cols != 32 * t->cols)
+        return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
+                    "The tensor %s has %llu words of codes in each row, which is no whole number of bits for each of %llu columns.",
+                    name, (unsigned long long)t->cols, (unsigned long long)cols);
+    const struct dtype *type = bits <= 8 ? dtype_of_codes((int)bits, (int)(group % 64 ? 32 : 64), true) : NULL;
+    if (!type)
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The tensor %s has codes of %llu bits; 2, 3, 4, 5, 6 and 8 bits are supported.", name,
+                    (unsigned long long)bits);
+    t->type = type;
+    t->cols = cols;
+    return OK;
+}
+
 int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack,
             struct tensor **out, struct error *err)
 {

@@ -36,6 +36,12 @@ struct meta {
 /* Receives rows row .. row + n - 1 of a tensor; n is a multiple of 8 except for the last rows. */
 typedef void tensor_put(void *context, int row, int n, const uint8_t *rows);
 
+/* How words of 32 bits hold the codes of a matrix, of a width that only the matrix's columns tell. */
+enum packing {
+    PACKING_NONE,
+    PACKING_MLX, /* each row is a stream of codes; scales and biases */
+};
+
 struct tensor {
     struct span name;
     const struct dtype *type;
@@ -45,6 +51,7 @@ struct tensor {
     bool turned;            /* the file stores each matrix of the stack by columns */
     int twin; /* 2: matrices of this tensor alternate with those of the next one, side by side if turned, else one
                  below the other; 1: this is that next tensor; 0: neither. Both have half of the common range */
+    enum packing packing;   /* of words that hold codes: ck_unfold() */
     uint64_t offset;        /* position in the file */
     uint64_t bytes;
     const struct dtype *weights; /* for scales: the type of the weights that they belong to; else NULL */
@@ -129,6 +136,9 @@ struct tensor *ck_find(const struct checkpoint *ck, const char *name); /* NULL w
  * ck_rest() gives the part after the prefix of the name at an index; false if that name begins otherwise. */
 size_t ck_first(const struct checkpoint *ck, const char *prefix);
 bool ck_rest(const struct checkpoint *ck, size_t place, const char *prefix, struct bytes *rest);
+/* Gives a tensor with a packing the type and the shape of a matrix with `cols` columns, whose scales are for `group`
+ * columns each. ERR_UNSUPPORTED "quantisation", ERR_INCONSISTENT "shape". */
+int ck_unfold(struct tensor *t, const char *name, uint64_t cols, uint64_t group, struct error *err);
 /* Finds a tensor that must exist with this shape and a supported type. rows = 0: a vector; stack: number of matrices.
  * ERR_FORMAT "missing", ERR_INCONSISTENT "shape", ERR_UNSUPPORTED "quantisation". The caller then sets put and
  * context. */

@@ -4,6 +4,8 @@
  */
 #include "models/bind.h"
 
+#include "models/bind_parts.h"
+
 #include "base/reader.h"
 #include "weights/quantize.h"
 
@@ -38,45 +40,6 @@ int bind_check_layers(const struct checkpoint *ck, const char *prefix, int n_lay
 
 /* --- binding ---------------------------------------------------------------------------------------- */
 
-/* Where a tensor's rows go; owned by the checkpoint. One of `matrix` and `vector` is NULL; binder_take() allocates what
- * the other points to. */
-struct sink {
-    struct binder *b;
-    const struct dtype *type; /* of the weight */
-    const struct dtype *from; /* of the tensor */
-    int rows, cols, stack;    /* of the tensor; rows: of its whole stack, 0 for a vector */
-    int first, all;           /* place and number of rows within the weight */
-    int n;                    /* weights of `all` rows each */
-    int unit;                 /* rows that go to each of them in turn */
-    struct weight **matrix;   /* [n] */
-    float **vector;
-    float (*change)(float x); /* of a vector, on loading; NULL: none */
-    bool turned;              /* the table is stored by columns */
-    int begin;                /* first row in the tensor, if its rows go to several sinks */
-    struct sink *next;        /* the sink of the following rows */
-    /* for a weight whose rows are spread over several tensors: their number, and the index of this one */
-    int strips, strip;
-    int strip_cols;
-    bool new;                 /* the first tensor of its weight in any file */
-    bool stays;               /* keeps its stored type */
-    bool outside;             /* not in a layer */
-    bool experts;             /* a matrix of experts */
-    /* For a tensor of scales: */
-    const struct dtype *scales;
-    int n_scales;             /* in each row */
-    int high, wide;           /* the rectangle of weights that shares a scale */
-};
-
-/* Finds the weight that has row *row of the tensor; makes *row count within that weight, and cuts *n to rows that
- * follow each other there. */
-static struct weight *weight_of(const struct sink *s, int *row, int *n)
-{
-    int unit = *row / s->unit, within = *row % s->unit;
-    *row = unit / s->n * s->unit + within;
-    *n = min_int(*n, s->unit - within);
-    return s->matrix[unit % s->n];
-}
-
 static size_t row_bytes(const struct sink *s) { return (size_t)s->cols / s->from->block * s->from->bytes; }
 
 static void put_rows(const struct sink *s, int row, int n, const uint8_t *rows)
@@ -84,7 +47,7 @@ static void put_rows(const struct sink *s, int row, int n, const uint8_t *rows)
     for (int at = s->first + row, end = at + n, some; at < end; at += some, rows += (size_t)some * row_bytes(s)) {
         int own = at;
         some = end - at;
-        struct weight *w = weight_of(s, &own, &some);
+        struct weight *w = sink_weight(s, &own, &some);
         s->b->be->ops->weight_put(s->b->be, w, own, some, rows);
     }
 }
@@ -122,58 +85,12 @@ static void put_turned(void *context, int row, int n, const uint8_t *bytes)
                     *s->vector + (size_t)(i % s->cols) * (size_t)s->rows + (size_t)(row + i / s->cols));
 }
 
-/* Sets the scale of the rectangle whose first weight is at row `top` and column `left`. */
-static void put_scale(const struct sink *s, int top, int left, float scale)
-{
-    for (int at = s->first + top, end = at + min_int(s->high, s->rows - top), some; at < end; at += some) {
-        int own = at;
-        some = end - at;
-        struct weight *w = weight_of(s, &own, &some);
-        s->b->be->ops->weight_scale(s->b->be, w, own, some, left, min_int(s->wide, s->cols - left), scale);
-    }
-}
-
-static void put_scales(void *context, int row, int n, const uint8_t *bytes)
-{
-    const struct sink *s = context;
-    for (int r = row; r < row + n; r++)
-        for (int i = 0; i < s->n_scales; i++, bytes += s->scales->bytes) {
-            float scale;
-            read_floats(s->scales, bytes, 1, &scale);
-            put_scale(s, r * s->high, i * s->wide, scale);
-        }
-}
-
 static const char *tensor_name(char out[80], const char *format, int layer)
 {
     const char *mark = strchr(format, '%');
     if (!mark) snprintf(out, 80, "%s", format);
     else snprintf(out, 80, "%.*s%d%s", (int)(mark - format), format, layer, mark + 2);
     return out;
-}
-
-/* Keeps a sink, with those that follow it in one block. */
-static int keep(struct tensor *t, struct sink sink, tensor_put *put, struct error *err)
-{
-    size_t n = 1, i = 0;
-    for (const struct sink *s = sink.next; s; s = s->next) n++;
-    struct sink *kept = mem_alloc(sink.b->mem, n * sizeof *kept);
-    if (!kept) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of tensors.");
-    for (const struct sink *s = &sink; s; s = s->next, i++) {
-        kept[i] = *s;
-        kept[i].type = sink.type;
-        kept[i].from = sink.from;
-        kept[i].next = s->next ? &kept[i + 1] : NULL;
-    }
-    t->put = put;
-    t->context = kept;
-    return OK;
-}
-
-static int fail_twice(const struct tensor *t, const char *name, struct error *err)
-{
-    return fail(err, ERR_INCONSISTENT, "split", t->name.at,
-                "The tensor %s exists twice; the files do not belong together.", name);
 }
 
 static tensor_put *put_of(const struct sink *s)
@@ -185,9 +102,11 @@ static tensor_put *put_of(const struct sink *s)
 static int bind(struct checkpoint *ck, const char *name, bool there, struct sink *sink, struct error *err)
 {
     struct tensor *t = ck_find(ck, name);
-    if (there && t) return fail_twice(t, name, err);
+    if (there && t) return sink_fail_twice(t, name, err);
     if (!t && (there || sink->b->more)) return OK;
-    int status =
+    int status = t && sink->matrix ? parts_unfold(ck, t, name, sink, err) : OK;
+    if (status) return status;
+    status =
         ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
     if (status) return status;
     if (sink->type && sink->type != t->type)
@@ -195,59 +114,13 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
                     "The tensor %s has the type %s, but other tensors of this weight need %s.", name, t->type->name,
                     sink->type->name);
     sink->from = sink->type = t->type;
-    return keep(t, *sink, put_of(sink), err);
+    return sink_keep(t, sink, put_of(sink), err);
 }
 
-/* The scales of NAME.weight are NAME.scale. */
-static void scale_name(const char *name, char out[80])
+static int bind_parts(struct checkpoint *ck, const char *name, int *there, struct sink *sink, struct error *err)
 {
-    snprintf(out, 80, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name);
-}
-
-/* One scale for each 128 x 128 rectangle (those at the ends may be smaller), or for each part of a row. */
-static int check_scales(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
-{
-    uint64_t rows = (uint64_t)sink->rows, cols = (uint64_t)sink->cols;
-    bool square = sink->type->layout == LAYOUT_F8,
-         whole =
-             t->cols && cols % t->cols == 0 && (cols / t->cols) % (uint64_t)layouts[sink->type->layout].columns == 0;
-    bool fits = square ? t->rows == (rows + 127) / 128 && t->cols == (cols + 127) / 128 : t->rows == rows && whole;
-    if (t->type->layout != LAYOUT_F32 && t->type->layout != LAYOUT_F16 && t->type->layout != LAYOUT_BF16)
-        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
-                    "The scales %s have the type %s, which this version does not read.", name, t->type->name);
-    if (!fits)
-        return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
-                    "The scales %s are %llu x %llu, which does not fit weights of %d x %d.", name,
-                    (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
-    sink->scales = t->type;
-    sink->n_scales = (int)t->cols;
-    sink->high = square ? 128 : 1;
-    sink->wide = square ? 128 : (int)(cols / t->cols);
-    return OK;
-}
-
-static int fail_missing(struct error *err, const char *name)
-{
-    return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name);
-}
-
-static int bind_scales(struct checkpoint *ck, const char *weight, bool there, struct sink *sink, struct error *err)
-{
-    char name[80];
-    scale_name(weight, name);
-    struct tensor *t = ck_find(ck, name);
-    bool wanted = sink->type && layouts[sink->type->layout].scaled;
-    if (!t && (!wanted || there || sink->b->more)) return OK;
-    if (!t) return fail_missing(err, name);
-    if (there) return fail_twice(t, name, err);
-    if (sink->type && !wanted)
-        return fail(err, ERR_INCONSISTENT, "scale", t->name.at,
-                    "The tensor %s has scales, but its type %s does not use them.", weight, sink->type->name);
-    sink->new = sink->new && !sink->type;
-    if (!sink->type) sink->type = dtype_by_name("F8_E4M3"); /* the only type whose scales may be in an earlier file */
-    int status = check_scales(t, name, sink, err);
-    t->weights = sink->type;
-    return status ? status : keep(t, *sink, put_scales, err);
+    int status = parts_bind(ck, name, HAS_SCALES, there, sink, err);
+    return status ? status : parts_bind(ck, name, HAS_MINS, there, sink, err);
 }
 
 static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink, struct error *err)
@@ -255,10 +128,11 @@ static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink,
     if (!sink.unit) sink.unit = sink.all;
     struct backend *be = sink.b->be;
     struct weight_facts facts = *sink.matrix ? be->ops->weight_facts(be, *sink.matrix) : (struct weight_facts){0};
+    int there = (facts.has_scales ? HAS_SCALES : 0) | (facts.has_mins ? HAS_MINS : 0);
     sink.type = facts.type;
     sink.new = !*sink.matrix;
     int status = bind(ck, name, facts.has_rows, &sink, err);
-    return status ? status : bind_scales(ck, name, facts.has_scales, &sink, err);
+    return status ? status : bind_parts(ck, name, &there, &sink, err);
 }
 
 static int bind_below(struct binder *b, struct checkpoint *ck, const char *name, int layer, struct sink sink,
@@ -334,54 +208,59 @@ int bind_matrices(struct binder *b, struct checkpoint *ck, const char *name, int
 
 /* --- matrices of a stack one by one ------------------------------------------------------------------- */
 
-enum part { PART_NONE, PART_WEIGHT, PART_SCALE };
-
-/* Parses the rest of NAME.i.weight or NAME.i.scale after the first full stop. */
-static enum part parse_single(struct bytes rest, int *i)
+/* Parses the rest of NAME.i.PART after the first full stop. Returns what the tensor has; 0 for other names. */
+static int parse_single(struct bytes rest, int *i)
 {
     size_t n = 0;
     for (*i = 0; n < rest.size && n < 6 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++)
         *i = *i * 10 + rest.data[n] - '0';
     struct bytes part = {rest.data + n, rest.size - n};
-    return n == 0                         ? PART_NONE
-           : bytes_equal(part, ".weight") ? PART_WEIGHT
-           : bytes_equal(part, ".scale")  ? PART_SCALE
-                                          : PART_NONE;
+    return n == 0                         ? 0
+           : bytes_equal(part, ".weight") ? HAS_ROWS
+           : bytes_equal(part, ".scale")  ? HAS_SCALES
+           : bytes_equal(part, ".offset") ? HAS_MINS
+                                          : 0;
 }
 
-static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum part part, struct sink sink,
-                       struct singles *s, struct error *err)
+/* Binds the matrix, or what belongs to it. What is beside it in the file is bound with it. */
+static int bind_single(struct checkpoint *ck, const char *prefix, int i, int what, struct sink sink, struct singles *s,
+                       struct error *err)
 {
     char name[80];
-    bool there = s->there[i] & part;
+    int there = s->there[i], status;
     snprintf(name, sizeof name, "%.50s%d.weight", prefix, i);
     sink.first = i * sink.rows;
     sink.unit = sink.all;
     sink.type = s->type;
-    sink.new = part == PART_WEIGHT;
-    int status = part == PART_WEIGHT ? bind(ck, name, there, &sink, err) : bind_scales(ck, name, there, &sink, err);
-    s->there[i] |= (uint8_t)part;
+    sink.new = what == HAS_ROWS;
+    if (what == HAS_ROWS) {
+        status = bind(ck, name, there & HAS_ROWS, &sink, err);
+        there |= HAS_ROWS;
+        if (!status) status = bind_parts(ck, name, &there, &sink, err);
+    } else status = parts_bind(ck, name, what, &there, &sink, err);
+    s->there[i] = (uint8_t)there;
     s->type = sink.type;
     return status;
 }
 
-/* Binds the matrices of one file, in any order. `n`: how many there must be in all files. */
-static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const struct sink *sink, struct singles *s,
-                        struct error *err)
+/* Binds the matrices of one file, in any order, or only their scales and mins. `n`: how many there must be in all
+ * files. */
+static int bind_singles(struct checkpoint *ck, const char *prefix, int n, bool rows, const struct sink *sink,
+                        struct singles *s, struct error *err)
 {
     struct bytes rest;
     int i, status = OK;
     for (size_t at = ck_first(ck, prefix); !status && ck_rest(ck, at, prefix, &rest); at++) {
         const struct tensor *t = &ck->tensors[ck->by_name[at]];
-        enum part part = parse_single(rest, &i);
-        if (!part) continue;
+        int what = parse_single(rest, &i);
+        if (!what || (what == HAS_ROWS) != rows || t->put) continue;
         if (i >= n)
             return fail(err, ERR_INCONSISTENT, "experts", t->name.at,
                         "There is an expert %d in %s, but the metadata says that there are %d.", i, prefix, n);
-        if (!s->there && *sink->matrix) return fail_twice(t, prefix, err);
+        if (!s->there && *sink->matrix) return sink_fail_twice(t, prefix, err);
         if (!s->there) s->there = mem_alloc(sink->b->mem, (size_t)n);
         if (!s->there) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of experts.");
-        status = bind_single(ck, prefix, i, part, *sink, s, err);
+        status = bind_single(ck, prefix, i, what, *sink, s, err);
     }
     return status;
 }
@@ -389,12 +268,16 @@ static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const 
 /* Called after the last file. */
 static int check_singles(const char *prefix, int n, const struct singles *s, struct error *err)
 {
-    int wanted = s->type && layouts[s->type->layout].scaled ? PART_WEIGHT | PART_SCALE : PART_WEIGHT;
+    int wanted = s->type ? parts_wanted(s->type) : HAS_ROWS;
     char name[80];
     for (int i = 0; i < n; i++) {
-        if (s->there[i] == wanted) continue;
-        snprintf(name, sizeof name, "%.50s%d.%s", prefix, i, s->there[i] & PART_WEIGHT ? "scale" : "weight");
-        return fail_missing(err, name);
+        int missing = wanted & ~s->there[i];
+        if (!missing) continue;
+        snprintf(name, sizeof name, "%.50s%d.%s", prefix, i,
+                 missing & HAS_ROWS     ? "weight"
+                 : missing & HAS_SCALES ? "scale"
+                                        : "offset");
+        return sink_fail_missing(err, name);
     }
     return OK;
 }
@@ -408,9 +291,10 @@ int bind_stack(struct binder *b, struct checkpoint *ck, const char *name, int la
     tensor_name(prefix, name, layer);
     snprintf(whole, sizeof whole, "%s_exps.weight", prefix);
     strcat(prefix, ".");
-    int status = bind_singles(ck, prefix, stack, &sink, singles, err);
+    int status = bind_singles(ck, prefix, stack, true, &sink, singles, err);
+    if (!status) status = bind_singles(ck, prefix, stack, false, &sink, singles, err);
     if (status) return status;
-    if (singles->there && ck_find(ck, whole)) return fail_twice(ck_find(ck, whole), whole, err);
+    if (singles->there && ck_find(ck, whole)) return sink_fail_twice(ck_find(ck, whole), whole, err);
     if (singles->there) return b->more ? OK : check_singles(prefix, stack, singles, err);
     sink.rows = sink.all;
     sink.stack = stack;
@@ -550,7 +434,7 @@ uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck)
         for (; sink; sink = sink->next)
             if (sink->new && !add64(sum, sink_cost(b, sink), &sum)) return UINT64_MAX;
     }
-    return sum;
+    return add64(sum, parts_cost(b), &sum) ? sum : UINT64_MAX;
 }
 
 /* Returns false when memory is short; existing weights stay. */
@@ -577,9 +461,11 @@ int binder_take(struct binder *b, struct checkpoint *ck, struct error *err)
         const struct tensor *t = &ck->tensors[i];
         const struct sink *s = t->context;
         char name[QUOTED];
-        if (s && !(s->matrix ? take_weights(b, s) : take_vector(b, s)))
+        if (s && !s->held && !(s->matrix ? take_weights(b, s) : take_vector(b, s)))
             return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).",
                         quoted(ck_view(ck, t->name), name), (unsigned long long)t->bytes);
     }
-    return OK;
+    return parts_take(b, err);
 }
+
+void binder_free(struct binder *b) { parts_free(b); }

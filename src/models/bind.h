@@ -11,21 +11,7 @@
 #ifndef QUERN_BIND_H
 #define QUERN_BIND_H
 
-#include "compute/backend.h"
-#include "load/checkpoint.h"
-
-/* Q8_0 or Q4_0; NULL: the stored type. */
-struct model_types {
-    const struct dtype *layers, *ends; /* matrices of layers; the embedding and the output head */
-};
-
-/* Must not move while files are bound. */
-struct binder {
-    struct mem *mem;
-    struct backend *be;
-    struct model_types quantize; /* types to quantise matrices to on loading, if that makes them smaller */
-    bool more; /* more files of a split model follow, and may have what is missing */
-};
+#include "models/binder.h"
 
 /* Binds a matrix [rows, cols]; *out will point to it. */
 int bind_matrix(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows,
@@ -95,5 +81,7 @@ void binder_quantize(struct binder *b, struct checkpoint *ck, struct model_types
 uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck);
 /* Allocates the weights bound in this file. ERR_MEM_LOAD. */
 int binder_take(struct binder *b, struct checkpoint *ck, struct error *err);
+/* Frees what the binder itself holds. */
+void binder_free(struct binder *b);
 
 #endif

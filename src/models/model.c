@@ -114,6 +114,7 @@ void model_free(struct model *m)
 {
     if (!m) return;
     if (m->bind.be) m->bind.be->ops->weight_free(m->bind.be, m->classes);
+    binder_free(&m->bind);
     m->ops->free(m);
 }
 

@@ -422,6 +422,7 @@ void vision_free(struct vision *v)
     if (!v) return;
     struct visit t = {.v = v, .see = free_slot};
     if (v->layers && v->mergers) visit_all(&t);
+    binder_free(&v->bind);
     matrices(&t, "", 0, 0, 1, &v->patches);
     void *parts[] = {v->patch_bias, v->positions, v->layers, v->mergers, v->frequency, v->cosine, v->ups, v};
     struct mem *mem = v->bind.mem;

@@ -22,6 +22,7 @@ enum layout {
     LAYOUT_Q1, LAYOUT_Q2,
     LAYOUT_IQ3S, LAYOUT_IQ3XXS, LAYOUT_IQ2S, LAYOUT_IQ2XXS, LAYOUT_IQ1M, LAYOUT_IQ1S,
     LAYOUT_Q8F, LAYOUT_F8, /* scales are stored apart from codes */
+    LAYOUT_A4, LAYOUT_A4S, LAYOUT_A8, LAYOUT_A8S, /* the same, with a scale and a min */
     LAYOUT_COUNT
 };
 
@@ -35,6 +36,9 @@ struct unit {
     uint8_t min[16];     /* per 32 columns (Q4_K and Q5_K, 0..63) or per 16 (Q2_K, 0..15) */
     uint16_t d, dmin;    /* f16; bf16 for MXFP4. Q4_1 and Q5_1 add their min, so it is stored negated */
 };
+
+/* Numbers that files store apart from codes. value = scale * code + bias, or scale * (code - zero point). */
+enum weight_part { PART_SCALE, PART_BIAS, PART_ZERO };
 
 #define NO_GGUF_ID UINT32_MAX
 
@@ -63,5 +67,8 @@ static inline bool has_grids(void) { return grid_types->layout != LAYOUT_FULL; }
 /* NULL for an id that no type has, including removed ids. */
 const struct dtype *dtype_by_gguf(uint32_t id);
 const struct dtype *dtype_by_name(const char *name); /* NULL for an unknown name */
+/* The type of unsigned codes of 2, 3, 4, 5, 6 or 8 bits, whose scales, and biases or zero points, are stored apart, for
+ * `group` columns each: a multiple of 32 (codes.c). NULL if there is none. */
+const struct dtype *dtype_of_codes(int bits, int group, bool biased);
 
 #endif

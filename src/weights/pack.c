@@ -124,14 +124,6 @@ static void pack_f8(const uint8_t *rows, size_t row_bytes, int n_rows, int cols,
             panel[f8_column(c) + r] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
 }
 
-void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale)
-{
-    size_t columns = (size_t)layouts[layout].columns, bytes = (size_t)layouts[layout].bytes,
-           offset = layout == LAYOUT_F8 ? 0 : 4 * (size_t)r;
-    for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns)
-        memcpy(panel + c / columns * bytes + offset, &scale, sizeof scale);
-}
-
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     if (layouts[type->layout].kind != KIND_FLOAT) pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
@@ -202,7 +194,7 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
     const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes,
                   *block = unit + l->head + b % blocks * l->block;
     out->d = l->d == D_F32 ? load_f32(unit + 4 * r) : scale_of(l->d, load_u16(unit + 2 * r));
-    out->dmin = has_mins(l->kind) ? half_at(unit + 16, r) : 0;
+    out->dmin = !has_mins(l->kind) ? 0 : l->d == D_F32 ? load_f32(unit + 32 + 4 * r) : half_at(unit + 16, r);
     read_scales(l->kind, block, r, out);
     read_codes(l, block + l->scales, r, out->code);
 }

@@ -5,7 +5,7 @@
  *
  * A panel is a row of units, from column 0 on; rows after the end of the matrix are zero. A unit of floats is one
  * column of 8 rows: f32 [8] or u16 [8]; for F8 it is 128 columns: f32 d, 12 unused bytes, u8 [128][8]. A unit of codes,
- * with r the row 0..7, has u16 d[8] (f32 for Q8F), then u16 dmin[8] if the layout has mins; then for each block of 32
+ * with r the row 0..7, has u16 d[8], then u16 dmin[8] if the layout has mins (f32 if they come apart); then per 32
  * columns its scales (see enum kind) and its codes. The codes of a block are 4 steps of 8 columns. A step has 4 half
  * groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns. They are in vectors of 16 bytes, bits / 2 vectors per
  * step; byte 4 * (r % 4) + column % 4 belongs to row r. Odd widths add one vector per two steps, low nibble first.
@@ -35,7 +35,7 @@ enum kind {
 #define HAS_MINS(kind) ((kind) == KIND_MIN || (kind) == KIND_MINS || (kind) == KIND_HALF_MINS)
 static inline bool has_mins(enum kind kind) { return HAS_MINS(kind); }
 
-/* D_QUARTER, D_EIGHTH: d is that part of the f16. D_F32: stored apart from the codes, see pack_scale(). */
+/* D_QUARTER, D_EIGHTH: d is that part of the f16. D_F32: stored apart from the codes, see pack_part(). */
 enum d_type { D_F16, D_BF16, D_F32, D_QUARTER, D_EIGHTH };
 static inline float d_part(enum d_type d) { return d == D_QUARTER ? 0.25f : d == D_EIGHTH ? 0.125f : 1; }
 
@@ -62,11 +62,12 @@ struct layout_info {
     int bits, offset;    /* bits of a code; the offset is 0 or half of the codes' range */
     int value_bits;      /* bits of a code's value with its sign; more than `bits` if there is a table */
     const int8_t *table; /* [16] values of the codes, or NULL */
-    bool scaled;         /* d is stored apart from the codes: pack_scale() */
+    bool scaled;         /* d, and dmin, are stored apart from the codes: pack_part() */
     bool planes;         /* codes are in planes */
 };
 
-/* The layouts of codes. Packing, scalar kernels and SIMD kernels with their constants are generated from these rows. */
+/* The layouts of codes. Packing, scalar kernels and SIMD kernels with their constants are generated from these rows.
+ * Those of this list are in every build. */
 #define CODE_LAYOUTS(ROW)                                                      \
     /*  name   kind          columns bits offset value_bits table      d */    \
     ROW(Q8,    KIND_PLAIN,      32,  8,  0, 8, NULL,      D_F16)               \
@@ -82,22 +83,27 @@ struct layout_info {
     ROW(IQ4,   KIND_PLAIN,      32,  4,  0, 8, table_iq4, D_F16)               \
     ROW(IQ4XS, KIND_SCALE,     256,  4,  0, 8, table_iq4, D_F16)               \
     ROW(FP4,   KIND_PLAIN,      32,  4,  0, 5, table_fp4, D_BF16)              \
-    ROW(Q8F,   KIND_PLAIN,      32,  8,  0, 8, NULL,      D_F32)               \
     ROW(Q1,    KIND_PLAIN,     128,  1,  0, 4, table_signs, D_F16)             \
     ROW(Q2,    KIND_PLAIN,      64,  2,  0, 4, table_twos, D_F16)
 
-/* The same of types with grids (grids.c). Only the full build has their kernels. Their values have 7 bits, for which
- * every dot product of bytes is exact, so one kernel serves all. */
-#define GRID_LAYOUTS(ROW)                                                          \
+/* The same of types with grids (grids.c), of folders that other programs quantised (codes.c), and of checkpoints. Only
+ * the full build has their kernels. Values in grids have 7 bits, for which every dot product of bytes is exact, so one
+ * kernel serves all. */
+#define FULL_LAYOUTS(ROW)                                                          \
     /*  name    kind         columns bits offset value_bits table          d */    \
     ROW(IQ3S,   KIND_SCALE,     256,  4,  0, 7, table_iq3_s,   D_F16)              \
     ROW(IQ3XXS, KIND_SCALE,     256,  4,  0, 7, table_iq3_xxs, D_QUARTER)          \
     ROW(IQ2S,   KIND_HALVES,    256,  3,  0, 7, table_iq2,     D_EIGHTH)           \
     ROW(IQ2XXS, KIND_SCALE,     256,  3,  0, 7, table_iq2,     D_EIGHTH)           \
     ROW(IQ1M,   KIND_HALVES,    256,  3,  0, 7, table_iq1,     D_EIGHTH)           \
-    ROW(IQ1S,   KIND_SCALE,     256,  3,  0, 7, table_iq1,     D_EIGHTH)
+    ROW(IQ1S,   KIND_SCALE,     256,  3,  0, 7, table_iq1,     D_EIGHTH)           \
+    ROW(Q8F,    KIND_PLAIN,      32,  8,  0, 8, NULL,          D_F32)              \
+    ROW(A4,     KIND_MIN,        64,  4,  0, 4, NULL,          D_F32)              \
+    ROW(A4S,    KIND_MIN,        32,  4,  0, 4, NULL,          D_F32)              \
+    ROW(A8,     KIND_MIN,        64,  8,  0, 8, NULL,          D_F32)              \
+    ROW(A8S,    KIND_MIN,        32,  8,  0, 8, NULL,          D_F32)
 
-#define HEAD_BYTES(kind, d) (PANEL_ROWS * ((d) == D_F32 ? 4 : 2) + (HAS_MINS(kind) ? 16 : 0))
+#define HEAD_BYTES(kind, d) (PANEL_ROWS * ((d) == D_F32 ? 4 : 2) * (HAS_MINS(kind) ? 2 : 1))
 #define SCALE_BYTES(kind) ((kind) == KIND_SCALE ? 8 : (kind) > KIND_SCALE ? 16 : 0)
 #define BLOCK_BYTES(kind, bits) (SCALE_BYTES(kind) + PANEL_ROWS * BLOCK / 8 * (bits))
 #define INFO(name, kind, columns, bits, offset, value_bits, table, d) \
@@ -121,7 +127,7 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_BF16] = {.columns = 1, .bytes = 16},
     [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .d = D_F32, .head = 16, .scaled = true},
     CODE_LAYOUTS(INFO)
-    GRID_LAYOUTS(INFO)
+    FULL_LAYOUTS(INFO)
 };
 #undef INFO
 
@@ -161,9 +167,10 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
  * whose scales are stored apart. */
 void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out);
 
-/* Sets the scale of n_cols columns of row r; col is the first column of a unit. For F8 it sets the scale of all
- * rows. */
-void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale);
+/* Sets a number of n_cols columns of row r, in any order; col is the first column of a unit. The panel began as zeros.
+ * For F8 it sets the scale of all rows. */
+void pack_part(const struct dtype *type, uint8_t *panel, int r, int col, int n_cols, enum weight_part part,
+               float value);
 
 /* 32 columns of one row, decoded. Without mins dmin is 0; absent scales are 1. */
 struct block {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Types with separate scales (Q8F, F8_E4M3): packing loses nothing, and every kernel gives the bits of the rules, which
- * are written here once more over the file's own codes. Vocabularies with scores: merging as qwen3.c does it, by trying
+ * Types with separate scales (Q8F, F8_E4M3, and codes of 2 to 8 bits with biases or zero points): packing loses nothing,
+ * and every kernel gives the bits of the rules, which are written here once more over the file's own codes. Vocabularies with scores: merging as qwen3.c does it, by trying
  * all pairs each time.
  */
 #include "compute/cpu/kernels.h"
@@ -29,26 +29,36 @@ static void fp8_values(void)
 
 /* --- packing and products ------------------------------------------------------------------------------------ */
 
+/* What a matrix has beside codes and scales. */
+enum beside { NOTHING, BIASES, ZEROS };
+
 struct matrix {
     const struct dtype *type;
     uint8_t codes[PANEL_ROWS * COLS];
-    float scales[PANEL_ROWS * COLS / 32]; /* [row][column / 32] */
-    int group, rows;
+    float scales[PANEL_ROWS * COLS / 32], others[PANEL_ROWS * COLS / 32]; /* [row][column / 32] */
+    enum beside beside;
+    int group, rows, bits;
 };
 
-static struct matrix random_matrix(const char *type, int group, int rows, uint64_t *seed)
+static struct matrix random_matrix(const struct dtype *type, int group, int rows, enum beside beside, uint64_t *seed)
 {
-    struct matrix m = {.type = dtype_by_name(type), .group = group, .rows = rows};
+    struct matrix m = {.type = type, .group = group, .rows = rows, .beside = beside};
     CHECK(m.type != NULL);
-    for (size_t i = 0; i < sizeof m.codes; i++) m.codes[i] = (uint8_t)(random_next(seed) >> 40);
+    m.bits = (int)(8 * type->bytes / type->block);
+    for (size_t i = 0; i < sizeof m.codes; i++) m.codes[i] = (uint8_t)(random_next(seed) >> 40 & ((1 << m.bits) - 1));
     bool f8 = m.type->layout == LAYOUT_F8;
     for (int i = 0; f8 && i < (int)sizeof m.codes; i++)
         if ((m.codes[i] & 127) == 127) m.codes[i] = 0; /* NaN codes are tested in fp8_values */
     for (int r = 0; r < PANEL_ROWS; r++)
         for (int c = 0; c < COLS / 32; c++) {
-            float *s = &m.scales[r * (COLS / 32) + c];
-            if (c % (group / 32)) *s = s[-1];
+            float *s = &m.scales[r * (COLS / 32) + c], *o = &m.others[r * (COLS / 32) + c];
+            if (c % (group / 32)) *s = s[-1], *o = o[-1];
             else *s = f8 && r ? m.scales[c] : random_unit(seed) * 0.01f;
+            if (c % (group / 32) || !beside) continue;
+            /* as files have them: halves of either sign; sometimes 0 */
+            *s = f32_from_f16(f16_from_f32(random_below(seed, 20) ? *s : 0));
+            *o = beside == ZEROS ? (float)random_below(seed, 1 << m.bits)
+                                 : f32_from_f16(f16_from_f32(-*s * (float)random_below(seed, 1 << m.bits)));
         }
     return m;
 }
@@ -56,23 +66,41 @@ static struct matrix random_matrix(const char *type, int group, int rows, uint64
 static float value_at(const struct matrix *m, int r, int c)
 {
     uint8_t code = m->codes[r * COLS + c];
-    float scale = m->scales[r * (COLS / 32) + c / 32];
+    float scale = m->scales[r * (COLS / 32) + c / 32], other = m->others[r * (COLS / 32) + c / 32];
+    if (m->beside == BIASES) return scale * (float)code + other;
+    if (m->beside == ZEROS) return scale * ((float)code - other);
     return (m->type->layout == LAYOUT_F8 ? f32_from_e4m3(code) : (float)(int8_t)code) * scale;
 }
 
-/* In either order, codes first or scales first, nothing is lost. */
-static uint8_t *pack(const struct matrix *m, bool scales_first)
+/* The rows of the file, bit by bit. */
+static void write_rows(const struct matrix *m, uint8_t out[PANEL_ROWS * COLS])
 {
+    memset(out, 0, PANEL_ROWS * COLS);
+    for (int i = 0; i < PANEL_ROWS * COLS * m->bits; i++)
+        if (m->codes[i / m->bits] >> i % m->bits & 1) out[i / 8] |= (uint8_t)(1 << i % 8);
+}
+
+static void pack_numbers(const struct matrix *m, uint8_t *panel, enum weight_part part, const float *numbers)
+{
+    for (int r = 0; r < m->rows; r++)
+        for (int c = 0; c < COLS; c += m->group)
+            pack_part(m->type, panel, r, c, m->group, part, numbers[r * (COLS / 32) + c / 32]);
+}
+
+/* In any order of codes, scales and the rest nothing is lost. */
+static uint8_t *pack(const struct matrix *m, int order)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}};
     size_t size = panel_bytes(m->type->layout, COLS);
-    uint8_t *memory = malloc(size + 2 * GUARD), *panel = memory + GUARD;
+    uint8_t *memory = malloc(size + 2 * GUARD), *panel = memory + GUARD, rows[PANEL_ROWS * COLS];
+    write_rows(m, rows);
     memset(memory, 0xA5, size + 2 * GUARD);
     memset(panel, 0, size);
-    for (int step = 0; step < 2; step++) {
-        if ((step == 0) != scales_first) pack_panel(m->type, m->codes, COLS, m->rows, COLS, panel);
-        else
-            for (int r = 0; r < m->rows; r++)
-                for (int c = 0; c < COLS; c += m->group)
-                    pack_scale(m->type->layout, panel, r, c, m->group, m->scales[r * (COLS / 32) + c / 32]);
+    for (int i = 0; i < 3; i++) {
+        int step = orders[order][i];
+        if (step == 0) pack_panel(m->type, rows, (size_t)(COLS * m->bits / 8), m->rows, COLS, panel);
+        if (step == 1) pack_numbers(m, panel, PART_SCALE, m->scales);
+        if (step == 2 && m->beside) pack_numbers(m, panel, m->beside == BIASES ? PART_BIAS : PART_ZERO, m->others);
     }
     for (size_t i = 0; i < GUARD; i++) CHECK(memory[i] == 0xA5 && panel[size + i] == 0xA5);
     return memory;
@@ -83,15 +111,34 @@ static void check_values(const struct matrix *m, const uint8_t *panel)
     float out[COLS];
     for (int r = 0; r < PANEL_ROWS; r++) {
         unpack_panel_row(m->type->layout, panel, r, COLS, out);
-        for (int c = 0; c < COLS; c++)
-            CHECK_EQ(bits_from_f32(out[c]) & (r < m->rows ? UINT32_MAX : INT32_MAX),
-                     r < m->rows ? bits_from_f32(value_at(m, r, c)) : 0);
+        for (int c = 0; c < COLS; c++) CHECK(out[c] == (r < m->rows ? value_at(m, r, c) : 0));
     }
+}
+
+/* 8-bit codes are 128 less in a panel, and their biases and zero points with them. */
+static float rule_with_mins(const struct matrix *m, const struct act *a, int t, int r)
+{
+    const int less = m->bits == 8 ? 128 : 0;
+    float products = 0, mins = 0;
+    for (int b = 0; b < COLS / BLOCK; b++) {
+        const float d = m->scales[r * (COLS / 32) + b], o = m->others[r * (COLS / 32) + b],
+                    xs = a->scale[t * (COLS / BLOCK) + b],
+                    dmin = m->beside == BIASES ? -((float)less * d + o) : d * (o - (float)less);
+        int32_t sum = 0, whole = 0;
+        for (int c = b * BLOCK; c < (b + 1) * BLOCK; c++) {
+            sum += (m->codes[r * COLS + c] - less) * a->code[t * COLS + c];
+            whole += a->code[t * COLS + c];
+        }
+        products += (float)sum * (d * xs);
+        mins += (float)whole * (dmin * xs);
+    }
+    return products - mins;
 }
 
 static float rule(const struct matrix *m, const struct act *a, int t, int r)
 {
     float y = 0;
+    if (m->beside) return rule_with_mins(m, a, t, r);
     if (m->type->layout == LAYOUT_F8) {
         for (int c = 0; c < COLS; c++) y += value_at(m, r, c) * a->x[t * COLS + c];
         return y;
@@ -159,23 +206,39 @@ static void check_products(const struct matrix *m, const uint8_t *panel, uint64_
     }
 }
 
+static void check_type(const struct dtype *type, int group, enum beside beside)
+{
+    uint64_t seed = 7;
+    for (int rows = 1; rows <= PANEL_ROWS; rows++) {
+        struct matrix m = random_matrix(type, group, rows, beside, &seed);
+        for (int order = 0; order < (beside ? 6 : 2); order++) {
+            uint8_t *memory = pack(&m, order);
+            check_values(&m, memory + GUARD);
+            if (order < 2) check_products(&m, memory + GUARD, &seed);
+            free(memory);
+        }
+    }
+}
+
 static void scaled_layouts(void)
 {
-    static const struct {
-        const char *type;
-        int group;
-    } cases[] = {{"Q8F", 32}, {"Q8F", 64}, {"Q8F", 128}, {"F8_E4M3", 128}};
-    uint64_t seed = 7;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int rows = 1; rows <= PANEL_ROWS; rows++) {
-            struct matrix m = random_matrix(cases[i].type, cases[i].group, rows, &seed);
-            for (int first = 0; first < 2; first++) {
-                uint8_t *memory = pack(&m, first);
-                check_values(&m, memory + GUARD);
-                check_products(&m, memory + GUARD, &seed);
-                free(memory);
+    check_type(dtype_by_name("Q8F"), 32, NOTHING);
+    check_type(dtype_by_name("Q8F"), 64, NOTHING);
+    check_type(dtype_by_name("Q8F"), 128, NOTHING);
+    check_type(dtype_by_name("F8_E4M3"), 128, NOTHING);
+}
+
+static void codes_with_mins(void)
+{
+    static const int widths[] = {2, 3, 4, 5, 6, 8};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (int group = 32; group <= 128; group *= 2)
+            for (enum beside beside = BIASES; beside <= ZEROS; beside++) {
+                const struct dtype *type = dtype_of_codes(widths[i], group, beside == BIASES);
+                CHECK(type && type->block == (group == 32 ? 32 : 64));
+                check_type(type, group, beside);
             }
-        }
+    CHECK(!dtype_of_codes(7, 64, true) && !dtype_of_codes(4, 48, true) && !dtype_of_codes(16, 64, false));
 }
 
 /* --- scores -------------------------------------------------------------------------------------------------- */
@@ -273,6 +336,7 @@ static void scores_join(void)
 }
 
 static const struct check tests[] = {
-    {"fp8_values", fp8_values}, {"scaled_layouts", scaled_layouts}, {"scores_join", scores_join}};
+    {"fp8_values", fp8_values}, {"scaled_layouts", scaled_layouts},
+    {"codes_with_mins", codes_with_mins}, {"scores_join", scores_join}};
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

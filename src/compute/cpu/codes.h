@@ -192,7 +192,8 @@ INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct mask
     else load_halves(s->d, unit, &m->halves);
     if (is_part(layouts[h.packed].d))
         for (int i = 0; i < 2; i++) s->d[i] = f32_mul(s->d[i], m->part);
-    if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
+    if (has_mins(h.kind) && layouts[h.packed].d == D_F32) load_two(s->dmin, unit + 32);
+    else if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
 }
 
 INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const bool twice,

@@ -14,7 +14,7 @@ struct weight {
     int rows, cols;
     size_t panel;    /* bytes of one panel of 8 rows */
     uint8_t *panels; /* [ceil(rows / 8)] panels */
-    bool has_rows, has_scales;
+    bool has_rows, has_scales, has_mins;
 };
 
 struct tile;
@@ -111,7 +111,8 @@ void cpu_weight_free(struct backend *b, struct weight *w);
 void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
 void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols,
                             const uint8_t *rows, size_t row_bytes);
-void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
+void cpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols,
+                     enum weight_part part, float value);
 struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w);
 void cpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
 

@@ -493,6 +493,8 @@ for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.s
     ROW(four_u8,    KIND_PLAIN,     DOTS_U8,   8, 3)           \
     ROW(five_u8,    KIND_PLAIN,     DOTS_U8,   8, 4)           \
     ROW(mins_u8,    KIND_MINS,      DOTS_U8,   8, -1)          \
+    ROW(bmins_u8,   KIND_MINS,      DOTS_U8,   8, 7)           \
+    ROW(bmins_s8,   KIND_MINS,      DOTS_S8,   8, -1)          \
     ROW(six_u8,     KIND_HALVES,    DOTS_U8,   8, 5)           \
     ROW(three_u8,   KIND_HALVES,    DOTS_U8,   8, 2)           \
     ROW(two_u8,     KIND_HALF_MINS, DOTS_U8,   8, -1)          \
@@ -576,7 +578,7 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
     KERNELS_FOR(name, i16, DOTS_I16) \
     KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
 CODE_LAYOUTS(KERNELS)
-GRID_LAYOUTS(KERNELS)
+FULL_LAYOUTS(KERNELS)
 
 /* --- the table: in constant expressions, so that compilers drop the kernels that no kind of dots uses --- */
 
@@ -638,7 +640,7 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
         else set##_s8(k); \
     }
 SET_LIST(static, set_codes, CODE_LAYOUTS)
-SET_LIST(, gemm_grids, GRID_LAYOUTS)
+SET_LIST(, gemm_full, FULL_LAYOUTS)
 
 void gemm_simd(struct kernels *k, enum dots dots)
 {

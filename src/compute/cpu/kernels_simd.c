@@ -174,7 +174,7 @@ struct kernels kernels_simd(enum dots dots)
     struct kernels k = kernels_scalar;
     k.name = VEC_NAME;
     gemm_simd(&k, dots);
-    grids_simd(&k);
+    full_simd(&k);
     floats_simd(&k);
     attend_simd(&k);
     linear_simd(&k);

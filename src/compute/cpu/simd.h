@@ -123,9 +123,9 @@ INLINE vec sigmoid4_divisor(const struct exp4 *k, vec x)
     return f32_add(k->one, exp4(k, vec_xor(x, i32_splat(INT32_MIN))));
 }
 
-void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes */
-void gemm_grids(struct kernels *k);                /* the same for GRID_LAYOUTS; k->dots is set before */
-void grids_simd(struct kernels *k);                /* the same in the full build; nothing in the text build */
+void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes of CODE_LAYOUTS */
+void gemm_full(struct kernels *k);                 /* the same for FULL_LAYOUTS; k->dots is set before */
+void full_simd(struct kernels *k);                 /* the same in the full build; nothing in the text build */
 void floats_simd(struct kernels *k);               /* sets the products with floats */
 void attend_simd(struct kernels *k);               /* sets attention */
 void linear_simd(struct kernels *k);               /* sets what linear layers and output gates use */

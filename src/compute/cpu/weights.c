@@ -82,19 +82,19 @@ void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const u
     cpu_weight_put_columns(b, w, row, n, 0, w->cols, rows, (size_t)w->cols / w->from->block * w->from->bytes);
 }
 
-void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale)
+void cpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols,
+                     enum weight_part part, float value)
 {
     (void)b;
-    w->has_scales = true;
+    *(part == PART_SCALE ? &w->has_scales : &w->has_mins) = true;
     for (int i = row; i < row + n_rows; i++)
-        pack_scale(w->type->layout, w->panels + (size_t)(i / PANEL_ROWS) * w->panel, i % PANEL_ROWS, col, n_cols,
-                   scale);
+        pack_part(w->type, w->panels + (size_t)(i / PANEL_ROWS) * w->panel, i % PANEL_ROWS, col, n_cols, part, value);
 }
 
 struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w)
 {
     (void)b;
-    return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w), w->has_rows, w->has_scales};
+    return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w), w->has_rows, w->has_scales, w->has_mins};
 }
 
 void cpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out)

@@ -41,10 +41,15 @@ extern const struct hf_reader hf_tokenizer; /* tokenizer.json */
 struct hf_tokenizer *hf_tokenizer_new(struct mem *m);
 void hf_tokenizer_free(struct hf_tokenizer *t); /* accepts NULL */
 
-/* config.json: weights quantised by other programs, of which only FP8 is supported; no state */
-extern const struct hf_reader hf_quantization;
-/* Reads the value of quantization_config. Refuses any method but FP8 in blocks, by its name. */
-void hf_read_quantization(struct json_reader *r);
+/* What config.json says of weights that another program has quantised. */
+struct hf_quantized {
+    const char *method; /* "fp8", "mlx"; NULL: nothing */
+};
+extern const struct hf_reader hf_quantization; /* config.json: names of the object that other programs use */
+struct hf_quantized *hf_quantized_new(struct mem *m);
+/* Reads the value of quantization_config. Refuses methods that are not supported, by their names. */
+void hf_read_quantization(struct json_reader *r, struct hf_quantized *out);
+int hf_put_quantization(const struct hf_quantized *q, struct checkpoint *model, struct error *err);
 /* Name of the method that stores tensors under such a name; NULL if no known method does. */
 const char *hf_quantized_tensor(struct bytes name);
 

@@ -4,8 +4,6 @@
  */
 #include "load/formats/hf_config.h"
 
-#include "load/formats/hf.h"
-
 #include <string.h>
 
 const char *const hf_config_names[] = {
@@ -192,7 +190,7 @@ static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
     else if (key == DENSE_LAYERS) read_ids(r, c->dense_layers, LAYERS_MAX, &c->n_dense);
     else if (key == TURNED_LAYERS) read_ids(r, c->turned, LAYERS_MAX, &c->n_turned);
     else if (key == ROPE_SCALING || key == ROPE_PARAMETERS) read_scaling(c, r);
-    else if (key == QUANTIZATION) hf_read_quantization(r);
+    else if (key == QUANTIZATION) hf_read_quantization(r, &c->quantized);
     else if (key == BIDIRECTIONAL) read_bidirectional(c, r);
     else if (key == LOCAL_EXPERTS) read_local_experts(c, r);
     else if (key == LAYER_TYPES) read_layer_types(c, r);
@@ -246,6 +244,7 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     struct hf_config *c = state;
     bool whole = c->architecture.data || c->model_type.data;
     int status = whole ? hf_config_put(c, model, err) : hf_config_put_sampling(c, model, err);
+    if (!status) status = hf_put_quantization(&c->quantized, model, err);
     if (status || !c->n_ends) return status;
     return ck_put_array(model, whole ? "config.eos_token_ids" : "generation.eos_token_ids", META_I32,
                         (struct bytes){(const uint8_t *)c->ends, (size_t)c->n_ends * 4}, (uint64_t)c->n_ends, err);

@@ -6,7 +6,7 @@
 #ifndef QUERN_HF_CONFIG_H
 #define QUERN_HF_CONFIG_H
 
-#include "load/checkpoint.h"
+#include "load/formats/hf.h"
 
 /* Keys of config.json; hf_config.c has their names. */
 enum {
@@ -102,6 +102,7 @@ struct hf_config {
     int n_sections;
     bool bidirectional;       /* every token attends to all tokens, whatever is_causal says */
     bool inside;              /* text_config is being read */
+    struct hf_quantized quantized;
     bool outer_tied;          /* tie_word_embeddings was outside text_config, which takes precedence */
 };
 

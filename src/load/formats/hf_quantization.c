@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights of a Hugging Face folder that other programs have quantised. The method comes from config.json or, if that
- * does not name it, from the names of tensors, so that the error can name the method. Only FP8 with block scales is
- * supported.
+ * does not name it, from the names of tensors, so that the error can name the method. Supported are FP8 with block
+ * scales, and MLX. The widths and groups of codes follow from the shapes of tensors, because config.json may be wrong.
  */
 #include "load/formats/hf.h"
 
@@ -14,6 +14,8 @@ struct said {
     bool blocks, others; /* block scales of 128 x 128, and of another size */
     bool bits, group, loads; /* keys of MLX (the first two), and of older bitsandbytes */
 };
+
+static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
 
 static void refuse(struct json_reader *r, const char *name)
 {
@@ -58,40 +60,46 @@ static void read_said(struct said *s, struct json_reader *r)
     }
 }
 
-void hf_read_quantization(struct json_reader *r)
+void hf_read_quantization(struct json_reader *r, struct hf_quantized *out)
 {
     const struct bytes none = {NULL, 0};
     struct said s = {.method = none};
     if (hf_null(r) || !json_open(r, JSON_OBJECT)) return;
     read_said(&s, r);
     if (r->status) return;
+    bool mlx = !s.method.data && s.bits && s.group;
     if (s.method.data && !bytes_equal(s.method, "fp8")) refuse_method(r, s.method);
     else if (!s.method.data && s.loads) refuse(r, "bitsandbytes");
-    else if (!s.method.data && s.bits && s.group) refuse(r, "MLX");
-    else if (s.others)
+    else if (!mlx && s.others)
         hf_unsupported(r, "quantisation", "Block scales other than 128 x 128 are not supported", none);
-    else if (!s.blocks)
+    else if (!mlx && !s.blocks)
         hf_unsupported(r, "quantisation", "FP8 weights without block scales are not supported", none);
+    else out->method = mlx ? "mlx" : "fp8";
+}
+
+int hf_put_quantization(const struct hf_quantized *q, struct checkpoint *model, struct error *err)
+{
+    static const char key[] = "general.quantized_by";
+    if (!q->method || ck_seek(model, text_of(key))) return OK;
+    return ck_put_text(model, key, text_of(q->method), err);
 }
 
 /* --- keys beside quantization_config ------------------------------------------------------------------------- */
 
+/* MLX writes its quantization_config under the first name too. */
 static const char *const keys[] = {"quantization", "compression_config", NULL};
+
+struct hf_quantized *hf_quantized_new(struct mem *m) { return mem_alloc(m, sizeof(struct hf_quantized)); }
 
 static void read_key(void *state, struct json_reader *r, int key)
 {
-    (void)state;
-    if (hf_null(r)) return;
-    if (key == 1) hf_read_quantization(r);
-    /* MLX writes its quantization_config under this name too, without a method */
-    else if (json_peek(r) == JSON_OBJECT) refuse(r, "MLX");
+    if (key == 1 || json_peek(r) == JSON_OBJECT) hf_read_quantization(r, state);
     else json_skip(r);
 }
 
 static int done(void *state, struct checkpoint *model, struct error *err)
 {
-    (void)state, (void)model, (void)err;
-    return OK;
+    return hf_put_quantization(state, model, err);
 }
 
 const struct hf_reader hf_quantization = {keys, read_key, done};
@@ -106,7 +114,6 @@ static const struct {
     {".weight_packed", "compressed-tensors"},
     {".q_weight", "EXL2"},
     {".trellis", "EXL3"},
-    {".biases", "MLX"},
     {".W_q", "HQQ"},
     {".weight._data", "quanto"},
     {".weight.absmax", "bitsandbytes"},

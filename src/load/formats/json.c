@@ -246,11 +246,12 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
     struct mem *m = file->mem;
     struct walk w = {
         {&notes_reader, &hf_tokenizer, &hf_config, &hf_vision, &hf_special, &hf_vectors, &hf_quantization},
-        {&notes, hf_tokenizer_new(m), hf_config_new(m), hf_vision_new(m), hf_special_new(m), hf_vectors_new(m), NULL},
+        {&notes, hf_tokenizer_new(m), hf_config_new(m), hf_vision_new(m), hf_special_new(m), hf_vectors_new(m),
+         hf_quantized_new(m)},
         {0},
         false};
     bool there = true;
-    for (int i = 0; i < READERS - 1; i++) there = there && w.states[i];
+    for (int i = 0; i < READERS; i++) there = there && w.states[i];
     int status = there ? json_peek(&r) == JSON_ARRAY ? hf_read_modules(&r, model) : read_all(&w, &r, model)
                        : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory to read the JSON file.");
     mem_free(m, notes.tensors);

@@ -64,6 +64,8 @@ static const struct rename inside[] = {
     {"self_attn.q_norm.", "attn_q_norm"},        {"self_attn.k_norm.", "attn_k_norm"},
     {"mlp.gate_proj.", "ffn_gate"},              {"mlp.up_proj.", "ffn_up"},
     {"mlp.down_proj.", "ffn_down"},              {"mlp.gate.", "ffn_gate_inp"}, /* the router */
+    {"mlp.switch_mlp.gate_proj.", "ffn_gate_exps"}, {"mlp.switch_mlp.up_proj.", "ffn_up_exps"},
+    {"mlp.switch_mlp.down_proj.", "ffn_down_exps"},
     {"linear_attn.in_proj_qkv.", "attn_qkv"},    {"linear_attn.in_proj_z.", "attn_gate"},
     {"linear_attn.in_proj_a.", "ssm_alpha"},     {"linear_attn.in_proj_b.", "ssm_beta"},
     {"linear_attn.conv1d.", "ssm_conv1d"},       {"linear_attn.norm.", "ssm_norm"},
@@ -72,7 +74,8 @@ static const struct rename inside[] = {
 /* Names without ".weight". GGUF's ssm_a has other values than A_log, hence the other name. */
 static const struct rename partless[] = {{"linear_attn.A_log", "ssm_a_log"}, {"linear_attn.dt_bias", "ssm_dt.bias"}};
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
-static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}, {"bias", "bias"}};
+static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}, {"bias", "bias"},
+                                      {"scales", "scale"}, {"biases", "offset"}};
 
 /* Names of the vision encoder, and of the layers that it adds after some of its blocks, each numbered by its
  * position. */
@@ -297,6 +300,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     if (!r->status) check_entry(ck, r, &e, at);
     e.t.offset = (uint64_t)e.begin; /* made absolute later */
     if (r->status) return r->status;
+    if (!strcmp(e.t.type->name, "U32")) e.t.packing = PACKING_MLX;
     flatten(&e.t, &e, ck_view(ck, e.t.name));
     return ck_add_tensor(ck, &e.t, r->err);
 }
@@ -550,6 +554,17 @@ static void name_ffn_norms(struct checkpoint *ck)
     }
 }
 
+/* MLX's programs change the norms and the convolutions of Qwen3.5 when they convert it. */
+static int check_hybrid(const struct checkpoint *model, struct error *err)
+{
+    struct bytes by;
+    meta_text(model, "general.quantized_by", false, &by, NULL);
+    if (!bytes_equal(by, "mlx")) return OK;
+    return fail(err, ERR_UNSUPPORTED, "quantisation", 0,
+                "This is a Qwen3.5 folder of MLX, whose norms have another form, which this version does not read; take the model's "
+                "GGUF file, or its folder in BF16.");
+}
+
 static int settle(struct checkpoint *ck, const struct checkpoint *model, struct error *err)
 {
     struct bytes architecture;
@@ -559,7 +574,8 @@ static int settle(struct checkpoint *ck, const struct checkpoint *model, struct 
     if (status) return status;
     const struct architecture *a = architecture_named(architecture);
     if (!a || a->family != FAMILY_QWEN35) name_ffn_norms(ck);
-    return ck_complete(ck, err);
+    else status = check_hybrid(model, err);
+    return status ? status : ck_complete(ck, err);
 }
 
 const struct format format_safetensors = {
