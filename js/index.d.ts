@@ -967,7 +967,10 @@ export interface Info {
   readonly licenseLink: string;
   /** `gguf`, `safetensors` or `ajc1`. */
   readonly format: string;
-  /** Program or method that quantized the weights of a folder, as its config.json has it: `fp8`, `mlx`; or ''. */
+  /**
+   * Program or method that quantized the weights of a folder, as its config.json has it: `fp8`, `mlx`, `gptq`,
+   * `gptq_v2`, `awq`; or ''.
+   */
   readonly quantizedBy: string;
   readonly architecture: string;
   /**

@@ -338,6 +338,7 @@ int quern_finish(struct quern_engine *e)
     int status = check_loading(e);
     if (status) return status;
     status = all_ended(e);
+    if (!status) status = model_check(e->model, &e->error);
     if (!status && e->options.inspect) status = inspect(e, &e->error);
     if (!status) status = info_write(e, &e->error);
     if (status) return failed(e, status);

@@ -334,24 +334,37 @@ struct tensor *ck_find(const struct checkpoint *ck, const char *name)
     return ck_rest(ck, place, name, &rest) && rest.size == 0 ? &ck->tensors[ck->by_name[place]] : NULL;
 }
 
-int ck_unfold(struct tensor *t, const char *name, uint64_t cols, uint64_t group, struct error *err)
+/* Words of codes are [cols * bits / 32, rows], [cols, rows * bits / 32] or [rows, cols * bits / 32]. */
+static uint64_t bits_of(const struct tensor *t, uint64_t cols, uint64_t rows)
 {
-    uint64_t bits = cols ? 32 * t->cols / cols : 0;
+    bool gptq = t->packing == PACKING_GPTQ || t->packing == PACKING_GPTQ_V2, awq = t->packing == PACKING_AWQ;
+    uint64_t words = gptq ? t->rows : t->cols, codes = awq ? rows : cols, fits = gptq ? t->cols == rows : true;
+    if (awq && (t->rows != cols || rows % PANEL_ROWS)) return 0;
+    return fits && codes && 32 * words % codes == 0 ? 32 * words / codes : 0;
+}
+
+int ck_unfold(struct tensor *t, const char *name, uint64_t cols, uint64_t rows, uint64_t group, struct error *err)
+{
+    uint64_t bits = bits_of(t, cols, rows);
     if (cols % BLOCK || group % BLOCK || group == 0 || cols % group)
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                     "The tensor %s has %llu columns, and scales for %llu columns each; whole groups of a multiple of 32 columns are "
                     "supported.",
                     name, (unsigned long long)cols, (unsigned long long)group);
-    if (bits * cols != 32 * t->cols)
+    if (!bits)
         return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
-                    "The tensor %s has %llu words of codes in each row, which is no whole number of bits for each of %llu columns.",
-                    name, (unsigned long long)t->cols, (unsigned long long)cols);
-    const struct dtype *type = bits <= 8 ? dtype_of_codes((int)bits, (int)(group % 64 ? 32 : 64), true) : NULL;
-    if (!type)
+                    "The tensor %s has %llu x %llu words, which are no whole number of bits for each of %llu x %llu codes.",
+                    name, (unsigned long long)t->cols, (unsigned long long)t->rows, (unsigned long long)cols,
+                    (unsigned long long)rows);
+    const bool biased = t->packing == PACKING_MLX, awq = t->packing == PACKING_AWQ;
+    const struct dtype *type = bits <= 8 ? dtype_of_codes((int)bits, group % 64 ? 32 : 64, biased) : NULL;
+    if (!type || (awq && bits != 4))
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
-                    "The tensor %s has codes of %llu bits; 2, 3, 4, 5, 6 and 8 bits are supported.", name,
-                    (unsigned long long)bits);
+                    "The tensor %s has codes of %llu bits; %s.", name, (unsigned long long)bits,
+                    awq ? "in this form, 4 bits are supported" : "2, 3, 4, 5, 6 and 8 bits are supported");
+    t->turned = t->packing != PACKING_MLX && t->packing != PACKING_CT;
     t->type = type;
+    if (t->turned) t->rows = rows;
     t->cols = cols;
     return OK;
 }
@@ -484,6 +497,15 @@ static size_t put_rows(struct checkpoint *ck, struct run run, const uint8_t *byt
     return take;
 }
 
+/* Bytes that are transposed as one: a number, or a word of codes. */
+static size_t element(const struct tensor *t) { return t->packing ? 4 : t->type->bytes; }
+
+/* The columns of a matrix stored by columns, in the file: of elements, or of words with 8 rows. */
+static size_t columns_of(const struct tensor *t)
+{
+    return t->packing == PACKING_AWQ ? (size_t)t->cols : row_bytes(t) / element(t);
+}
+
 /* Transposes `rows` columns of in [cols, stride / size] to out [rows, cols]. With more rows than a group, the cache
  * lines of `out` would evict each other. */
 static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t rows, size_t cols, size_t size)
@@ -492,14 +514,28 @@ static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t r
         for (size_t r = 0; r < rows; r++) memcpy(out + (r * cols + c) * size, in + c * stride + r * size, size);
 }
 
+/* Transposes the words of AWQ, each 8 rows of one column, to rows of nibbles: two columns at a time. From the lowest
+ * nibble on, a word has rows 0, 2, 4, 6, 1, 3, 5, 7. */
+static void turn_awq(uint8_t *out, const uint8_t *in, size_t stride, size_t cols)
+{
+    static const size_t rows[2][4] = {{0, 4, 1, 5}, {2, 6, 3, 7}};
+    for (size_t c = 0; c < cols; c += 2) {
+        uint32_t first = load_u32(in + c * stride), second = load_u32(in + (c + 1) * stride);
+        uint32_t pairs[2] = {(first & 0x0F0F0F0F) | (second & 0x0F0F0F0F) << 4,
+                             (first >> 4 & 0x0F0F0F0F) | (second & 0xF0F0F0F0)};
+        for (int i = 0; i < 8; i++) out[rows[i / 4][i % 4] * (cols / 2) + c / 2] = (uint8_t)(pairs[i / 4] >> i % 4 * 8);
+    }
+}
+
 /* Passes on the rows of matrix `i` of the stack t, whose first column begins at `in`. */
 static void put_columns(struct checkpoint *ck, const struct tensor *t, int i, const uint8_t *in, size_t stride)
 {
-    size_t rows = (size_t)(t->rows / t->stack), cols = (size_t)t->cols, size = t->type->bytes;
+    size_t rows = (size_t)(t->rows / t->stack), cols = columns_of(t), size = element(t);
     uint8_t *group = ck->stage + ck->stage_room - GROUP * row_bytes(t);
     for (size_t r = 0; r < rows; r += GROUP) {
         size_t n = rows - r < GROUP ? rows - r : GROUP;
-        if (size == 2) turn(group, in + r * size, stride, n, cols, 2);
+        if (t->packing == PACKING_AWQ) turn_awq(group, in + r / GROUP * size, stride, cols);
+        else if (size == 2) turn(group, in + r * size, stride, n, cols, 2);
         else turn(group, in + r * size, stride, n, cols, 4);
         t->put(t->context, i * (int)rows + (int)r, (int)n, group);
     }
@@ -510,7 +546,7 @@ static void put_columns(struct checkpoint *ck, const struct tensor *t, int i, co
 static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const struct tensor *last, const uint8_t *bytes,
                          size_t n)
 {
-    size_t block = (size_t)block_bytes(t), stride = block / (size_t)t->cols, taken = block;
+    size_t block = (size_t)block_bytes(t), stride = block / columns_of(t), taken = block;
     if (ck->staged || n < block) {
         taken = stage_up(ck, bytes, n, block);
         if (ck->staged < block) return taken;

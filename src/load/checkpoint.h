@@ -39,7 +39,12 @@ typedef void tensor_put(void *context, int row, int n, const uint8_t *rows);
 /* How words of 32 bits hold the codes of a matrix, of a width that only the matrix's columns tell. */
 enum packing {
     PACKING_NONE,
-    PACKING_MLX, /* each row is a stream of codes; scales and biases */
+    PACKING_MLX, /* each row is a stream of codes; scales and biases [rows, groups] */
+    /* GPTQ and its version 2: each column is a stream down the words; scales [groups, rows] and zero points, whose
+     * words are several rows of one group. In version 1 zero points are stored 1 too small. */
+    PACKING_GPTQ, PACKING_GPTQ_V2,
+    PACKING_AWQ, /* a word has 8 rows of one column, in an order of its own, also of zero points */
+    PACKING_CT,  /* as MLX, with zero points whose words are rows of one group, or none */
 };
 
 struct tensor {
@@ -136,9 +141,9 @@ struct tensor *ck_find(const struct checkpoint *ck, const char *name); /* NULL w
  * ck_rest() gives the part after the prefix of the name at an index; false if that name begins otherwise. */
 size_t ck_first(const struct checkpoint *ck, const char *prefix);
 bool ck_rest(const struct checkpoint *ck, size_t place, const char *prefix, struct bytes *rest);
-/* Gives a tensor with a packing the type and the shape of a matrix with `cols` columns, whose scales are for `group`
+/* Gives a tensor with a packing the type and the shape of a matrix [rows, cols] of codes, whose scales are for `group`
  * columns each. ERR_UNSUPPORTED "quantisation", ERR_INCONSISTENT "shape". */
-int ck_unfold(struct tensor *t, const char *name, uint64_t cols, uint64_t group, struct error *err);
+int ck_unfold(struct tensor *t, const char *name, uint64_t cols, uint64_t rows, uint64_t group, struct error *err);
 /* Finds a tensor that must exist with this shape and a supported type. rows = 0: a vector; stack: number of matrices.
  * ERR_FORMAT "missing", ERR_INCONSISTENT "shape", ERR_UNSUPPORTED "quantisation". The caller then sets put and
  * context. */

@@ -120,7 +120,8 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
 static int bind_parts(struct checkpoint *ck, const char *name, int *there, struct sink *sink, struct error *err)
 {
     int status = parts_bind(ck, name, HAS_SCALES, there, sink, err);
-    return status ? status : parts_bind(ck, name, HAS_MINS, there, sink, err);
+    if (!status) status = parts_bind(ck, name, HAS_MINS, there, sink, err);
+    return status ? status : parts_bind_order(ck, name, sink, err);
 }
 
 static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink, struct error *err)
@@ -219,6 +220,8 @@ static int parse_single(struct bytes rest, int *i)
            : bytes_equal(part, ".weight") ? HAS_ROWS
            : bytes_equal(part, ".scale")  ? HAS_SCALES
            : bytes_equal(part, ".offset") ? HAS_MINS
+           : bytes_equal(part, ".zero")   ? HAS_MINS
+           : bytes_equal(part, ".order")  ? HAS_ORDER
                                           : 0;
 }
 
@@ -237,7 +240,8 @@ static int bind_single(struct checkpoint *ck, const char *prefix, int i, int wha
         status = bind(ck, name, there & HAS_ROWS, &sink, err);
         there |= HAS_ROWS;
         if (!status) status = bind_parts(ck, name, &there, &sink, err);
-    } else status = parts_bind(ck, name, what, &there, &sink, err);
+    } else if (what == HAS_ORDER) status = parts_bind_order(ck, name, &sink, err);
+    else status = parts_bind(ck, name, what, &there, &sink, err);
     s->there[i] = (uint8_t)there;
     s->type = sink.type;
     return status;
@@ -461,11 +465,19 @@ int binder_take(struct binder *b, struct checkpoint *ck, struct error *err)
         const struct tensor *t = &ck->tensors[i];
         const struct sink *s = t->context;
         char name[QUOTED];
-        if (s && !s->held && !(s->matrix ? take_weights(b, s) : take_vector(b, s)))
+        if (s && !s->held && !s->beside && !(s->matrix ? take_weights(b, s) : take_vector(b, s)))
             return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).",
                         quoted(ck_view(ck, t->name), name), (unsigned long long)t->bytes);
     }
     return parts_take(b, err);
+}
+
+int binder_check(const struct binder *b, struct error *err)
+{
+    if (!b->sorted) return OK;
+    return fail(err, ERR_UNSUPPORTED, "quantisation", 0,
+                "The columns of a matrix of this folder have an order of their own (g_idx), which this version does not read; "
+                "take the model's GGUF file, or its folder in BF16.");
 }
 
 void binder_free(struct binder *b) { parts_free(b); }

@@ -81,6 +81,8 @@ void binder_quantize(struct binder *b, struct checkpoint *ck, struct model_types
 uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck);
 /* Allocates the weights bound in this file. ERR_MEM_LOAD. */
 int binder_take(struct binder *b, struct checkpoint *ck, struct error *err);
+/* Call when all data have come: ERR_UNSUPPORTED "quantisation" for what only data tell. */
+int binder_check(const struct binder *b, struct error *err);
 /* Frees what the binder itself holds. */
 void binder_free(struct binder *b);
 

@@ -23,14 +23,29 @@ static void put_number(const struct sink *s, int top, int left, float number)
     }
 }
 
+/* A word of zero points, of as many rows: those from `top` on, of the group that begins at column `left`. */
+static void put_word(const struct sink *s, int top, int left, uint32_t word)
+{
+    static const int awq[8] = {0, 4, 1, 5, 2, 6, 3, 7}; /* place of each row in a word */
+    if (s->packing == PACKING_GPTQ) word += s->bits == 4 ? 0x11111111u : s->bits == 8 ? 0x01010101u : 0x55555555u;
+    for (int i = 0; i < 32 / s->bits; i++) {
+        int place = s->packing == PACKING_AWQ ? awq[i] : i;
+        put_number(s, top + i, left, (float)(word >> place * s->bits & ((1u << s->bits) - 1)));
+    }
+}
+
 static void put_numbers(void *context, int row, int n, const uint8_t *bytes)
 {
     const struct sink *s = context;
-    for (int r = row; r < row + n; r++)
+    for (int r = row; r < row + n && s->bits; r++)
+        for (int i = 0, each = 32 / s->bits; i < s->n_numbers; i++, bytes += 4)
+            put_word(s, (s->by_columns ? i : r) * each, (s->by_columns ? r : i) * s->wide, load_u32(bytes));
+    for (int r = row; r < row + n && !s->bits; r++)
         for (int i = 0; i < s->n_numbers; i++, bytes += s->numbers->bytes) {
             float number;
             read_floats(s->numbers, bytes, 1, &number);
-            put_number(s, r * s->high, i * s->wide, number);
+            if (s->by_columns) put_number(s, i, r * s->wide, number);
+            else put_number(s, r * s->high, i * s->wide, number);
         }
 }
 
@@ -107,8 +122,7 @@ void parts_free(struct binder *b)
 
 int parts_wanted(const struct dtype *type)
 {
-    const struct layout_info *l = &layouts[type->layout];
-    return !l->scaled ? HAS_ROWS : HAS_ROWS | HAS_SCALES | (has_mins(l->kind) ? HAS_MINS : 0);
+    return layouts[type->layout].scaled ? HAS_ROWS | HAS_SCALES | (dtype_biased(type) ? HAS_MINS : 0) : HAS_ROWS;
 }
 
 /* The tensors beside NAME.weight. */
@@ -118,6 +132,12 @@ static struct tensor *find_part(const struct checkpoint *ck, const char *weight,
     return ck_find(ck, name);
 }
 
+/* Whether the numbers of a group follow one another, instead of those of a row. */
+static bool by_columns(const struct tensor *t)
+{
+    return t->packing == PACKING_GPTQ || t->packing == PACKING_GPTQ_V2 || t->packing == PACKING_AWQ;
+}
+
 int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weight, const struct sink *sink,
                  struct error *err)
 {
@@ -125,30 +145,58 @@ int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weig
     const struct tensor *scales = find_part(ck, weight, "scale", name);
     uint64_t cols = (uint64_t)sink->cols, group = sink->type ? sink->type->block : BLOCK;
     if (!t->packing) return OK;
-    if (scales && !sink->type && scales->cols) group = cols / scales->cols;
-    return ck_unfold(t, weight, cols, group, err);
+    uint64_t groups = !scales || sink->type ? 0 : by_columns(scales) ? scales->rows : scales->cols;
+    if (groups) group = cols / groups;
+    return ck_unfold(t, weight, cols, (uint64_t)sink->rows, group, err);
 }
 
-/* One number for each 128 x 128 rectangle (those at the ends may be smaller), or for each part of a row. */
+static int fail_shape(const struct tensor *t, const char *name, const struct sink *sink, struct error *err)
+{
+    return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
+                "The tensor %s is %llu x %llu, which does not fit weights of %d x %d.", name,
+                (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
+}
+
+static int check_floats(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
+{
+    sink->numbers = t->type;
+    if (t->type->layout == LAYOUT_F32 || t->type->layout == LAYOUT_F16 || t->type->layout == LAYOUT_BF16) return OK;
+    return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                "The scales %s have the type %s, which this version does not read.", name, t->type->name);
+}
+
+/* A number for each 128 x 128 weights; those at the ends may be fewer. */
+static int check_squares(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
+{
+    bool fits = t->rows == ((uint64_t)sink->rows + 127) / 128 && t->cols == ((uint64_t)sink->cols + 127) / 128;
+    sink->high = sink->wide = 128;
+    sink->n_numbers = (int)t->cols;
+    return fits ? check_floats(t, name, sink, err) : fail_shape(t, name, sink, err);
+}
+
+/* A number for each part of a row, or words of them for several rows. */
+static int check_groups(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
+{
+    const struct dtype *type = sink->type;
+    uint64_t groups = by_columns(t) ? t->rows : t->cols, rows = by_columns(t) ? t->cols : t->rows,
+             cols = (uint64_t)sink->cols;
+    bool words = sink->part == PART_ZERO;
+    if (words) sink->bits = (int)(8 * type->bytes / type->block);
+    if (words) rows = 32 % sink->bits ? 0 : rows * (uint64_t)(32 / sink->bits);
+    bool fits = groups && rows == (uint64_t)sink->rows && cols % groups == 0 &&
+                cols / groups % (uint64_t)layouts[type->layout].columns == 0;
+    if (!fits) return fail_shape(t, name, sink, err);
+    sink->n_numbers = (int)t->cols;
+    sink->high = 1;
+    sink->wide = (int)(cols / groups);
+    sink->by_columns = by_columns(t);
+    sink->packing = t->packing;
+    return words ? OK : check_floats(t, name, sink, err);
+}
+
 static int check_shape(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
-    uint64_t rows = (uint64_t)sink->rows, cols = (uint64_t)sink->cols;
-    bool square = sink->type->layout == LAYOUT_F8,
-         whole =
-             t->cols && cols % t->cols == 0 && (cols / t->cols) % (uint64_t)layouts[sink->type->layout].columns == 0;
-    bool fits = square ? t->rows == (rows + 127) / 128 && t->cols == (cols + 127) / 128 : t->rows == rows && whole;
-    if (t->type->layout != LAYOUT_F32 && t->type->layout != LAYOUT_F16 && t->type->layout != LAYOUT_BF16)
-        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
-                    "The scales %s have the type %s, which this version does not read.", name, t->type->name);
-    if (!fits)
-        return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
-                    "The scales %s are %llu x %llu, which does not fit weights of %d x %d.", name,
-                    (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
-    sink->numbers = t->type;
-    sink->n_numbers = (int)t->cols;
-    sink->high = square ? 128 : 1;
-    sink->wide = square ? 128 : (int)(cols / t->cols);
-    return OK;
+    return (sink->type->layout == LAYOUT_F8 ? check_squares : check_groups)(t, name, sink, err);
 }
 
 /* Binds a tensor of this file, or one that is held: t is NULL then. */
@@ -166,19 +214,71 @@ static int bind_known(struct tensor *t, const char *name, struct held *h, struct
     return sink_keep(t, &sink, put_numbers, err);
 }
 
-int parts_bind(struct checkpoint *ck, const char *weight, int what, int *there, struct sink *sink, struct error *err)
+/* The tensors that a weight may have beside it. */
+static const struct beside {
+    const char *name;
+    int what;
+    enum weight_part part;
+} kinds[] = {{"scale", HAS_SCALES, PART_SCALE}, {"offset", HAS_MINS, PART_BIAS}, {"zero", HAS_MINS, PART_ZERO}};
+
+/* Whether codes of a type have such numbers; zero points may be missing. */
+static bool takes(const struct dtype *type, enum weight_part part)
+{
+    const struct layout_info *l = &layouts[type->layout];
+    return l->scaled && (part == PART_SCALE || (has_mins(l->kind) && dtype_biased(type) == (part == PART_BIAS)));
+}
+
+static int bind_part(struct checkpoint *ck, const char *weight, const struct beside *kind, int *there,
+                     struct sink *sink, struct error *err)
 {
     char name[80];
-    struct tensor *t = find_part(ck, weight, what == HAS_SCALES ? "scale" : "offset", name);
+    struct tensor *t = find_part(ck, weight, kind->name, name);
     struct held *h = find_held(sink->b, name);
-    bool wanted = sink->type && parts_wanted(sink->type) & what;
-    if (t && (*there & what || h)) return sink_fail_twice(t, name, err);
-    if (t) *there |= what;
+    if (!t && !h) {
+        bool missing = sink->type && kind->part != PART_ZERO && takes(sink->type, kind->part) && !sink->b->more;
+        return missing && !(*there & kind->what) ? sink_fail_missing(err, name) : OK;
+    }
+    if (t && (h || *there & kind->what)) return sink_fail_twice(t, name, err);
+    if (t) *there |= kind->what;
     if (t && !sink->type) return hold(t, name, *sink, err);
-    if ((t || h) && !wanted && sink->type)
+    if (sink->type && !takes(sink->type, kind->part))
         return fail(err, ERR_INCONSISTENT, "scale", t ? t->name.at : 0,
-                    "The tensor %s has scales, but its type %s does not use them.", weight, sink->type->name);
-    sink->part = what == HAS_SCALES ? PART_SCALE : PART_BIAS;
-    if (t || (h && wanted && !h->bound)) return bind_known(t, name, h, *sink, err);
-    return !wanted || h || *there & what || sink->b->more ? OK : sink_fail_missing(err, name);
+                    "The tensor %s belongs to %s, but the type %s does not use it.", name, weight, sink->type->name);
+    sink->part = kind->part;
+    return t || (sink->type && !h->bound) ? bind_known(t, name, h, *sink, err) : OK;
+}
+
+int parts_bind(struct checkpoint *ck, const char *weight, int what, int *there, struct sink *sink, struct error *err)
+{
+    int status = OK;
+    for (size_t i = 0; !status && i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].what == what) status = bind_part(ck, weight, &kinds[i], there, sink, err);
+    return status;
+}
+
+/* --- the order of columns ------------------------------------------------------------------------------------- */
+
+/* The group of each column, u32, in one row: whole groups one after the other. */
+static void put_order(void *context, int row, int n, const uint8_t *bytes)
+{
+    const struct sink *s = context;
+    uint32_t cols = (uint32_t)s->cols, groups = load_u32(bytes + 4 * (cols - 1)) + 1;
+    (void)row, (void)n;
+    if (groups == 0 || cols % groups) s->b->sorted = true;
+    for (uint32_t c = 0; c < cols && !s->b->sorted; c++)
+        s->b->sorted = load_u32(bytes + 4 * c) != c / (cols / groups);
+}
+
+int parts_bind_order(struct checkpoint *ck, const char *weight, const struct sink *sink, struct error *err)
+{
+    char name[80];
+    struct tensor *t = find_part(ck, weight, "order", name);
+    struct sink order = *sink;
+    if (!t) return OK;
+    if (t->rows != 1 || t->cols != (uint64_t)sink->cols || t->bytes != 4 * t->cols)
+        return fail_shape(t, name, sink, err);
+    order.new = false;
+    order.beside = true;
+    t->weights = sink->type ? sink->type : t->type;
+    return sink_keep(t, &order, put_order, err);
 }

@@ -10,7 +10,7 @@
 #include "models/bind_sink.h"
 
 /* What there is of a weight, one bit each. */
-enum { HAS_ROWS = 1, HAS_SCALES = 2, HAS_MINS = 4 };
+enum { HAS_ROWS = 1, HAS_SCALES = 2, HAS_MINS = 4, HAS_ORDER = 8 /* may be missing */ };
 
 /* All that a type needs. */
 int parts_wanted(const struct dtype *type);
@@ -22,6 +22,9 @@ int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weig
 /* Binds scales (HAS_SCALES) or mins (HAS_MINS) of a weight, whose sink has a type if that is known. *there: what
  * earlier calls found; the bit is added if this file has it. */
 int parts_bind(struct checkpoint *ck, const char *weight, int what, int *there, struct sink *sink, struct error *err);
+
+/* Binds the groups of a matrix's columns, which must ascend: otherwise the binder notes it while data come. */
+int parts_bind_order(struct checkpoint *ck, const char *weight, const struct sink *sink, struct error *err);
 
 /* Bytes that parts_take() allocates; saturates. */
 uint64_t parts_cost(const struct binder *b);

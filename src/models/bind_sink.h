@@ -36,7 +36,11 @@ struct sink {
     enum weight_part part;
     int n_numbers;            /* in each row */
     int high, wide;           /* the rectangle of weights that shares a number */
+    bool by_columns;          /* the numbers of a group of columns follow one another, not those of a row */
+    int bits;                 /* numbers are zero points in words of 32 bits; 0: they are floats */
+    enum packing packing;     /* of the words */
     struct held *held;        /* keeps them until their weight is known; NULL: it is */
+    bool beside;              /* takes no memory: the weight is taken for its own tensor */
 };
 
 

@@ -19,6 +19,7 @@ struct binder {
     struct backend *be;
     struct model_types quantize; /* types to quantise matrices to on loading, if that makes them smaller */
     bool more; /* more files of a split model follow, and may have what is missing */
+    bool sorted; /* the columns of a matrix turned out to have an order of their own */
     struct held *held; /* scales and mins that came before their weights (bind_parts.h) */
 };
 

@@ -187,6 +187,7 @@ void model_quantize(struct model *m, struct checkpoint *ck, struct model_types t
 }
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck) { return binder_take_cost(&m->bind, ck); }
 int model_take(struct model *m, struct checkpoint *ck, struct error *err) { return binder_take(&m->bind, ck, err); }
+int model_check(const struct model *m, struct error *err) { return binder_check(&m->bind, err); }
 void model_each(const struct model *m, model_part *fn, void *context) { m->ops->each(m, fn, context); }
 struct cache_shape model_cache(const struct model *m, int n_pages, int n_slots, enum kv_type type)
 {

@@ -103,6 +103,9 @@ uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
 /* Allocates the weights bound in this file. ERR_MEM_LOAD. */
 int model_take(struct model *m, struct checkpoint *ck, struct error *err);
 
+/* Call when all data have come: ERR_UNSUPPORTED "quantisation" for what only data tell. */
+int model_check(const struct model *m, struct error *err);
+
 /* Calls fn for everything that a forward pass reads beside the configuration, in the architecture's order. */
 void model_each(const struct model *m, model_part *fn, void *context);
 struct cache_shape model_cache(const struct model *m, int n_pages, int n_slots, enum kv_type type);

@@ -45,12 +45,14 @@ EACH_TYPE(UNPACK)
 struct codes {
     struct dtype type;
     int less;    /* what unpack() takes off the file's codes */
+    int middle;  /* zero point of codes without zero points */
     bool biased; /* biases belong to the scales, not zero points */
 };
 
 #define ROW(bits, columns, layout, biased) \
     {{"U" #bits, NO_GGUF_ID, columns, (columns) / 8 * (bits), layout, unpack_u##bits##_##columns}, \
      LESS_OF(bits), \
+     1 << ((bits) - 1), \
      biased},
 #define BIASED(bits, columns, layout) ROW(bits, columns, layout, true)
 #define UNBIASED(bits, columns, layout) ROW(bits, columns, layout, false)
@@ -67,18 +69,24 @@ const struct dtype *dtype_of_codes(int bits, int group, bool biased)
     return NULL;
 }
 
+bool dtype_biased(const struct dtype *type)
+{
+    return layouts[type->layout].scaled && has_mins(layouts[type->layout].kind) && ((const struct codes *)type)->biased;
+}
+
 /* --- numbers beside codes --------------------------------------------------------------------------------- */
 
 /* Adds a number to what the head of a unit has of row r: dmin = -(less * d + bias), or d * (zero point - less), in
- * whatever order they come. +0 means that there is no scale yet, so a scale of 0 becomes -0. */
+ * whatever order they come. Before its scale, dmin has the zero point's distance from the middle, which is 0 if none
+ * comes. d is +0 before its scale, so a scale of 0 becomes -0. */
 static void put_part(const struct codes *type, uint8_t *unit, int r, enum weight_part part, float value)
 {
-    const float less = (float)type->less;
+    const float less = (float)type->less, middle = (float)type->middle;
     float d = load_f32(unit + 4 * r), dmin = load_f32(unit + 32 + 4 * r);
     if (part == PART_SCALE) d = value != 0 ? value : -0.0f;
-    if (part == PART_SCALE) dmin = type->biased ? dmin - less * d : dmin * d;
+    if (part == PART_SCALE) dmin = type->biased ? dmin - less * d : d * (dmin + middle - less);
     if (part == PART_BIAS) dmin -= value;
-    if (part == PART_ZERO) dmin = bits_from_f32(d) ? d * (value - less) : value - less;
+    if (part == PART_ZERO) dmin = bits_from_f32(d) ? d * (value - less) : value - middle;
     memcpy(unit + 4 * r, &d, sizeof d);
     memcpy(unit + 32 + 4 * r, &dmin, sizeof dmin);
 }

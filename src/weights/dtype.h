@@ -37,7 +37,8 @@ struct unit {
     uint16_t d, dmin;    /* f16; bf16 for MXFP4. Q4_1 and Q5_1 add their min, so it is stored negated */
 };
 
-/* Numbers that files store apart from codes. value = scale * code + bias, or scale * (code - zero point). */
+/* Numbers that files store apart from codes. value = scale * code + bias, or scale * (code - zero point); without zero
+ * points they are in the middle of the codes. */
 enum weight_part { PART_SCALE, PART_BIAS, PART_ZERO };
 
 #define NO_GGUF_ID UINT32_MAX
@@ -70,5 +71,6 @@ const struct dtype *dtype_by_name(const char *name); /* NULL for an unknown name
 /* The type of unsigned codes of 2, 3, 4, 5, 6 or 8 bits, whose scales, and biases or zero points, are stored apart, for
  * `group` columns each: a multiple of 32 (codes.c). NULL if there is none. */
 const struct dtype *dtype_of_codes(int bits, int group, bool biased);
+bool dtype_biased(const struct dtype *type); /* whether it is such a type with biases */
 
 #endif

@@ -13,7 +13,8 @@
 
 enum { TOKENS = 192, VOCAB = 272 };
 
-static const char *const folders[] = {"mlx4", "mlx8", "mlx-mixed36", "mlx-moe4"};
+static const char *const folders[] = {"mlx4",  "mlx8",       "mlx-mixed36", "mlx-moe4", "gptq4",
+                                      "gptq8", "gptq4-asym", "gptq4-moe",   "autoawq",  "awq4-zp"};
 static const char *const splits[] = {"first", "last", "mixed"};
 enum { FOLDERS = sizeof folders / sizeof *folders, SPLITS = sizeof splits / sizeof *splits };
 

@@ -30,7 +30,7 @@ static void fp8_values(void)
 /* --- packing and products ------------------------------------------------------------------------------------ */
 
 /* What a matrix has beside codes and scales. */
-enum beside { NOTHING, BIASES, ZEROS };
+enum beside { NOTHING, BIASES, ZEROS, MIDDLE /* zero points that are not stored */ };
 
 struct matrix {
     const struct dtype *type;
@@ -57,8 +57,9 @@ static struct matrix random_matrix(const struct dtype *type, int group, int rows
             if (c % (group / 32) || !beside) continue;
             /* as files have them: halves of either sign; sometimes 0 */
             *s = f32_from_f16(f16_from_f32(random_below(seed, 20) ? *s : 0));
-            *o = beside == ZEROS ? (float)random_below(seed, 1 << m.bits)
-                                 : f32_from_f16(f16_from_f32(-*s * (float)random_below(seed, 1 << m.bits)));
+            *o = beside == MIDDLE ? (float)(1 << (m.bits - 1))
+                 : beside == ZEROS  ? (float)random_below(seed, 1 << m.bits)
+                                   : f32_from_f16(f16_from_f32(-*s * (float)random_below(seed, 1 << m.bits)));
         }
     return m;
 }
@@ -68,7 +69,7 @@ static float value_at(const struct matrix *m, int r, int c)
     uint8_t code = m->codes[r * COLS + c];
     float scale = m->scales[r * (COLS / 32) + c / 32], other = m->others[r * (COLS / 32) + c / 32];
     if (m->beside == BIASES) return scale * (float)code + other;
-    if (m->beside == ZEROS) return scale * ((float)code - other);
+    if (m->beside) return scale * ((float)code - other);
     return (m->type->layout == LAYOUT_F8 ? f32_from_e4m3(code) : (float)(int8_t)code) * scale;
 }
 
@@ -100,7 +101,8 @@ static uint8_t *pack(const struct matrix *m, int order)
         int step = orders[order][i];
         if (step == 0) pack_panel(m->type, rows, (size_t)(COLS * m->bits / 8), m->rows, COLS, panel);
         if (step == 1) pack_numbers(m, panel, PART_SCALE, m->scales);
-        if (step == 2 && m->beside) pack_numbers(m, panel, m->beside == BIASES ? PART_BIAS : PART_ZERO, m->others);
+        if (step == 2 && m->beside == BIASES) pack_numbers(m, panel, PART_BIAS, m->others);
+        if (step == 2 && m->beside == ZEROS) pack_numbers(m, panel, PART_ZERO, m->others);
     }
     for (size_t i = 0; i < GUARD; i++) CHECK(memory[i] == 0xA5 && panel[size + i] == 0xA5);
     return memory;
@@ -238,6 +240,8 @@ static void codes_with_mins(void)
                 CHECK(type && type->block == (group == 32 ? 32 : 64));
                 check_type(type, group, beside);
             }
+    check_type(dtype_of_codes(4, 64, false), 64, MIDDLE);
+    check_type(dtype_of_codes(8, 32, false), 32, MIDDLE);
     CHECK(!dtype_of_codes(7, 64, true) && !dtype_of_codes(4, 48, true) && !dtype_of_codes(16, 64, false));
 }
 

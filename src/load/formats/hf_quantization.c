@@ -2,7 +2,8 @@
  *
  * Weights of a Hugging Face folder that other programs have quantised. The method comes from config.json or, if that
  * does not name it, from the names of tensors, so that the error can name the method. Supported are FP8 with block
- * scales, and MLX. The widths and groups of codes follow from the shapes of tensors, because config.json may be wrong.
+ * scales, MLX, GPTQ and AWQ. The widths and groups of codes follow from the shapes of tensors, because config.json may
+ * be wrong.
  */
 #include "load/formats/hf.h"
 
@@ -10,9 +11,10 @@
 
 /* Contents of the quantization_config object. */
 struct said {
-    struct bytes method;
+    struct bytes method, version, form; /* form: of GPTQ's and AWQ's tensors */
     bool blocks, others; /* block scales of 128 x 128, and of another size */
     bool bits, group, loads; /* keys of MLX (the first two), and of older bitsandbytes */
+    bool sorted; /* columns are in an order of their own */
 };
 
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
@@ -54,10 +56,36 @@ static void read_said(struct said *s, struct json_reader *r)
         s->bits = s->bits || bytes_equal(key, "bits");
         s->group = s->group || bytes_equal(key, "group_size");
         s->loads = s->loads || bytes_equal(key, "load_in_4bit") || bytes_equal(key, "load_in_8bit");
-        if (bytes_equal(key, "quant_method") && json_peek(r) == JSON_STRING) json_string_value(r, &s->method);
-        else if (bytes_equal(key, "weight_block_size") && json_peek(r) == JSON_ARRAY) read_blocks(s, r);
+        struct bytes *text = bytes_equal(key, "quant_method")        ? &s->method
+                             : bytes_equal(key, "version")           ? &s->version
+                             : bytes_equal(key, "checkpoint_format") ? &s->form
+                                                                     : NULL;
+        enum json_kind kind = json_peek(r);
+        if (text && kind == JSON_STRING) json_string_value(r, text);
+        else if (bytes_equal(key, "desc_act") && (kind == JSON_TRUE || kind == JSON_FALSE)) json_truth(r, &s->sorted);
+        else if (bytes_equal(key, "weight_block_size") && kind == JSON_ARRAY) read_blocks(s, r);
         else json_skip(r);
     }
+}
+
+static void read_gptq(const struct said *s, struct json_reader *r, struct hf_quantized *out)
+{
+    bool second = bytes_equal(s->form, "gptq_v2");
+    if (s->form.data && !second && !bytes_equal(s->form, "gptq"))
+        hf_unsupported(r, "quantisation", "Weights of GPTQ in this form are not supported", s->form);
+    else if (s->sorted)
+        hf_unsupported(r, "quantisation",
+                       "Weights of GPTQ whose columns have an order of their own (desc_act) are not supported",
+                       (struct bytes){NULL, 0});
+    out->method = second ? "gptq_v2" : "gptq";
+}
+
+static void read_awq(const struct said *s, struct json_reader *r, struct hf_quantized *out)
+{
+    struct bytes form = s->version.data ? s->version : s->form;
+    if (form.data && !bytes_equal(form, "gemm") && !bytes_equal(form, "GEMM"))
+        hf_unsupported(r, "quantisation", "Weights of AWQ in this form are not supported", form);
+    out->method = "awq";
 }
 
 void hf_read_quantization(struct json_reader *r, struct hf_quantized *out)
@@ -68,7 +96,9 @@ void hf_read_quantization(struct json_reader *r, struct hf_quantized *out)
     read_said(&s, r);
     if (r->status) return;
     bool mlx = !s.method.data && s.bits && s.group;
-    if (s.method.data && !bytes_equal(s.method, "fp8")) refuse_method(r, s.method);
+    if (bytes_equal(s.method, "gptq")) read_gptq(&s, r, out);
+    else if (bytes_equal(s.method, "awq")) read_awq(&s, r, out);
+    else if (s.method.data && !bytes_equal(s.method, "fp8")) refuse_method(r, s.method);
     else if (!s.method.data && s.loads) refuse(r, "bitsandbytes");
     else if (!mlx && s.others)
         hf_unsupported(r, "quantisation", "Block scales other than 128 x 128 are not supported", none);
@@ -110,12 +140,12 @@ const struct hf_reader hf_quantization = {keys, read_key, done};
 static const struct {
     const char *end, *name;
 } tensors[] = {
-    {".qweight", "GPTQ or AWQ"},
     {".weight_packed", "compressed-tensors"},
     {".q_weight", "EXL2"},
     {".trellis", "EXL3"},
     {".W_q", "HQQ"},
     {".weight._data", "quanto"},
+    {"_weight_qdata", "torchao"},
     {".weight.absmax", "bitsandbytes"},
     {".weight.quant_map", "bitsandbytes"},
     {".SCB", "bitsandbytes"},

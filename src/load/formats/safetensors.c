@@ -42,6 +42,12 @@ static bool take_index(struct bytes *b, int *out)
     return true;
 }
 
+static bool ends_with(struct bytes b, const char *text)
+{
+    size_t n = strlen(text);
+    return b.size > n && memcmp(b.data + b.size - n, text, n) == 0;
+}
+
 struct rename {
     const char *from, *to;
 };
@@ -74,8 +80,10 @@ static const struct rename inside[] = {
 /* Names without ".weight". GGUF's ssm_a has other values than A_log, hence the other name. */
 static const struct rename partless[] = {{"linear_attn.A_log", "ssm_a_log"}, {"linear_attn.dt_bias", "ssm_dt.bias"}};
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
-static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}, {"bias", "bias"},
-                                      {"scales", "scale"}, {"biases", "offset"}};
+static const struct rename parts[] = {
+    /* of FP8, of MLX, of GPTQ and AWQ */
+    {"weight_scale_inv", "scale"}, {"weight", "weight"}, {"bias", "bias"}, {"scales", "scale"}, {"biases", "offset"},
+    {"qweight", "weight"}, {"qzeros", "zero"}, {"g_idx", "order"}};
 
 /* Names of the vision encoder, and of the layers that it adds after some of its blocks, each numbered by its
  * position. */
@@ -293,6 +301,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
                    r->err, ERR_UNSUPPORTED, "quantisation", FIXED + at,
                    "The weights are quantised with %s, which this version does not read; take the model's GGUF file.",
                    method);
+    bool words = ends_with(name, ".qweight") || ends_with(name, ".qzeros");
     ck->name_hash += name_hash(name);
     e.t.name = rename_tensor(r, name);
     if (json_open(r, JSON_OBJECT))
@@ -301,6 +310,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     e.t.offset = (uint64_t)e.begin; /* made absolute later */
     if (r->status) return r->status;
     if (!strcmp(e.t.type->name, "U32")) e.t.packing = PACKING_MLX;
+    if (words && !strcmp(e.t.type->name, "I32")) e.t.packing = PACKING_GPTQ; /* or AWQ: settle() */
     flatten(&e.t, &e, ck_view(ck, e.t.name));
     return ck_add_tensor(ck, &e.t, r->err);
 }
@@ -555,26 +565,46 @@ static void name_ffn_norms(struct checkpoint *ck)
 }
 
 /* MLX's programs change the norms and the convolutions of Qwen3.5 when they convert it. */
-static int check_hybrid(const struct checkpoint *model, struct error *err)
+static int check_hybrid(struct bytes by, struct error *err)
 {
-    struct bytes by;
-    meta_text(model, "general.quantized_by", false, &by, NULL);
     if (!bytes_equal(by, "mlx")) return OK;
     return fail(err, ERR_UNSUPPORTED, "quantisation", 0,
                 "This is a Qwen3.5 folder of MLX, whose norms have another form, which this version does not read; take the model's "
                 "GGUF file, or its folder in BF16.");
 }
 
+/* GPTQ and AWQ have the same names of tensors for words and scales of other orders. */
+static int tell_packings(struct checkpoint *ck, struct bytes by, struct error *err)
+{
+    const enum packing packing = bytes_equal(by, "gptq")      ? PACKING_GPTQ
+                                 : bytes_equal(by, "gptq_v2") ? PACKING_GPTQ_V2
+                                 : bytes_equal(by, "awq")     ? PACKING_AWQ
+                                                              : PACKING_NONE;
+    char name[QUOTED];
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        struct tensor *t = &ck->tensors[i];
+        struct bytes own = ck_view(ck, t->name);
+        if (t->packing == PACKING_GPTQ && !packing)
+            return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                        "The tensor %.64s is of GPTQ or AWQ, but config.json says of neither; take a whole copy of the folder.",
+                        quoted(own, name));
+        if (t->packing == PACKING_GPTQ || (packing && ends_with(own, ".scale"))) t->packing = packing;
+    }
+    return OK;
+}
+
 static int settle(struct checkpoint *ck, const struct checkpoint *model, struct error *err)
 {
-    struct bytes architecture;
+    struct bytes architecture, by;
+    meta_text(model, "general.quantized_by", false, &by, NULL);
     int status = meta_text(model, "general.architecture", true, &architecture, err);
+    if (!status) status = tell_packings(ck, by, err);
     if (!status) status = name_norm(ck, err);
     if (!status) status = split_stacks(ck, model, architecture, err);
     if (status) return status;
     const struct architecture *a = architecture_named(architecture);
     if (!a || a->family != FAMILY_QWEN35) name_ffn_norms(ck);
-    else status = check_hybrid(model, err);
+    else status = check_hybrid(by, err);
     return status ? status : ck_complete(ck, err);
 }
 
