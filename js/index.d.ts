@@ -969,7 +969,7 @@ export interface Info {
   readonly format: string;
   /**
    * Program or method that quantized the weights of a folder, as its config.json has it: `fp8`, `mlx`, `gptq`,
-   * `gptq_v2`, `awq`; or ''.
+   * `gptq_v2`, `awq`, `compressed-tensors`; or ''.
    */
   readonly quantizedBy: string;
   readonly architecture: string;

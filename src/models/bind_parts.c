@@ -165,13 +165,16 @@ static int check_floats(const struct tensor *t, const char *name, struct sink *s
                 "The scales %s have the type %s, which this version does not read.", name, t->type->name);
 }
 
-/* A number for each 128 x 128 weights; those at the ends may be fewer. */
-static int check_squares(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
+/* A number for each 128 x 128 weights (those at the ends may be fewer), for each row, or for all. */
+static int check_rectangles(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
-    bool fits = t->rows == ((uint64_t)sink->rows + 127) / 128 && t->cols == ((uint64_t)sink->cols + 127) / 128;
-    sink->high = sink->wide = 128;
+    const uint64_t rows = (uint64_t)sink->rows, cols = (uint64_t)sink->cols;
+    bool rectangles = t->rows == (rows + 127) / 128 && t->cols == (cols + 127) / 128,
+         one = t->rows * t->cols == 1, each = t->rows == rows && t->cols == 1;
+    sink->high = each ? 1 : one ? sink->rows : 128;
+    sink->wide = each || one ? sink->cols : 128;
     sink->n_numbers = (int)t->cols;
-    return fits ? check_floats(t, name, sink, err) : fail_shape(t, name, sink, err);
+    return rectangles || one || each ? check_floats(t, name, sink, err) : fail_shape(t, name, sink, err);
 }
 
 /* A number for each part of a row, or words of them for several rows. */
@@ -182,8 +185,8 @@ static int check_groups(const struct tensor *t, const char *name, struct sink *s
              cols = (uint64_t)sink->cols;
     bool words = sink->part == PART_ZERO;
     if (words) sink->bits = (int)(8 * type->bytes / type->block);
-    if (words) rows = 32 % sink->bits ? 0 : rows * (uint64_t)(32 / sink->bits);
-    bool fits = groups && rows == (uint64_t)sink->rows && cols % groups == 0 &&
+    const uint64_t each = !words ? 1 : 32 % sink->bits ? 0 : (uint64_t)(32 / sink->bits);
+    bool fits = groups && each && rows == ((uint64_t)sink->rows + each - 1) / each && cols % groups == 0 &&
                 cols / groups % (uint64_t)layouts[type->layout].columns == 0;
     if (!fits) return fail_shape(t, name, sink, err);
     sink->n_numbers = (int)t->cols;
@@ -196,7 +199,7 @@ static int check_groups(const struct tensor *t, const char *name, struct sink *s
 
 static int check_shape(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
-    return (sink->type->layout == LAYOUT_F8 ? check_squares : check_groups)(t, name, sink, err);
+    return (sink->type->layout == LAYOUT_F8 ? check_rectangles : check_groups)(t, name, sink, err);
 }
 
 /* Binds a tensor of this file, or one that is held: t is NULL then. */

@@ -95,10 +95,10 @@ void pack_part(const struct dtype *type, uint8_t *panel, int r, int col, int n_c
                float value)
 {
     const struct layout_info *l = &layouts[type->layout];
-    size_t columns = (size_t)l->columns, offset = type->layout == LAYOUT_F8 ? 0 : 4 * (size_t)r;
+    size_t columns = (size_t)l->columns;
     for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns) {
         uint8_t *unit = panel + c / columns * (size_t)l->bytes;
         if (has_mins(l->kind)) put_part((const struct codes *)type, unit, r, part, value);
-        else memcpy(unit + offset, &value, sizeof value);
+        else memcpy(unit + 4 * r, &value, sizeof value);
     }
 }

@@ -4,7 +4,7 @@
  * codes meets one broadcast of 4 activations, and the sums of 8 rows stay in lanes.
  *
  * A panel is a row of units, from column 0 on; rows after the end of the matrix are zero. A unit of floats is one
- * column of 8 rows: f32 [8] or u16 [8]; for F8 it is 128 columns: f32 d, 12 unused bytes, u8 [128][8]. A unit of codes,
+ * column of 8 rows: f32 [8] or u16 [8]; for F8 it is 128 columns: f32 d[8], u8 [128][8]. A unit of codes,
  * with r the row 0..7, has u16 d[8], then u16 dmin[8] if the layout has mins (f32 if they come apart); then per 32
  * columns its scales (see enum kind) and its codes. The codes of a block are 4 steps of 8 columns. A step has 4 half
  * groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns. They are in vectors of 16 bytes, bits / 2 vectors per
@@ -125,7 +125,7 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F32] = {.columns = 1, .bytes = 32},
     [LAYOUT_F16] = {.columns = 1, .bytes = 16},
     [LAYOUT_BF16] = {.columns = 1, .bytes = 16},
-    [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .d = D_F32, .head = 16, .scaled = true},
+    [LAYOUT_F8] = {.columns = 128, .bytes = 32 + 1024, .d = D_F32, .head = 32, .scaled = true},
     CODE_LAYOUTS(INFO)
     FULL_LAYOUTS(INFO)
 };
@@ -168,7 +168,7 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
 void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out);
 
 /* Sets a number of n_cols columns of row r, in any order; col is the first column of a unit. The panel began as zeros.
- * For F8 it sets the scale of all rows. */
+ */
 void pack_part(const struct dtype *type, uint8_t *panel, int r, int col, int n_cols, enum weight_part part,
                float value);
 
@@ -193,7 +193,7 @@ static inline size_t f8_column(size_t c)
 }
 static inline float f8_value(const uint8_t *panel, size_t c, size_t r)
 {
-    return f32_from_e4m3(panel[f8_column(c) + r]) * load_f32(panel + f8_unit(c));
+    return f32_from_e4m3(panel[f8_column(c) + r]) * load_f32(panel + f8_unit(c) + 4 * r);
 }
 
 /* Decodes row r (0..7) of a panel to exactly the values that the file encodes. out [cols]. */

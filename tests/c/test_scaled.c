@@ -53,7 +53,7 @@ static struct matrix random_matrix(const struct dtype *type, int group, int rows
         for (int c = 0; c < COLS / 32; c++) {
             float *s = &m.scales[r * (COLS / 32) + c], *o = &m.others[r * (COLS / 32) + c];
             if (c % (group / 32)) *s = s[-1], *o = o[-1];
-            else *s = f8 && r ? m.scales[c] : random_unit(seed) * 0.01f;
+            else *s = random_unit(seed) * 0.01f;
             if (c % (group / 32) || !beside) continue;
             /* as files have them: halves of either sign; sometimes 0 */
             *s = f32_from_f16(f16_from_f32(random_below(seed, 20) ? *s : 0));

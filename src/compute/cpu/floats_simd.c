@@ -103,13 +103,14 @@ static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
               step = i32_kept(1 << 23), sign = i32_kept(0x80);
     const vec least = f32_kept(0x1p-6f), nan = i32_kept(0x7FC00000);
     for (int c = 0; c < cols; c++) {
-        vec both = i16_from_u8_low(vec_load8(panel + f8_column((size_t)c))),
-            d = vec_spread4(panel + f8_unit((size_t)c)), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
+        vec both = i16_from_u8_low(vec_load8(panel + f8_column((size_t)c))), d[2],
+            w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
+        load_two(d, panel + f8_unit((size_t)c));
         for (int i = 0; i < 2; i++) {
             vec code = vec_and(w[i], rest), small = i32_gt(one, code);
             vec bits = i32_add(i32_add(i32_shl(code, 20), bias), vec_and(small, step));
             vec value = vec_or(f32_sub(bits, vec_and(small, least)), vec_and(i32_gt(code, most), nan));
-            w[i] = f32_mul(vec_or(value, i32_shl(vec_and(w[i], sign), 24)), d);
+            w[i] = f32_mul(vec_or(value, i32_shl(vec_and(w[i], sign), 24)), d[i]);
         }
         store_two(out + 32 * c, w);
     }

@@ -43,7 +43,7 @@ void hf_tokenizer_free(struct hf_tokenizer *t); /* accepts NULL */
 
 /* What config.json says of weights that another program has quantised. */
 struct hf_quantized {
-    const char *method; /* "fp8", "mlx"; NULL: nothing */
+    const char *method; /* "fp8", "mlx", "gptq", "gptq_v2", "awq", "compressed-tensors"; NULL: nothing */
 };
 extern const struct hf_reader hf_quantization; /* config.json: names of the object that other programs use */
 struct hf_quantized *hf_quantized_new(struct mem *m);

@@ -2,8 +2,8 @@
  *
  * Weights of a Hugging Face folder that other programs have quantised. The method comes from config.json or, if that
  * does not name it, from the names of tensors, so that the error can name the method. Supported are FP8 with block
- * scales, MLX, GPTQ and AWQ. The widths and groups of codes follow from the shapes of tensors, because config.json may
- * be wrong.
+ * scales, MLX, GPTQ, AWQ and compressed-tensors. The widths and groups of codes follow from the shapes of tensors,
+ * because config.json may be wrong.
  */
 #include "load/formats/hf.h"
 
@@ -12,9 +12,11 @@
 /* Contents of the quantization_config object. */
 struct said {
     struct bytes method, version, form; /* form: of GPTQ's and AWQ's tensors */
+    struct bytes format;                /* of compressed-tensors */
     bool blocks, others; /* block scales of 128 x 128, and of another size */
     bool bits, group, loads; /* keys of MLX (the first two), and of older bitsandbytes */
     bool sorted; /* columns are in an order of their own */
+    bool changed; /* activations or weights are transformed, or weights are sparse */
 };
 
 static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
@@ -49,6 +51,26 @@ static void read_blocks(struct said *s, struct json_reader *r)
     while (json_more(r) && json_integer(r, &size)) s->others = s->others || size != 128;
 }
 
+/* An object that is empty unless something is done with the weights that this engine does not undo. */
+static void read_change(struct said *s, struct json_reader *r)
+{
+    struct bytes key, text = {NULL, 0};
+    bool dense = false, some = false;
+    if (json_peek(r) != JSON_OBJECT) {
+        json_skip(r);
+        return;
+    }
+    json_open(r, JSON_OBJECT);
+    while (json_key(r, &key)) {
+        some = true;
+        if (bytes_equal(key, "format") && json_peek(r) == JSON_STRING) {
+            json_string_value(r, &text);
+            dense = bytes_equal(text, "dense");
+        } else json_skip(r);
+    }
+    s->changed = s->changed || (some && !dense);
+}
+
 static void read_said(struct said *s, struct json_reader *r)
 {
     struct bytes key;
@@ -59,10 +81,12 @@ static void read_said(struct said *s, struct json_reader *r)
         struct bytes *text = bytes_equal(key, "quant_method")        ? &s->method
                              : bytes_equal(key, "version")           ? &s->version
                              : bytes_equal(key, "checkpoint_format") ? &s->form
+                             : bytes_equal(key, "format")            ? &s->format
                                                                      : NULL;
         enum json_kind kind = json_peek(r);
         if (text && kind == JSON_STRING) json_string_value(r, text);
         else if (bytes_equal(key, "desc_act") && (kind == JSON_TRUE || kind == JSON_FALSE)) json_truth(r, &s->sorted);
+        else if (bytes_equal(key, "transform_config") || bytes_equal(key, "sparsity_config")) read_change(s, r);
         else if (bytes_equal(key, "weight_block_size") && kind == JSON_ARRAY) read_blocks(s, r);
         else json_skip(r);
     }
@@ -88,6 +112,22 @@ static void read_awq(const struct said *s, struct json_reader *r, struct hf_quan
     out->method = "awq";
 }
 
+/* The kind of each tensor follows from the tensors beside it; mixtures have a format for each group of them. */
+static void read_compressed(const struct said *s, struct json_reader *r, struct hf_quantized *out)
+{
+    static const char *const formats[] = {"pack-quantized",  "int-quantized",   "float-quantized",
+                                          "naive-quantized", "mixed-precision", "dense"};
+    bool known = !s->format.data;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) known = known || bytes_equal(s->format, formats[i]);
+    if (!known)
+        hf_unsupported(r, "quantisation", "Weights of compressed-tensors in this format are not supported", s->format);
+    else if (s->changed)
+        hf_unsupported(r, "quantisation",
+                       "Weights of compressed-tensors that are sparse, or transformed beside their quantisation, are not supported",
+                       (struct bytes){NULL, 0});
+    out->method = "compressed-tensors";
+}
+
 void hf_read_quantization(struct json_reader *r, struct hf_quantized *out)
 {
     const struct bytes none = {NULL, 0};
@@ -98,6 +138,7 @@ void hf_read_quantization(struct json_reader *r, struct hf_quantized *out)
     bool mlx = !s.method.data && s.bits && s.group;
     if (bytes_equal(s.method, "gptq")) read_gptq(&s, r, out);
     else if (bytes_equal(s.method, "awq")) read_awq(&s, r, out);
+    else if (bytes_equal(s.method, "compressed-tensors")) read_compressed(&s, r, out);
     else if (s.method.data && !bytes_equal(s.method, "fp8")) refuse_method(r, s.method);
     else if (!s.method.data && s.loads) refuse(r, "bitsandbytes");
     else if (!mlx && s.others)
@@ -140,7 +181,6 @@ const struct hf_reader hf_quantization = {keys, read_key, done};
 static const struct {
     const char *end, *name;
 } tensors[] = {
-    {".weight_packed", "compressed-tensors"},
     {".q_weight", "EXL2"},
     {".trellis", "EXL3"},
     {".W_q", "HQQ"},

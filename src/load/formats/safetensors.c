@@ -81,9 +81,10 @@ static const struct rename inside[] = {
 static const struct rename partless[] = {{"linear_attn.A_log", "ssm_a_log"}, {"linear_attn.dt_bias", "ssm_dt.bias"}};
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
 static const struct rename parts[] = {
-    /* of FP8, of MLX, of GPTQ and AWQ */
-    {"weight_scale_inv", "scale"}, {"weight", "weight"}, {"bias", "bias"}, {"scales", "scale"}, {"biases", "offset"},
-    {"qweight", "weight"}, {"qzeros", "zero"}, {"g_idx", "order"}};
+    /* of FP8, of compressed-tensors, of MLX, of GPTQ and AWQ; longer names before those that they begin with */
+    {"weight_scale_inv", "scale"}, {"weight_scale", "scale"}, {"weight_packed", "weight"},
+    {"weight_zero_point", "zero"}, {"weight_g_idx", "order"}, {"weight", "weight"}, {"scales", "scale"},
+    {"biases", "offset"}, {"bias", "bias"}, {"qweight", "weight"}, {"qzeros", "zero"}, {"g_idx", "order"}};
 
 /* Names of the vision encoder, and of the layers that it adds after some of its blocks, each numbered by its
  * position. */
@@ -301,7 +302,8 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
                    r->err, ERR_UNSUPPORTED, "quantisation", FIXED + at,
                    "The weights are quantised with %s, which this version does not read; take the model's GGUF file.",
                    method);
-    bool words = ends_with(name, ".qweight") || ends_with(name, ".qzeros");
+    bool words = ends_with(name, ".qweight") || ends_with(name, ".qzeros"),
+         along = ends_with(name, ".weight_packed") || ends_with(name, ".weight_zero_point");
     ck->name_hash += name_hash(name);
     e.t.name = rename_tensor(r, name);
     if (json_open(r, JSON_OBJECT))
@@ -310,6 +312,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     e.t.offset = (uint64_t)e.begin; /* made absolute later */
     if (r->status) return r->status;
     if (!strcmp(e.t.type->name, "U32")) e.t.packing = PACKING_MLX;
+    if (along && !strcmp(e.t.type->name, "I32")) e.t.packing = PACKING_CT;
     if (words && !strcmp(e.t.type->name, "I32")) e.t.packing = PACKING_GPTQ; /* or AWQ: settle() */
     flatten(&e.t, &e, ck_view(ck, e.t.name));
     return ck_add_tensor(ck, &e.t, r->err);
@@ -573,17 +576,20 @@ static int check_hybrid(struct bytes by, struct error *err)
                 "GGUF file, or its folder in BF16.");
 }
 
-/* GPTQ and AWQ have the same names of tensors for words and scales of other orders. */
+/* GPTQ and AWQ have the same names of tensors for words and scales of other orders. Whole numbers of 8 bits are codes
+ * of compressed-tensors only. */
 static int tell_packings(struct checkpoint *ck, struct bytes by, struct error *err)
 {
     const enum packing packing = bytes_equal(by, "gptq")      ? PACKING_GPTQ
                                  : bytes_equal(by, "gptq_v2") ? PACKING_GPTQ_V2
                                  : bytes_equal(by, "awq")     ? PACKING_AWQ
                                                               : PACKING_NONE;
+    bool codes = bytes_equal(by, "compressed-tensors");
     char name[QUOTED];
     for (size_t i = 0; i < ck->n_tensors; i++) {
         struct tensor *t = &ck->tensors[i];
         struct bytes own = ck_view(ck, t->name);
+        if (codes && !strcmp(t->type->name, "I8") && ends_with(own, ".weight")) t->type = dtype_by_name("Q8F");
         if (t->packing == PACKING_GPTQ && !packing)
             return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                         "The tensor %.64s is of GPTQ or AWQ, but config.json says of neither; take a whole copy of the folder.",
