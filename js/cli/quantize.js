@@ -38,7 +38,8 @@ async function takeSteps(tool, job, { signal, onProgress }) {
  * process is writing is refused ('storage/busy').
  * @param {string} input a GGUF file, the first of a split one, or a folder with safetensors files
  * @param {string} output
- * @param {{type: string, imatrix?: string, threads?: number, signal?: AbortSignal, onProgress?: (part: number) => void}} options
+ * @param {{type: string, imatrix?: string, threads?: number, signal?: AbortSignal,
+ *   onProgress?: (part: number) => void}} options `imatrix`: the path of a file of importance
  */
 export async function quantizeFile(input, output, options) {
   const { type, imatrix = '', threads = availableParallelism(), signal, onProgress } = options;

@@ -176,7 +176,8 @@ static void make_rows(void *arg, int thread, int n_threads)
     for (int r = begin; r < end; r++) {
         read_floats(j->t->from, j->rows + (size_t)r * j->row_bytes, j->t->cols, x);
         change_row(&j->made->change, x, j->t->cols, x + c->max_cols);
-        if (!quantize(x, weights_of(j->made, j->first + r), j->t->cols, c->blocks + (size_t)r * j->made->row_bytes) && r < j->bad[thread])
+        uint8_t *blocks = c->blocks + (size_t)r * j->made->row_bytes;
+        if (!quantize(x, weights_of(j->made, j->first + r), j->t->cols, blocks) && r < j->bad[thread])
             j->bad[thread] = r;
     }
 }

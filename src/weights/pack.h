@@ -102,6 +102,7 @@ struct layout_info {
     ROW(A4S,    KIND_MIN,        32,  4,  0, 4, NULL,          D_F32)              \
     ROW(A8,     KIND_MIN,        64,  8,  0, 8, NULL,          D_F32)              \
     ROW(A8S,    KIND_MIN,        32,  8,  0, 8, NULL,          D_F32)
+#define ALL_LAYOUTS(ROW) CODE_LAYOUTS(ROW) FULL_LAYOUTS(ROW)
 
 #define HEAD_BYTES(kind, d) (PANEL_ROWS * ((d) == D_F32 ? 4 : 2) * (HAS_MINS(kind) ? 2 : 1))
 #define SCALE_BYTES(kind) ((kind) == KIND_SCALE ? 8 : (kind) > KIND_SCALE ? 16 : 0)
@@ -126,8 +127,7 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F16] = {.columns = 1, .bytes = 16},
     [LAYOUT_BF16] = {.columns = 1, .bytes = 16},
     [LAYOUT_F8] = {.columns = 128, .bytes = 32 + 1024, .d = D_F32, .head = 32, .scaled = true},
-    CODE_LAYOUTS(INFO)
-    FULL_LAYOUTS(INFO)
+    ALL_LAYOUTS(INFO)
 };
 #undef INFO
 

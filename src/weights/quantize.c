@@ -70,8 +70,9 @@ quantize_fn *quantizer(const struct dtype *type)
     static const struct {
         const char *name;
         quantize_fn *quantize;
-    } all_types[] = {{"F32", store_f32},      {"F16", store_f16},      {"Q8_0", quantize_q8_0}, {"Q4_0", quantize_q4_0},
-                     {"Q4_K", quantize_q4_k}, {"Q5_K", quantize_q5_k}, {"Q6_K", quantize_q6_k}, {"IQ4_XS", quantize_iq4_xs}};
+    } all_types[] = {{"F32", store_f32},      {"F16", store_f16},      {"Q8_0", quantize_q8_0},
+                     {"Q4_0", quantize_q4_0}, {"Q4_K", quantize_q4_k}, {"Q5_K", quantize_q5_k},
+                     {"Q6_K", quantize_q6_k}, {"IQ4_XS", quantize_iq4_xs}};
     for (size_t i = 0; i < sizeof all_types / sizeof *all_types; i++)
         if (!strcmp(type->name, all_types[i].name)) return all_types[i].quantize;
     return NULL;

@@ -10,9 +10,9 @@
 
 #include "weights/pack.h"
 
-/* x [n], n a multiple of the type's block. w [n]: how much the squared error of each column counts, finite numbers above
- * 0 and near 1; NULL: all count alike. Q8_0 and floats do not use w. Returns false if a value is NaN, infinite, or too
- * large for the type's scales (f16); its block then decodes to NaN. */
+/* x [n], n a multiple of the type's block. w [n]: how much the squared error of each column counts, finite numbers
+ * above 0 and near 1; NULL: all count alike. Q8_0 and floats do not use w. Returns false if a value is NaN, infinite,
+ * or too large for the type's scales (f16); its block then decodes to NaN. */
 typedef bool quantize_fn(const float *x, const float *w, int n, uint8_t *blocks);
 
 quantize_fn quantize_q8_0, quantize_q4_0, quantize_q4_k, quantize_q5_k, quantize_q6_k, quantize_iq4_xs;

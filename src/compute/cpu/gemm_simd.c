@@ -577,8 +577,7 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 #define KERNELS(name, ...) \
     KERNELS_FOR(name, i16, DOTS_I16) \
     KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
-CODE_LAYOUTS(KERNELS)
-FULL_LAYOUTS(KERNELS)
+ALL_LAYOUTS(KERNELS)
 
 /* --- the table: in constant expressions, so that compilers drop the kernels that no kind of dots uses --- */
 
@@ -644,10 +643,8 @@ SET_LIST(, gemm_full, FULL_LAYOUTS)
 
 void gemm_simd(struct kernels *k, enum dots dots)
 {
-    k->dots = dots;
-    k->tile = full_tile(dots);
+    k->dots = dots, k->tile = full_tile(dots);
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* for F16; codes with their scales need less */
     arrange_simd(k);
     set_codes(k);
-    tables_simd(k);
 }

@@ -103,8 +103,7 @@ static void gemm_codes(enum layout layout, const uint8_t *panel, const struct ac
     {                                                                                                   \
         gemm_codes(LAYOUT_##name, panel, a, row, n_rows, out);                                          \
     }
-CODE_LAYOUTS(DEFINE)
-FULL_LAYOUTS(DEFINE)
+ALL_LAYOUTS(DEFINE)
 
 /* --- rows -------------------------------------------------------------------------------------------- */
 
@@ -333,7 +332,7 @@ const struct kernels kernels_scalar = {
              [LAYOUT_F16] = gemm_f16,
              [LAYOUT_BF16] = gemm_bf16,
              [LAYOUT_F8] = gemm_f8,
-             CODE_LAYOUTS(ENTRY) FULL_LAYOUTS(ENTRY)},
+             ALL_LAYOUTS(ENTRY)},
     .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,

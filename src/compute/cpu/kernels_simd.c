@@ -175,6 +175,7 @@ struct kernels kernels_simd(enum dots dots)
     k.name = VEC_NAME;
     gemm_simd(&k, dots);
     full_simd(&k);
+    tables_simd(&k);
     floats_simd(&k);
     attend_simd(&k);
     linear_simd(&k);

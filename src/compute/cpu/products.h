@@ -100,6 +100,5 @@ INLINE int full_tile(enum dots dots) { return dots == DOTS_U8 || dots == DOTS_S8
     }
 
 void arrange_simd(struct kernels *k); /* sets k->arrange; k->dots is set before */
-void tables_simd(struct kernels *k);  /* sets the products by tables */
 
 #endif

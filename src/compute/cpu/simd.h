@@ -126,6 +126,7 @@ INLINE vec sigmoid4_divisor(const struct exp4 *k, vec x)
 void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes of CODE_LAYOUTS */
 void gemm_full(struct kernels *k);                 /* the same for FULL_LAYOUTS; k->dots is set before */
 void full_simd(struct kernels *k);                 /* the same in the full build; nothing in the text build */
+void tables_simd(struct kernels *k);               /* sets the products by tables of sums */
 void floats_simd(struct kernels *k);               /* sets the products with floats */
 void attend_simd(struct kernels *k);               /* sets attention */
 void linear_simd(struct kernels *k);               /* sets what linear layers and output gates use */
