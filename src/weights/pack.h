@@ -87,8 +87,8 @@ struct layout_info {
     ROW(Q2,    KIND_PLAIN,      64,  2,  0, 4, table_twos, D_F16)
 
 /* The same of types with grids (grids.c), of folders that other programs quantised (codes.c), and of checkpoints. Only
- * the full build has their kernels. Values in grids have 7 bits, for which every dot product of bytes is exact, so one
- * kernel serves all. */
+ * the full build has their kernels. Values in grids have 7 bits, also where fewer would do: every dot product of bytes
+ * is exact for them, so all have the same few kernels. */
 #define FULL_LAYOUTS(ROW)                                                          \
     /*  name    kind         columns bits offset value_bits table          d */    \
     ROW(IQ3S,   KIND_SCALE,     256,  4,  0, 7, table_iq3_s,   D_F16)              \

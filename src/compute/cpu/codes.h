@@ -63,7 +63,8 @@ INLINE int piece_mask(const int bits, int i)
     return i;
 }
 
-/* Whether values have 7 bits. The dot of bytes that adds to 32 bits is exact for them on every processor. */
+/* Whether values have 7 bits, made positive by 64. The dot of bytes that adds to 32 bits is exact for them on every
+ * processor, so tiles use it with DOTS_U7 too. */
 INLINE bool is_seven(const struct how h) { return h.shift == 6; }
 
 INLINE bool is_part(enum d_type d) { return d == D_QUARTER || d == D_EIGHTH; }
@@ -150,18 +151,19 @@ VEC_UNROLL
  * 32,512; an overflow on the way cancels). So codes of 5 bits without an offset are given one. */
 INLINE bool is_lent(const struct how h) { return in_pairs(h) && h.shift < 0 && h.bits == 5; }
 
-/* The int16 sums of the two halves of 16 columns; 0 for a half that is not meant. */
+/* The int16 sums of a block's two halves of 16 columns; 0 for a half that is not meant. */
 INLINE vec half_sums(const uint8_t *x, int t, int half, const struct how h)
 {
     vec both = vec_spread4(x + 4 * (3 * h.rows + t));
     return half < 0 ? both : vec_and(both, i32_splat(half ? -0x10000 : 0xFFFF));
 }
 
-/* The start value of a sum of products, which takes the offset off. For row_seven() the sums of the columns. */
+/* The start value of a sum of products, which takes the offset off. With 7 bits it is made of the halves' sums, since
+ * arranged start values may be for sums of pairs; row_seven() gets those sums themselves. */
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
-    if (is_seven(h)) { /* in 32 bits also where other start values are those of pairs */
+    if (is_seven(h)) {
         vec columns = half_sums(x, t, half, h);
         return h.dots == DOTS_U7 ? columns : i32_shl(dot2_i16(columns, i32_splat(-1)), h.shift);
     }
