@@ -180,6 +180,21 @@ test('another architecture is refused, and the sentence names it and those that 
   }
 });
 
+test("what Llama's files leave to the split: texts begin with the bos token, and replies end where the family's do", async () => {
+  const pre = (name, more = {}) => ({ 'tokenizer.ggml.pre': ['string', name], 'tokenizer.ggml.add_bos_token': null, ...more });
+  const tokens = tinySpec().kv.find(([key]) => key === 'tokenizer.ggml.tokens')[2];
+  const named = tokens.map((text) => ({ '<|im_start|>': '<|eot_id|>', '<|object_ref_start|>': '<|eom_id|>', '<|object_ref_end|>': '<|end_of_text|>' })[text] ?? text);
+  for (const [kv, added] of [
+    [pre('llama-bpe'), [262]], [pre('llama-v3'), [262]], [pre('llama-bpe', { 'tokenizer.ggml.add_bos_token': ['bool', false] }), []], [pre('smaug-bpe'), []], [pre('smollm'), []], [pre('qwen2'), []],
+  ]) {
+    const path = file('llama.gguf', tinyModel({ arch: 'llama' }, { kv: { ...kv, 'tokenizer.ggml.tokens': ['string[]', named] } }));
+    for (const { added: { before, after }, endTokens, marks, callForm, card, assumed } of [await native(path), await info(path)]) {
+      assert.deepEqual([before, after, [...endTokens].sort()], [added, [], [263, 264, 265, 266]]);
+      assert.deepEqual([marks, callForm, card.plain.topK, assumed], ['llama', 'parameters', 0, {}]);
+    }
+  }
+});
+
 test('a list of end tokens, as files have it that Ollama serves', async () => {
   const { endTokens } = await native(file('one.gguf', tinyModel()));
   for (const type of ['i32[]', 'u32[]']) {
