@@ -180,7 +180,7 @@ export class Chat {
     if (!template) {
       const { added, specialTokens } = this.#engine.facts;
       const said = tools?.spelled(messages, list) ?? messages;
-      const first = added.before.length > 0 ? specialTokens.bos_token ?? '' : '';
+      const first = this.#marks.begins && added.before.length > 0 ? specialTokens.bos_token ?? '' : '';
       const wish = this.#channels.length > 0 ? thinks : undefined;
       return first + builtInChat(this.#marks, said, wish, places?.speller(numberImages), generationPrompt);
     }
