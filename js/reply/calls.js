@@ -135,7 +135,8 @@ export const FORMS = {
     grammar: 'calls',
     Call: JsonCall,
     spelling: JSON_SPELLING,
-    isShown: (template) => ['<tool_call>', 'arguments'].every((mark) => template.includes(mark)),
+    /* of models whose own form has no marks */
+    isShown: (template, own) => own.bare && ['<tool_call>', 'arguments'].every((mark) => template.includes(mark)),
   },
   parameters: {
     open: '',
@@ -153,7 +154,7 @@ export const FORMS = {
 
 /** @param {string} template '' if there is none @param {{callForm: string}} facts @returns {typeof FORMS.json} */
 export const formOf = (template, { callForm }) =>
-  Object.values(FORMS).find(({ isShown }) => isShown(template)) ?? FORMS[callForm];
+  Object.values(FORMS).find(({ isShown }) => isShown(template, FORMS[callForm])) ?? FORMS[callForm];
 
 /** The calls of one reply: an Aside of text.js. */
 export class Calls {

@@ -45,7 +45,7 @@ function written(messages) {
 /** The prompt's text of a conversation. */
 async function promptOf(template, given, { enable_thinking: thinking, tools: shown, add_generation_prompt: generationPrompt }) {
   const engine = {
-    contextSize: 1e6, chatTemplate: () => template, longestToken: () => 8, tokenize: () => [1, 2],
+    contextSize: 1e6, chatTemplate: () => template, longestToken: () => 8, tokenize: (text) => ({ '<think>': [8], '</think>': [9] }[text] ?? [1, 2]),
     facts: { marks: 'qwen', card: {}, added: { before: [], after: [] } },
   };
   const messages = checkMessages(written(given));
