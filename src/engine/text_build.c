@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The text build, for pages whose models are GGUF files without vision. It has no vision, reads no other format and no
- * weights in grids (weights/grids.c), makes no profile, and is a quarter smaller than the full build. It is linked with
- * this file in place of the files that the Makefile lists as FULL, and no code reaches other names of those files.
+ * weights in grids (weights/grids.c), has no kernels of FULL_LAYOUTS, and makes no profile, and is a quarter smaller
+ * than the full build. It is linked with this file in place of the files that the Makefile lists as FULL, and no code
+ * reaches other names of those files.
  *
  * js/worker/start.js chooses a build before it opens the model's files. If a file of another format or with weights in
  * grids comes, the text build refuses its header by ERR_UNSUPPORTED "build", and the full build replaces it.

@@ -74,8 +74,16 @@ static void put_held(void *context, int row, int n, const uint8_t *bytes)
     memcpy(h->bytes + (size_t)row * each, bytes, (size_t)n * each);
 }
 
+static int fail_shape(const struct tensor *t, const char *name, const struct sink *sink, struct error *err)
+{
+    return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
+                "The tensor %s is %llu x %llu, which does not fit weights of %d x %d.", name,
+                (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
+}
+
 static int hold(struct tensor *t, const char *name, struct sink sink, struct error *err)
 {
+    if (!t->bytes) return fail_shape(t, name, &sink, err);
     struct held *h = mem_alloc(sink.b->mem, sizeof *h);
     if (!h) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of tensors.");
     *h = (struct held){.next = sink.b->held, .t = *t};
@@ -148,13 +156,6 @@ int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weig
     uint64_t groups = !scales || sink->type ? 0 : by_columns(scales) ? scales->rows : scales->cols;
     if (groups) group = cols / groups;
     return ck_unfold(t, weight, cols, (uint64_t)sink->rows, group, err);
-}
-
-static int fail_shape(const struct tensor *t, const char *name, const struct sink *sink, struct error *err)
-{
-    return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
-                "The tensor %s is %llu x %llu, which does not fit weights of %d x %d.", name,
-                (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
 }
 
 static int check_floats(const struct tensor *t, const char *name, struct sink *sink, struct error *err)

@@ -316,6 +316,22 @@ static void damaged_modules(void) { damage_set("S17a", 6, 3, 1500); }
 /* Layers of linear and of full attention: the settings and the header. */
 static void damaged_hybrid(void) { damage_set("S18a", 4, 0, 1800); }
 
+/* Folders of other quantisers in several files: their headers. In two of them scales come before codes. */
+static void damaged_quantised(void)
+{
+    static const struct {
+        const char *name;
+        int files; /* with weights */
+    } folders[] = {{"gptq4-moe-last", 2}, {"mlx-moe4-mixed", 3}, {"autoawq-last", 2}, {"ct-w4a16-asym-mixed", 3}};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char folder[1100];
+        snprintf(folder, sizeof folder, "%s/%s", built_fixtures("/quantised"), folders[i].name);
+        struct set s = read_folder(folder);
+        damage(&s, s.n - folders[i].files, (size_t)check_length(700, 6000));
+        set_free(&s);
+    }
+}
+
 static void damaged_checkpoint(void)
 {
     struct set s = {
@@ -335,6 +351,7 @@ static const struct check tests[] = {
     {"damaged_stacks", damaged_stacks},
     {"damaged_modules", damaged_modules},
     {"damaged_hybrid", damaged_hybrid},
+    {"damaged_quantised", damaged_quantised},
     {"damaged_checkpoint", damaged_checkpoint},
 };
 

@@ -12,7 +12,8 @@ import { after, test } from 'node:test';
 import { load } from '../../../dist/node.js';
 import { PROJECT } from '../../fixtures/golden.mjs';
 import { floatsOf } from '../../fixtures/divergence.mjs';
-import { QUANTISED, QUANTISED_TOKENS, QUANTISED_VOCAB, SPLITS, exactFolder, splitFolder } from '../../fixtures/quantised.mjs';
+import { writeSafetensors } from '../../fixtures/folder.mjs';
+import { QUANTISED, QUANTISED_TOKENS, QUANTISED_VOCAB, SPLITS, exactFolder, quantisedFolder, splitFolder } from '../../fixtures/quantised.mjs';
 
 const FOLDERS = join(PROJECT, 'tests/fixtures/quantised');
 const place = mkdtempSync(join(tmpdir(), 'quern-'));
@@ -60,6 +61,27 @@ test('the same bits and the same facts in Node, from a folder and from its files
       await model.dispose();
     }
   }
+});
+
+test('what is not read is refused by its name, with an alternative', () => {
+  const methods = { bitsandbytes: 'bitsandbytes', torchao: 'torchao', quanto: 'quanto', hqq: 'HQQ', exl2: 'EXL2', exl3: 'EXL3', 'auto-round': 'auto-round' };
+  const refused = (config, tensors, sentence) => {
+    const folder = write({ 'config.json': JSON.stringify({ ...plain, ...config }), 'tokenizer.json': tokenizer, 'model.safetensors': writeSafetensors(tensors) });
+    assert.throws(() => native('info', folder), ({ stderr }) => stderr.startsWith('quern: model/unsupported: ') && sentence.test(stderr), `${sentence}`);
+  };
+  const { config, tokenizer, tensors } = quantisedFolder('gptq4');
+  const { quantization_config: said, ...plain } = config;
+  for (const [method, name] of Object.entries(methods)) {
+    refused({ quantization_config: { quant_method: method } }, tensors, new RegExp(`quantised with ${name}, .* take the model's GGUF file`));
+    refused({ compression_config: { quant_method: method } }, tensors, new RegExp(`quantised with ${name}, `));
+  }
+  const ends = { 'weight.absmax': 'bitsandbytes', SCB: 'bitsandbytes', _weight_qdata: 'torchao', 'weight._data': 'quanto', W_q: 'HQQ', q_weight: 'EXL2', trellis: 'EXL3' };
+  for (const [end, name] of Object.entries(ends)) {
+    const odd = { name: `model.layers.0.self_attn.q_proj.${end}`, dtype: 'U8', shape: [4], data: new Uint8Array(4) };
+    refused({}, [...tensors.filter((tensor) => !tensor.name.includes('q_proj')), odd], new RegExp(`quantised with ${name}, `));
+  }
+  refused({ quantization_config: { ...said, desc_act: true } }, tensors, /order of their own \(desc_act\)/);
+  refused({ quantization_config: { quant_method: 'compressed-tensors', format: 'nvfp4-pack-quantized' } }, tensors, /"nvfp4-pack-quantized"/);
 });
 
 test('a quantised folder is not quantised again', () => {
