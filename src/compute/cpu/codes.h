@@ -159,14 +159,11 @@ INLINE vec half_sums(const uint8_t *x, int t, int half, const struct how h)
 }
 
 /* The start value of a sum of products, which takes the offset off. With 7 bits it is made of the halves' sums, since
- * arranged start values may be for sums of pairs; row_seven() gets those sums themselves. */
+ * arranged start values may be for sums of pairs; for row_seven() see seven_begin(). */
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
-    if (is_seven(h)) {
-        vec columns = half_sums(x, t, half, h);
-        return h.dots == DOTS_U7 ? columns : i32_shl(dot2_i16(columns, i32_splat(-1)), h.shift);
-    }
+    if (is_seven(h)) return i32_shl(dot2_i16(half_sums(x, t, half, h), i32_splat(-1)), h.shift);
     const int more = is_split(h) ? 0 : (is_lent(h) ? 4 : h.shift) - (half < 0 ? 3 : 2);
     vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
     return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
@@ -174,9 +171,10 @@ INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 
 /* --- scales ----------------------------------------------------------------------------------------------- */
 
-/* Scales of a block: floats, except integer scales and the mins of halves. The kind tells which ones are used. */
+/* Scales of a block: floats, except integer scales and the mins of halves. The kind tells which ones are used. `both`
+ * has the integer scales of a row's two halves side by side. */
 struct scales {
-    vec d[2], dmin[2], scale[2][2], min[2];
+    vec d[2], dmin[2], scale[2][2], min[2], both[2];
 };
 
 /* 8 int16 as floats, or, with `twice`, each twice as int16. */
@@ -204,6 +202,11 @@ INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct m
     if (h.kind == KIND_SCALE || h.kind == KIND_HALVES)
         load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)), twice);
     if (h.kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)), twice);
+    if (is_seven(h) && twice) {
+        vec first = i16_from_i8_low(vec_load8(scales)),
+            second = h.kind == KIND_HALVES ? i16_from_i8_low(vec_load8(scales + 8)) : first;
+        s->both[0] = u16_interleave_low(first, second), s->both[1] = u16_interleave_high(first, second);
+    }
     if (h.kind == KIND_MINS) {
         load_whole(s->scale[0], i16_from_u8_low(vec_load8(scales)), twice);
         load_whole(s->min, i16_from_u8_low(vec_load8(scales + 8)), false);
@@ -214,6 +217,13 @@ INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct m
         load_whole(s->scale[0], i16_from_u8_low(scale), twice), load_whole(s->scale[1], i16_from_u8_high(scale), twice);
         s->min[0] = u16_interleave_low(first, second), s->min[1] = u16_interleave_high(first, second);
     }
+}
+
+/* Takes the offset off the sums of row_seven(): 64 times the sums of both halves, each times its scale. */
+INLINE void seven_begin(vec sum[2], const struct scales *s, const uint8_t *x, const struct how h)
+{
+    vec halves = half_sums(x, 0, -1, h);
+    for (int i = 0; i < 2; i++) sum[i] = i32_sub(i32_splat(0), i32_shl(dot2_i16(halves, s->both[i]), h.shift));
 }
 
 #endif

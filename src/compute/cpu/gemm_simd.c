@@ -178,10 +178,9 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
 }
 
 /* One row of 7-bit values: sums of two columns fit in 16 bits, and adding those up multiplies by the scale. */
-INLINE void row_seven(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, vec columns,
-                      const vec scale[2], const struct masks *m, const struct how h)
+INLINE void row_seven(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const vec scale[2],
+                      const struct masks *m, const struct how h)
 {
-    for (int i = 0; i < 2; i++) sum[i] = i32_sub(sum[i], i32_shl(dot2_i16(columns, scale[i]), h.shift));
     EACH_GROUP(first, n, at, j) {
         vec w[2], v = vec_spread4(x + 4 * (at + j));
         group_load(w, codes, at, j, m, h);
@@ -224,7 +223,7 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
     if (in_pairs(h)) {
         if (is_split(h)) row_split(sum[0], codes, act, begin[0], scale, m, h);
-        else if (is_seven(h)) row_seven(sum[0], codes, act, first, n, begin[0], scale, m, h);
+        else if (is_seven(h)) row_seven(sum[0], codes, act, first, n, scale, m, h);
         else if (h.packed) packed_pairs(sum, codes, act, first, n, begin, scale, m, h);
         else dots_pairs(sum, from, to, n, begin, scale, h);
         return;
@@ -271,6 +270,7 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
 {
     vec sum[TILE][2], other[TILE][2];
     clear(sum, h.rows);
+    if (is_seven(h) && h.dots == DOTS_U7) seven_begin(sum[0], s, x, h);
     block_dots(sum, codes, x, has_halves(h) ? 0 : -1, s->scale[0], m, h);
     if (h.kind == KIND_HALVES && h.rows > 1) keep_in_memory(sum);
     if (has_halves(h)) block_dots(whole_scales(h) ? sum : other, codes, x, 1, s->scale[1], m, h);
