@@ -143,6 +143,7 @@ static const struct foreign {
     {"token_embd_norm.", "a norm of the embedding"},
     {"token_types.", "an embedding of token types"},
     {"position_embd.", "an embedding of positions"},
+    {"rope_factors_", "a table of RoPE's frequencies"},
 };
 
 /* The angles of positions, which some programs store; they can always be computed. */
