@@ -90,7 +90,7 @@ static int hold(struct tensor *t, const char *name, struct sink sink, struct err
     snprintf(h->name, sizeof h->name, "%s", name);
     sink.b->held = sink.held = h;
     sink.new = false;
-    t->weights = t->type;
+    t->early = true;
     return sink_keep(t, &sink, put_held, err);
 }
 
@@ -203,8 +203,9 @@ static int check_shape(const struct tensor *t, const char *name, struct sink *si
     return (sink->type->layout == LAYOUT_F8 ? check_rectangles : check_groups)(t, name, sink, err);
 }
 
-/* Binds a tensor of this file, or one that is held: t is NULL then. */
-static int bind_known(struct tensor *t, const char *name, struct held *h, struct sink sink, struct error *err)
+/* Binds a tensor of this file, or one that is held: t is NULL then. `weight` is their weight, if this file has it. */
+static int bind_known(struct tensor *weight, struct tensor *t, const char *name, struct held *h, struct sink sink,
+                      struct error *err)
 {
     sink.new = false;
     int status = check_shape(t ? t : &h->t, name, &sink, err);
@@ -212,6 +213,7 @@ static int bind_known(struct tensor *t, const char *name, struct held *h, struct
     if (!t) {
         h->sink = sink;
         h->bound = true;
+        if (weight) weight->beside += h->t.bytes;
         return OK;
     }
     t->weights = sink.type;
@@ -249,7 +251,7 @@ static int bind_part(struct checkpoint *ck, const char *weight, const struct bes
         return fail(err, ERR_INCONSISTENT, "scale", t ? t->name.at : 0,
                     "The tensor %s belongs to %s, but the type %s does not use it.", name, weight, sink->type->name);
     sink->part = kind->part;
-    return t || (sink->type && !h->bound) ? bind_known(t, name, h, *sink, err) : OK;
+    return t || (sink->type && !h->bound) ? bind_known(ck_find(ck, weight), t, name, h, *sink, err) : OK;
 }
 
 int parts_bind(struct checkpoint *ck, const char *weight, int what, int *there, struct sink *sink, struct error *err)
