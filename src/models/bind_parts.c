@@ -153,6 +153,11 @@ int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weig
     const struct tensor *scales = find_part(ck, weight, "scale", name);
     uint64_t cols = (uint64_t)sink->cols, group = sink->type ? sink->type->block : BLOCK;
     if (!t->packing) return OK;
+    if (scales && t->packing == PACKING_MLX && !strcmp(scales->type->name, "U8"))
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The tensor %s is in one of MLX's modes with floating-point codes (mxfp4, mxfp8, nvfp4), which this version does "
+                    "not read; take an affine one.",
+                    weight);
     uint64_t groups = !scales || sink->type ? 0 : by_columns(scales) ? scales->rows : scales->cols;
     if (groups) group = cols / groups;
     return ck_unfold(t, weight, cols, (uint64_t)sink->rows, group, err);

@@ -81,6 +81,9 @@ test('what is not read is refused by its name, with an alternative', () => {
     refused({}, [...tensors.filter((tensor) => !tensor.name.includes('q_proj')), odd], new RegExp(`quantised with ${name}, `));
   }
   refused({ quantization_config: { ...said, desc_act: true } }, tensors, /order of their own \(desc_act\)/);
+  const mlx = quantisedFolder('mlx4');
+  const bytes = ({ name, shape: [rows] }) => ({ name, dtype: 'U8', shape: [rows, 4], data: new Uint8Array(4 * rows) });
+  refused(mlx.config, mlx.tensors.map((tensor) => (tensor.name.endsWith('.scales') ? bytes(tensor) : tensor)), /mxfp4.*take an affine one/);
   refused({ quantization_config: { quant_method: 'compressed-tensors', format: 'nvfp4-pack-quantized' } }, tensors, /"nvfp4-pack-quantized"/);
 });
 
