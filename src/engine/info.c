@@ -33,7 +33,7 @@ void info_count(const struct quern_engine *e, const struct checkpoint *ck, bool 
 {
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct tensor *t = &ck->tensors[i];
-        if (!t->put || t->early || is_visual(ck_view(ck, t->name)) != visual) continue;
+        if (!t->put || t->uncounted || is_visual(ck_view(ck, t->name)) != visual) continue;
         struct type_count *c = count_of(tally, t->weights ? t->weights : t->type);
         c->bytes += (double)(t->bytes + t->beside);
         if (t->weights) continue;

@@ -60,8 +60,8 @@ struct tensor {
     uint64_t offset;        /* position in the file */
     uint64_t bytes;
     const struct dtype *weights; /* for scales: the type of the weights that they belong to; else NULL */
-    bool early;             /* scales whose weights are in a later file, and are counted there */
-    uint64_t beside;        /* bytes of a weight's early scales */
+    bool uncounted;         /* in reports: early scales, which count with their weights, and orders of columns */
+    uint64_t beside;        /* bytes of a weight's scales in earlier files, which count with it */
     tensor_put *put;        /* receives the rows; NULL: the tensor is not needed */
     void *context;          /* for put; allocated from mem, freed by ck_close() */
 };

@@ -90,7 +90,7 @@ static int hold(struct tensor *t, const char *name, struct sink sink, struct err
     snprintf(h->name, sizeof h->name, "%s", name);
     sink.b->held = sink.held = h;
     sink.new = false;
-    t->early = true;
+    t->uncounted = true;
     return sink_keep(t, &sink, put_held, err);
 }
 
@@ -290,6 +290,6 @@ int parts_bind_order(struct checkpoint *ck, const char *weight, const struct sin
         return fail_shape(t, name, sink, err);
     order.new = false;
     order.beside = true;
-    t->weights = sink->type ? sink->type : t->type;
+    t->uncounted = true;
     return sink_keep(t, &order, put_order, err);
 }
