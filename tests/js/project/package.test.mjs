@@ -31,7 +31,7 @@ const FILES = [
 ];
 
 /** Bytes of the tarball, a quarter of them source maps. */
-const TARBALL_LIMIT = 3_200_000;
+const TARBALL_LIMIT = 3_300_000;
 
 const folder = temporaryFolder();
 let installed;
@@ -188,11 +188,11 @@ test('a page downloads less than 200 kB of it by Brotli, whichever engine fits i
   }
 });
 
-test('vision and all else that the text build lacks add less than 180 KB to it, decoders being the browser\'s', async (t) => {
+test('vision and all else that the text build lacks add less than 220 KB to it, decoders being the browser\'s', async (t) => {
   const names = [...new Set(Object.values(SEEING).flatMap(({ more, less }) => [...more, ...less]))];
   const { files } = await sizes(join(installed, 'dist'), names);
   assert.equal(files.length, names.length);
-  assert.equal(SEEING_LIMIT, 180_000);
+  assert.equal(SEEING_LIMIT, 220_000);
   for (const { name, raw, brotli } of seeing(files)) {
     t.diagnostic(`${name}: ${raw} bytes, ${brotli} by Brotli`);
     assert.ok(raw < SEEING_LIMIT, `${name}: ${raw} bytes`);
