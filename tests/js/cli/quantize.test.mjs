@@ -123,7 +123,7 @@ test('importance: both forms of the file give the same bytes, whatever its unit;
 
 test('importance of another model, damaged, or no importance at all is refused', () => {
   const input = golden('nano.F32.gguf');
-  const entries = importance(input, /attn_q\./);
+  const entries = importance(input, /attn_[qkv]\./);
   const cases = [
     [/has 7 numbers for blk\.0\.attn_q\.weight, .*another model/, older([['blk.0.attn_q.weight', new Float32Array(7)]])],
     [/names no tensor of this model/, older([['blk.99.attn_q.weight', new Float32Array(7)]])],
@@ -192,7 +192,7 @@ test('refused: other types, itself, what is quantised, bad names; nothing is lef
   bad.writeFloatLE(NaN, bad.length - 200);
   writeFileSync(join(folder, 'bad.gguf'), bad);
   const cases = [
-    [/^quern: use\/param: The type must be/, own, join(folder, 'x.gguf'), '--type', 'q5_k'],
+    [/^quern: use\/param: The type must be/, own, join(folder, 'x.gguf'), '--type', 'q2_k'],
     [/^quern: use\/param: --type is missing/, own, join(folder, 'x.gguf')],
     [/^quern: use\/param: The new file would replace/, own, own, '--type', 'q8_0'],
     [/^quern: use\/param: The new file would replace/, own, join(folder, 'sub/../own.gguf'), '--type', 'q8_0'],
