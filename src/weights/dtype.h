@@ -29,7 +29,7 @@ enum layout {
 /* One row's block, decoded. value = d * scale * (code - offset) - dmin * min. The layout determines which fields are
  * used (pack.h). */
 struct unit {
-    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ1 to IQ4, MXFP4, Q1_0, Q2_0 */
+    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ1 to IQ4, MXFP4, Q1_0 */
     /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8); for IQ1 to IQ3 odd
      * numbers up to 31, per 32 or 16 columns */
     uint8_t scale[16];

@@ -42,17 +42,13 @@ INLINE void scatter_codes(const struct unit u[PANEL_ROWS], int column, uint8_t *
         }
 }
 
-/* Bit p of each of 8 codes, as a byte: the product moves the bit of code c to bit 56 + c. */
-INLINE uint8_t plane_of(const uint8_t *code, int p)
-{
-    return (uint8_t)((load_u64(code) >> p & 0x0101010101010101) * 0x0102040810204080 >> 56);
-}
+/* 8 codes of one bit as a byte: the product moves code c to bit 56 + c. */
+INLINE uint8_t byte_of(const uint8_t *code) { return (uint8_t)(load_u64(code) * 0x0102040810204080 >> 56); }
 
-static void scatter_planes(const struct unit u[PANEL_ROWS], int column, uint8_t *out, int bits)
+static void scatter_bits(const struct unit u[PANEL_ROWS], int column, uint8_t *out)
 {
     for (int step = 0; step < 4; step++)
-        for (int p = 0; p < bits; p++, out += PANEL_ROWS)
-            for (int r = 0; r < PANEL_ROWS; r++) out[r] = plane_of(u[r].code + column + 8 * step, p);
+        for (int r = 0; r < PANEL_ROWS; r++) *out++ = byte_of(u[r].code + column + 8 * step);
 }
 
 /* One function for each width. */
@@ -88,7 +84,7 @@ static void scatter(const struct unit u[PANEL_ROWS], int column, uint8_t *out, c
     }
     for (int b = 0; b < l->columns / BLOCK; b++, block += l->block) {
         for (int r = 0; r < PANEL_ROWS && l->scales; r++) scatter_scales(&u[r], r, b, l->kind, block);
-        if (l->planes) scatter_planes(u, column + b * BLOCK, block + l->scales, l->bits);
+        if (l->bits == 1) scatter_bits(u, column + b * BLOCK, block + l->scales);
         else scatters[l->bits](u, column + b * BLOCK, block + l->scales);
     }
 }
@@ -156,17 +152,11 @@ static int code_value(const struct layout_info *l, int code)
     return l->table ? l->table[code] : l->bits == 8 ? (int8_t)code : code - l->offset;
 }
 
-static void read_planes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
-{
-    for (int c = 0; c < BLOCK; c++)
-        for (int p = 0; p < l->bits; p++) code[c] |= (codes[PANEL_ROWS * (c / 8 * l->bits + p) + r] >> c % 8 & 1) << p;
-}
-
 static void read_codes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
 {
     memset(code, 0, BLOCK * sizeof *code);
-    if (l->planes) read_planes(l, codes, r, code);
-    for (int step = 0; step < 4 && !l->planes; step++)
+    for (int c = 0; c < BLOCK && l->bits == 1; c++) code[c] = codes[c / 8 * PANEL_ROWS + r] >> c % 8 & 1;
+    for (int step = 0; step < 4 && l->bits > 1; step++)
         for (const struct piece *p = pieces[l->bits]; p < pieces[l->bits] + PIECES; p++)
             if (p->k / 2 == r / 4)
                 read_piece(p, codes + piece_at(l->bits, step, p->place), piece_shift(l->bits, step, p->place), r,

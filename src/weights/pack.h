@@ -9,8 +9,7 @@
  * columns its scales (see enum kind) and its codes. The codes of a block are 4 steps of 8 columns. A step has 4 half
  * groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns. They are in vectors of 16 bytes, bits / 2 vectors per
  * step; byte 4 * (r % 4) + column % 4 belongs to row r. Odd widths add one vector per two steps, low nibble first.
- * `pieces` assigns the bits. Codes of 1 and 2 bits that go through a table are in planes: a step has 8 bytes for each
- * bit of the codes, the lowest first, with the 8 columns of row r in byte r.
+ * `pieces` assigns the bits. With codes of one bit a step has 8 bytes, with the 8 columns of row r in byte r.
  */
 #ifndef QUERN_PACK_H
 #define QUERN_PACK_H
@@ -43,7 +42,7 @@ static inline float d_part(enum d_type d) { return d == D_QUARTER ? 0.25f : d ==
 static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 /* The values of codes of 1 bit and of 2 bits. */
-static const int8_t table_signs[16] = {-1, 1}, table_twos[16] = {-1, 0, 1, 2};
+static const int8_t table_signs[16] = {-1, 1};
 
 /* The values of the codes that grids.c makes: a magnitude, with the sign in the highest bit. Those of IQ1 are times 8,
  * with the shift of an eighth added (highest bit 0) or subtracted. */
@@ -59,11 +58,10 @@ struct layout_info {
     enum d_type d;
     int head, scales;    /* bytes of d and dmin per unit; bytes of the scales per block */
     int block;           /* bytes per block: scales, then codes */
-    int bits, offset;    /* bits of a code; the offset is 0 or half of the codes' range */
+    int bits, offset;    /* bits of a code; the offset is 0, or a power of 2 */
     int value_bits;      /* bits of a code's value with its sign; more than `bits` if there is a table */
     const int8_t *table; /* [16] values of the codes, or NULL */
     bool scaled;         /* d, and dmin, are stored apart from the codes: pack_part() */
-    bool planes;         /* codes are in planes */
 };
 
 /* The layouts of codes. Packing, scalar kernels and SIMD kernels with their constants are generated from these rows.
@@ -84,7 +82,7 @@ struct layout_info {
     ROW(IQ4XS, KIND_SCALE,     256,  4,  0, 8, table_iq4, D_F16)               \
     ROW(FP4,   KIND_PLAIN,      32,  4,  0, 5, table_fp4, D_BF16)              \
     ROW(Q1,    KIND_PLAIN,     128,  1,  0, 4, table_signs, D_F16)             \
-    ROW(Q2,    KIND_PLAIN,      64,  2,  0, 4, table_twos, D_F16)
+    ROW(Q2,    KIND_PLAIN,      64,  2,  1, 2, NULL,      D_F16)
 
 /* The same of types with grids (grids.c), of folders that other programs quantised (codes.c), and of checkpoints. Only
  * the full build has their kernels. Values in grids have 7 bits, also where fewer would do: every dot product of bytes
@@ -119,8 +117,7 @@ struct layout_info {
                        offset, \
                        value_bits, \
                        table, \
-                       (d) == D_F32, \
-                       (bits) <= 2 && (value_bits) > (bits)},
+                       (d) == D_F32},
 
 static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F32] = {.columns = 1, .bytes = 32},

@@ -44,7 +44,7 @@ INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h
 /* Constants for unpacking, kept in registers. */
 struct masks {
     vec piece[PIECES], sign, nibble, odd, offset, table, table_high, part;
-    vec rows[2], column[2], plane[2]; /* of codes in planes: which row's byte, which bit of it, the bit of the code */
+    vec rows[2], column[2], bit; /* for codes of one bit: which row's byte, which bit of it, the bit of a code */
     struct half_masks halves;
 };
 
@@ -84,7 +84,7 @@ INLINE struct masks masks_new(const struct how h)
     const struct layout_info l = layouts[h.packed];
     struct masks m = {.halves = half_masks_new()};
 VEC_UNROLL
-    for (int i = 0; i < PIECES && l.bits < 8 && !l.planes; i++)
+    for (int i = 0; i < PIECES && l.bits < 8 && l.bits > 1; i++)
         if (piece_mask(l.bits, i) == i)
             m.piece[i] = i32_kept(byte_mask(pieces[l.bits][i].width, pieces[l.bits][i].from));
     if (l.bits == 8 && h.shift == 7) m.sign = i32_kept(byte_mask(1, 7));
@@ -92,11 +92,11 @@ VEC_UNROLL
     if (h.dots == DOTS_I16 && h.shift >= 0) m.offset = i32_kept(byte_mask(1, h.shift));
     if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
     if (l.table) m.table = table_kept(l.table, h.shift);
-    for (int i = 0; i < 2 && l.planes; i++) {
+    if (l.bits == 1) m.bit = i32_kept(byte_mask(1, 0));
+    for (int i = 0; i < 2 && l.bits == 1; i++) {
         static const int32_t rows[2][4] = {{0, 0x01010101, 0x02020202, 0x03030303},
                                            {0x04040404, 0x05050505, 0x06060606, 0x07070707}};
         m.rows[i] = vec_kept(rows[i]), m.column[i] = i32_kept((int32_t)(0x08040201u << 4 * i));
-        m.plane[i] = i32_kept(byte_mask(1, i));
     }
     if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.piece[0]), m.table = vec_and(m.table, m.piece[0]);
     if (is_part(l.d)) m.part = f32_kept(d_part(l.d));
@@ -108,17 +108,12 @@ INLINE vec move_bits(vec v, int from, int to)
     return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v;
 }
 
-/* Codes in planes: each row's byte four times, a bit of it in each. */
-INLINE void planes_load(vec w[2], const uint8_t *codes, size_t step, const size_t j, const struct masks *m,
-                        const int bits)
+/* Codes of one bit: each row's byte four times, a bit of it in each. */
+INLINE void bits_load(vec w[2], const uint8_t *codes, const size_t j, const struct masks *m)
 {
-    for (int p = 0; p < bits; p++) {
-        vec rows = vec_load8(codes + PANEL_ROWS * (step * (size_t)bits + (size_t)p));
-        for (int i = 0; i < 2; i++) {
-            vec four = vec_and(vec_lookup(rows, m->rows[i]), m->column[j]);
-            w[i] = vec_or(w[i], vec_and(i8_eq(four, m->column[j]), m->plane[p]));
-        }
-    }
+    vec rows = vec_load8(codes);
+    for (int i = 0; i < 2; i++)
+        w[i] = vec_and(i8_eq(vec_and(vec_lookup(rows, m->rows[i]), m->column[j]), m->column[j]), m->bit);
 }
 
 /* Loads the codes of group g = at + j, rows 0..3 and 4..7; signed codes become unsigned where the dot needs that. `at`
@@ -128,10 +123,10 @@ INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j
 {
     const struct layout_info l = layouts[h.packed];
     w[0] = w[1] = i32_splat(0);
-    if (l.planes) planes_load(w, codes, at / 2, j, m, l.bits);
+    if (l.bits == 1) bits_load(w, codes + at / 2 * PANEL_ROWS, j, m);
     for (int i = 0, step = (int)at / 2; i < 2; i++) {
 VEC_UNROLL
-        for (int n = 0; n < PIECES && !l.planes; n++) {
+        for (int n = 0; n < PIECES && l.bits > 1; n++) {
             const struct piece p = pieces[l.bits][n];
             if (p.k != 2 * i + (int)j || !p.width) continue;
             vec v = vec_load(codes + piece_at(l.bits, step, p.place)), mask = m->piece[piece_mask(l.bits, n)];
@@ -166,6 +161,7 @@ INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
     if (is_seven(h)) return i32_shl(dot2_i16(half_sums(x, t, half, h), i32_splat(-1)), h.shift);
     const int more = is_split(h) ? 0 : (is_lent(h) ? 4 : h.shift) - (half < 0 ? 3 : 2);
     vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
+    if (more < 0) return in_pairs(h) ? i16_shr(v, -more) : i32_shr(v, -more);
     return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
 }
 

@@ -6,8 +6,7 @@
  * constants of it (struct how), so that each kernel is compiled by itself and its sums stay in registers. gemv and few
  * read packed panels: gemv for one row, few for a tile of few rows. gemm reads expanded panels, codes as bytes and
  * scales as floats, which all tiles of a chunk share; so layouts that differ only in packing have a gemm in common.
- * Kernels are short calls (one panel, one tile), because a browser replaces a function by its optimised code only after
- * a call returns.
+ * Kernels are short calls: a browser replaces a function by its optimised code only after a call returns.
  */
 #include "compute/cpu/codes.h"
 
@@ -481,6 +480,7 @@ for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.s
     ROW(halves_i16, KIND_HALF_MINS, DOTS_I16, 16, -1)          \
     ROW(four_u7,    KIND_PLAIN,     DOTS_U7,   4, 3)           \
     ROW(five_u7,    KIND_PLAIN,     DOTS_U7,   5, 4)           \
+    ROW(pairs_u7,   KIND_PLAIN,     DOTS_U7,   2, 0)           \
     ROW(mins_u7,    KIND_MINS,      DOTS_U7,   4, -1)          \
     ROW(mins5_u7,   KIND_MINS,      DOTS_U7,   5, -1)          \
     ROW(six_u7,     KIND_HALVES,    DOTS_U7,   6, 5)           \
@@ -492,6 +492,7 @@ for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.s
     ROW(scaled_s8,  KIND_SCALE,     DOTS_S8,   8, -1)          \
     ROW(four_u8,    KIND_PLAIN,     DOTS_U8,   8, 3)           \
     ROW(five_u8,    KIND_PLAIN,     DOTS_U8,   8, 4)           \
+    ROW(pairs_u8,   KIND_PLAIN,     DOTS_U8,   8, 0)           \
     ROW(mins_u8,    KIND_MINS,      DOTS_U8,   8, -1)          \
     ROW(bmins_u8,   KIND_MINS,      DOTS_U8,   8, 7)           \
     ROW(bmins_s8,   KIND_MINS,      DOTS_S8,   8, -1)          \
@@ -522,10 +523,9 @@ INLINE struct how how_of(const enum layout layout, const enum dots dots)
 {
     const struct layout_info l = layouts[layout];
     const bool above = l.value_bits >= 7 ? dots == DOTS_U7 || dots == DOTS_U8 : l.offset || l.table;
-    return (struct how){l.kind, dots, l.value_bits, above ? l.value_bits - 1 : -1, 1, layout};
+    const int bit = l.offset ? __builtin_ctz((unsigned)l.offset) : l.value_bits - 1; /* of the offset */
+    return (struct how){l.kind, dots, l.value_bits, above ? bit : -1, 1, layout};
 }
-
-INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 
 /* The most downloaded layouts are read from eight panels at once: up to 12 KB of code each. */
 #define IS_STREAMED(layout) \
@@ -533,19 +533,19 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
      (layout) == LAYOUT_Q6K)
 
 /* Few rows share what they read of these layouts, unexpanded, so that memory is not idle while a panel is expanded.
- * 6-bit codes are shared by 5 rows at most: two full tiles cost more than expanding. Two rows of 2-bit codes are shared
- * where a browser has byte dots, since expanded they would be slower together than one after the other. The other
- * layouts would gain a little, which is not worth the code. */
+ * 6-bit codes are shared by 5 rows at most: two full tiles cost more than expanding. Two rows of Q2 are shared, and of
+ * Q2K with byte dots: expanded they would take longer than one after the other. Others would gain too little. */
 #define IS_SHARED(layout) (IS_STREAMED(layout) && (layout) != LAYOUT_Q5K)
 #define MOST_SHARED(layout, dots) \
-    ((layout) == LAYOUT_Q2K && (dots) != DOTS_I16 ? 2 \
+    ((layout) == LAYOUT_Q2 || ((layout) == LAYOUT_Q2K && (dots) != DOTS_I16) ? 2 \
      : !IS_SHARED(layout)                         ? 1 \
      : (layout) == LAYOUT_Q6K                     ? FEW_TILE + 1 \
                                                   : FEW_MOST)
 
 /* turns_: panels one after the other; gemv_: eight at once; few_: tiles of panels that are not expanded */
 #define FEW(T, layout) \
-    if (T <= MOST_SHARED(layout, how.dots)) few(panels, panel_bytes, (size_t)n, a, row, out, of_rows(how, T))
+    if (T <= MOST_SHARED(layout, how.dots)) \
+    few(panels, panel_bytes, (size_t)n, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, layout})
 #define ROWS_KERNEL(kernel) \
     static void kernel(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, \
                        float *out)
@@ -606,9 +606,9 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
     k->gemm[layout] = gemm_of(to);
 }
 
-/* tables_simd.c has the products of few rows with codes in planes. */
+/* tables_simd.c has the products of few rows with codes of one bit. */
 #define SET(name, row, tile) \
-    if (!layouts[LAYOUT_##name].planes) { \
+    if (layouts[LAYOUT_##name].bits > 1) { \
         k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row); \
         k->gemv[TOGETHER][LAYOUT_##name] = \
             IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
