@@ -92,7 +92,7 @@ struct quantizing *quantizing_new(const char *in, const char *out, const char *t
     q->options =
         (struct convert_options){.recipe = recipe_by_name(type), .threads = threads, .io = {q, read_file, write_file}};
     q->out = strdup(out);
-    q->imatrix = imatrix && *imatrix ? strdup(imatrix) : NULL;
+    if (imatrix && *imatrix && !(q->imatrix = strdup(imatrix))) fail_memory(q);
     return q;
 }
 

@@ -12,6 +12,9 @@
 
 enum { K_BLOCK = 256 };
 
+/* Compiled for each way of rounding, a constant in every call. */
+#define INLINE static inline __attribute__((always_inline))
+
 static const float ones[K_BLOCK] = {[0 ... K_BLOCK - 1] = 1};
 
 /* --- four values at a time -------------------------------------------------------------------------------- */
@@ -190,44 +193,58 @@ static bool q5_k_block(const float *x, const float *w, uint8_t *out)
 
 /* --- Q6_K and Q4_0: value = scale * code, codes low .. -low - 1 ---------------------------------------------- */
 
-/* Fits a scale of either sign to n values. At first the largest value gets the code `low`, because there is no code
- * -low. Then least squares as in solve(), with one unknown. */
-static float fit_signed(const float *x, const float *w, int n, int low)
+/* The nearest values that codes of a type stand for. */
+typedef f4 round_fn(f4 v);
+
+static f4 round_six(f4 v) { return nearest(v, -32, 31); }
+static f4 round_four(f4 v) { return nearest(v, -8, 7); }
+
+/* A scale, and the sum of squares that it explains. */
+struct scaled {
+    float scale, gain;
+};
+
+/* Fits a scale by least squares, as in solve(), to the codes that `range` gives, and keeps it if it is better. */
+INLINE void try_range(const float *x, const float *w, int n, float range, round_fn *round, struct scaled *best)
 {
-    float range = largest(x, n) / (float)low, best = range, most = -1;
-    for (int r = -8; r <= 8; r++) {
-        f4 id = all(inverse(range * (1 - 0.128f / (float)low * (float)r))), sxq = all(0), sqq = sxq;
-        for (int i = 0; i < n; i += 4) {
-            f4 v = load4(x + i), q = nearest(v * id, (float)low, (float)(-low - 1)), wq = load4(w + i) * q;
-            sxq += v * wq;
-            sqq += wq * q;
-        }
-        float xq = sum4(sxq), qq = sum4(sqq), scale = qq > 0 ? xq / qq : 0;
-        if (scale * xq <= most) continue;
-        most = scale * xq;
-        best = scale;
+    f4 id = all(inverse(range)), sxq = all(0), sqq = sxq;
+    for (int i = 0; i < n; i += 4) {
+        f4 v = load4(x + i), q = round(v * id), wq = load4(w + i) * q;
+        sxq += v * wq;
+        sqq += wq * q;
     }
-    return best;
+    float xq = sum4(sxq), qq = sum4(sqq), scale = qq > 0 ? xq / qq : 0;
+    if (scale * xq > best->gain) *best = (struct scaled){scale, scale * xq};
 }
 
-static float error_16(const float *x, const float *w, float scale)
+/* Squared error of n values with the best codes for this scale. */
+INLINE float error_scaled(const float *x, const float *w, int n, float scale, round_fn *round)
 {
     f4 sum = all(0), id = all(inverse(scale)), s = all(scale);
-    for (int i = 0; i < 16; i += 4) {
-        f4 v = load4(x + i), e = s * nearest(v * id, -32, 31) - v;
+    for (int i = 0; i < n; i += 4) {
+        f4 v = load4(x + i), e = s * round(v * id) - v;
         sum += load4(w + i) * (e * e);
     }
     return sum4(sum);
 }
 
+/* Fits a scale of either sign to n values. At first the largest value gets the code `low`, because there is no code
+ * -low. */
+INLINE float fit_signed(const float *x, const float *w, int n, int low, round_fn *round)
+{
+    float range = largest(x, n) / (float)low;
+    struct scaled best = {range, -1};
+    for (int r = -8; r <= 8; r++) try_range(x, w, n, range * (1 - 0.128f / (float)low * (float)r), round, &best);
+    return best.scale;
+}
+
 /* The best of the nearest code in low .. -low - 1 of a part's scale, and its neighbours. */
-typedef float error_fn(const float *x, const float *w, float scale);
-static int code_scale(const float *x, const float *w, float scale, float d, int low, error_fn *error_of_scale)
+INLINE int code_scale(const float *x, const float *w, int n, float scale, float d, int low, round_fn *round)
 {
     int high = -low - 1, s = nearest_int(scale * inverse(d), low, high), best = s;
-    float least = error_of_scale(x, w, d * (float)s);
+    float least = error_scaled(x, w, n, d * (float)s, round);
     for (int i = max_int(s - 1, low); i <= min_int(s + 1, high); i++) {
-        float error = error_of_scale(x, w, d * (float)i);
+        float error = error_scaled(x, w, n, d * (float)i, round);
         if (error >= least) continue;
         least = error;
         best = i;
@@ -251,11 +268,11 @@ static bool q6_k_block(const float *x, const float *w, uint8_t *out)
 {
     float scales[16];
     uint8_t code[K_BLOCK];
-    for (int i = 0; i < 16; i++) scales[i] = fit_signed(x + 16 * i, w + 16 * i, 16, -32);
+    for (int i = 0; i < 16; i++) scales[i] = fit_signed(x + 16 * i, w + 16 * i, 16, -32, round_six);
     float d = half_beyond(largest(scales, 16) / -128);
     if (!(d <= HALF_MOST && d >= -HALF_MOST)) return broken(out, 210, 208);
     for (int i = 0; i < 16; i++) {
-        int s = code_scale(x + 16 * i, w + 16 * i, scales[i], d, -128, error_16);
+        int s = code_scale(x + 16 * i, w + 16 * i, 16, scales[i], d, -128, round_six);
         float id = inverse(d * (float)s);
         for (int c = 16 * i; c < 16 * i + 16; c++) code[c] = (uint8_t)(nearest_int(x[c] * id, -32, 31) + 32);
         out[192 + i] = (uint8_t)(int8_t)s;
@@ -274,7 +291,7 @@ static void store_32(const uint8_t code[32], uint8_t out[16])
 static bool q4_0_block(const float *x, const float *w, uint8_t *out)
 {
     uint8_t code[32];
-    float d = fit_signed(x, w, 32, -8);
+    float d = fit_signed(x, w, 32, -8, round_four);
     if (!(d <= HALF_MOST && d >= -HALF_MOST)) return broken(out, 18, 0);
     store_half(out, d);
     float id = inverse(f32_from_f16(f16_from_f32(d)));
@@ -306,32 +323,11 @@ static f4 table_nearest(f4 v)
 static float fit_table(const float *x, const float *w)
 {
     const float end = largest(x, 32);
-    float best = end / table_iq4[0], most = -1;
+    struct scaled best = {end / table_iq4[0], -1};
     for (int side = 0; side < 2; side++)
-        for (int r = -3; r <= 3; r++) {
-            float range = end / table_iq4[side ? 15 : 0] * (1 + 0.04f * (float)r);
-            f4 id = all(inverse(range)), sxq = all(0), sqq = sxq;
-            for (int i = 0; i < 32; i += 4) {
-                f4 v = load4(x + i), q = table_nearest(v * id), wq = load4(w + i) * q;
-                sxq += v * wq;
-                sqq += wq * q;
-            }
-            float xq = sum4(sxq), qq = sum4(sqq), scale = xq / qq; /* no number of the table is 0 */
-            if (scale * xq <= most) continue;
-            most = scale * xq;
-            best = scale;
-        }
-    return best;
-}
-
-static float error_table(const float *x, const float *w, float scale)
-{
-    f4 sum = all(0), id = all(inverse(scale)), s = all(scale);
-    for (int i = 0; i < 32; i += 4) {
-        f4 v = load4(x + i), e = s * table_nearest(v * id) - v;
-        sum += load4(w + i) * (e * e);
-    }
-    return sum4(sum);
+        for (int r = -3; r <= 3; r++)
+            try_range(x, w, 32, end / table_iq4[side ? 15 : 0] * (1 + 0.04f * (float)r), table_nearest, &best);
+    return best.scale;
 }
 
 static bool iq4_xs_block(const float *x, const float *w, uint8_t *out)
@@ -344,7 +340,7 @@ static bool iq4_xs_block(const float *x, const float *w, uint8_t *out)
     memset(out, 0, 8);
     store_half(out, d);
     for (int i = 0; i < 8; i++) {
-        int s = code_scale(x + 32 * i, w + 32 * i, scales[i], d, -32, error_table);
+        int s = code_scale(x + 32 * i, w + 32 * i, 32, scales[i], d, -32, table_nearest);
         float id = inverse(d * (float)s);
         uint8_t code[32];
         for (int c = 0; c < 32; c++) code[c] = (uint8_t)table_code(x[32 * i + c] * id);

@@ -127,8 +127,6 @@ static void arrange_tables(const struct act *a, int row, int n_rows, uint8_t *ti
     size_t blocks = (size_t)(a->cols / BLOCK), at = (size_t)row * blocks;
     for (size_t end = at + (size_t)n_rows * blocks; at < end; at++, tile += act_bytes(FORM_TABLES)) {
         memcpy(tile, a->scale + at, 4);
-        const int16_t sum = (int16_t)(a->sum[2 * at] + a->sum[2 * at + 1]);
-        memcpy(tile + 4, (int16_t[]){sum, sum}, 4);
         for (size_t g = 0; g < 8; g++) signed_sums(tile + TABLES_HEAD + 32 * g, a->code + at * BLOCK + 4 * g, signs);
     }
 }

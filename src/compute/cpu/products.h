@@ -23,7 +23,7 @@
  * x[k] is the sum of (word >> k codes) * y[k] with y[k] = x[k] - B * x[k - 1], and no code needs to be cut out. This
  * holds modulo 2^16, which suffices for a sum that fits in 16 bits.
  *
- * FORM_TABLES has the blocks of one row after those of the other: f32 scale, int16 sum of its codes [2], 24 unused
+ * FORM_TABLES has the blocks of one row after those of the other: f32 scale, 28 unused
  * bytes; then for each 4 columns two tables for the 16 combinations of their signs, where bit k of an index says that
  * column k is added and not subtracted: the sum's lowest 5 bits, then int8 the sum divided by 32, rounded down. */
 enum { ACT_HEAD = 24, TABLES_HEAD = 32 };
