@@ -36,7 +36,7 @@ const TOO_LARGE = 2 ** 32;
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
 /** Whether the text build does not read a file of this name. */
-const isOther = (name) => /\.(?:safetensors|json)(?:[?#]|$)|\bIQ[123]_/i.test(name);
+const isOther = (name) => /\.(?:safetensors|json)(?:[?#]|$)|\b(?:IQ[123]_|NVFP4\b)/i.test(name);
 
 /**
  * Whether a load needs the full build, as far as names tell: for vision, a profile, files that are not GGUF, IQ1 to

@@ -43,7 +43,7 @@ static int check_first(const struct intake *in, const struct split *s, struct er
         return fail(err, ERR_INCONSISTENT, "split", 0, "%d files were given, but the model consists of %lld.",
                     given(in), (long long)s->files);
     /* A later file may have weights in grids, and no other build can take over when this one's weights have been read. */
-    if (s->files > 1 && !has_grids())
+    if (s->files > 1 && !reads_full_types())
         return fail(err, ERR_UNSUPPORTED, "build", 0, "This build of the engine reads no split models.");
     return OK;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The text build, for pages whose models are GGUF files without vision. It has no vision, reads no other format and no
- * weights in grids (weights/grids.c), has no kernels of FULL_LAYOUTS, and makes no profile, and is a quarter smaller
+ * types of weights/grids.c, has no kernels of FULL_LAYOUTS, and makes no profile, and is a quarter smaller
  * than the full build. It is linked with this file in place of the files that the Makefile lists as FULL, and no code
  * reaches other names of those files.
  *
- * js/worker/start.js chooses a build before it opens the model's files. If a file of another format or with weights in
- * grids comes, the text build refuses its header by ERR_UNSUPPORTED "build", and the full build replaces it.
+ * js/worker/start.js chooses a build before it opens the model's files. If a file of another format or with weights of
+ * those types comes, the text build refuses its header by ERR_UNSUPPORTED "build", and the full build replaces it.
  *
  * The build's mark comes after the interface version (wasm.c), because parts of a custom section stand in the order of
  * their files.
@@ -68,9 +68,9 @@ uint64_t parts_cost(const struct binder *b) { return (void)b, 0; }
 int parts_take(struct binder *b, struct error *err) { return (void)b, (void)err, OK; }
 void parts_free(struct binder *b) { (void)b; }
 
-/* Types with grids are known by name. */
-#define LACKED(name, id, bytes, ...) {#name, id, 256, bytes, LAYOUT_FULL, NULL},
-const struct dtype grid_types[GRID_TYPES] = {EACH_GRID_TYPE(LACKED)};
+/* Types of the full build are known by name. */
+#define LACKED(name, id, block, bytes, ...) {#name, id, block, bytes, LAYOUT_FULL, NULL},
+const struct dtype full_types[FULL_TYPES] = {EACH_FULL_TYPE(LACKED)};
 
 bool encode_awaited(const struct quern_engine *e) { return (void)e, false; }
 bool encode_part(struct quern_engine *e) { return (void)e, false; }

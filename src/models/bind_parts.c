@@ -44,7 +44,7 @@ static void put_numbers(void *context, int row, int n, const uint8_t *bytes)
         for (int i = 0; i < s->n_numbers; i++, bytes += s->numbers->bytes) {
             float number;
             read_floats(s->numbers, bytes, 1, &number);
-            if (s->by_columns) put_number(s, i, r * s->wide, number);
+            if (s->by_columns) put_number(s, i * s->high, r * s->wide, number);
             else put_number(s, r * s->high, i * s->wide, number);
         }
 }
@@ -128,9 +128,13 @@ void parts_free(struct binder *b)
 
 /* --- binding ------------------------------------------------------------------------------------------------ */
 
+/* Whether a scale of the whole matrix is stored apart: it may be missing, and is 1 then. */
+static bool one_scale(const struct dtype *type) { return layouts[type->layout].kind == KIND_HALF_FLOATS; }
+
 int parts_wanted(const struct dtype *type)
 {
-    return layouts[type->layout].scaled ? HAS_ROWS | HAS_SCALES | (dtype_biased(type) ? HAS_MINS : 0) : HAS_ROWS;
+    if (!layouts[type->layout].scaled || one_scale(type)) return HAS_ROWS;
+    return HAS_ROWS | HAS_SCALES | (dtype_biased(type) ? HAS_MINS : 0);
 }
 
 /* The tensors beside NAME.weight. */
@@ -183,6 +187,18 @@ static int check_rectangles(const struct tensor *t, const char *name, struct sin
     return rectangles || one || each ? check_floats(t, name, sink, err) : fail_shape(t, name, sink, err);
 }
 
+/* A number for the matrix, or for each of a stack. */
+static int check_matrices(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
+{
+    uint64_t n = t->rows * t->cols;
+    if (n != 1 && n != (uint64_t)sink->stack) return fail_shape(t, name, sink, err);
+    sink->high = sink->rows / (int)n;
+    sink->wide = sink->cols;
+    sink->n_numbers = (int)n;
+    sink->by_columns = true;
+    return check_floats(t, name, sink, err);
+}
+
 /* A number for each part of a row, or words of them for several rows. */
 static int check_groups(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
@@ -205,7 +221,9 @@ static int check_groups(const struct tensor *t, const char *name, struct sink *s
 
 static int check_shape(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
-    return (sink->type->layout == LAYOUT_F8 ? check_rectangles : check_groups)(t, name, sink, err);
+    return (one_scale(sink->type)               ? check_matrices
+            : sink->type->layout == LAYOUT_F8 ? check_rectangles
+                                              : check_groups)(t, name, sink, err);
 }
 
 /* Binds a tensor of this file, or one that is held: t is NULL then. `weight` is their weight, if this file has it. */
@@ -246,7 +264,8 @@ static int bind_part(struct checkpoint *ck, const char *weight, const struct bes
     struct tensor *t = find_part(ck, weight, kind->name, name);
     struct held *h = find_held(sink->b, name);
     if (!t && !h) {
-        bool missing = sink->type && kind->part != PART_ZERO && takes(sink->type, kind->part) && !sink->b->more;
+        bool missing = sink->type && kind->part != PART_ZERO && takes(sink->type, kind->part) &&
+                       !one_scale(sink->type) && !sink->b->more;
         return missing && !(*there & kind->what) ? sink_fail_missing(err, name) : OK;
     }
     if (t && (h || *there & kind->what)) return sink_fail_twice(t, name, err);

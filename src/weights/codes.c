@@ -96,6 +96,8 @@ void pack_part(const struct dtype *type, uint8_t *panel, int r, int col, int n_c
 {
     const struct layout_info *l = &layouts[type->layout];
     size_t columns = (size_t)l->columns;
+    /* Not +0, which stands for a missing scale. */
+    if (l->kind == KIND_HALF_FLOATS) value = value != 0 ? value * UNDOUBLED : -0.0f;
     for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns) {
         uint8_t *unit = panel + c / columns * (size_t)l->bytes;
         if (has_mins(l->kind)) put_part((const struct codes *)type, unit, r, part, value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of types and the block decoders. Types with grids have theirs in grids.c.
+ * The table of types and the block decoders. grids.c has those of types that only the full build reads.
  */
 #include "weights/dtype.h"
 
@@ -237,15 +237,14 @@ static const struct dtype types[] = {
     {"I32", 26, 1, 4, LAYOUT_NONE, NULL},
     {"I64", 27, 1, 8, LAYOUT_NONE, NULL},
     {"F64", 28, 1, 8, LAYOUT_NONE, NULL},
-    {"NVFP4", 40, 64, 36, LAYOUT_NONE, NULL},
 };
 
 const struct dtype *dtype_by_gguf(uint32_t id)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].gguf_id == id && id != NO_GGUF_ID) return &types[i];
-    for (size_t i = 0; i < GRID_TYPES; i++)
-        if (grid_types[i].gguf_id == id) return &grid_types[i];
+    for (size_t i = 0; i < FULL_TYPES; i++)
+        if (full_types[i].gguf_id == id) return &full_types[i];
     return NULL;
 }
 
@@ -253,7 +252,7 @@ const struct dtype *dtype_by_name(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(types[i].name, name)) return &types[i];
-    for (size_t i = 0; i < GRID_TYPES; i++)
-        if (!strcmp(grid_types[i].name, name)) return &grid_types[i];
+    for (size_t i = 0; i < FULL_TYPES; i++)
+        if (!strcmp(full_types[i].name, name)) return &full_types[i];
     return NULL;
 }

@@ -21,7 +21,7 @@ enum layout {
     LAYOUT_IQ4, LAYOUT_IQ4XS, LAYOUT_FP4,
     LAYOUT_Q1, LAYOUT_Q2,
     LAYOUT_IQ3S, LAYOUT_IQ3XXS, LAYOUT_IQ2S, LAYOUT_IQ2XXS, LAYOUT_IQ1M, LAYOUT_IQ1S,
-    LAYOUT_Q8F, LAYOUT_F8, /* scales are stored apart from codes */
+    LAYOUT_NV4, LAYOUT_Q8F, LAYOUT_F8, /* scales are stored apart from codes */
     LAYOUT_A4, LAYOUT_A4S, LAYOUT_A8, LAYOUT_A8S, /* the same, with a scale and a min */
     LAYOUT_COUNT
 };
@@ -29,9 +29,9 @@ enum layout {
 /* One row's block, decoded. value = d * scale * (code - offset) - dmin * min. The layout determines which fields are
  * used (pack.h). */
 struct unit {
-    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ1 to IQ4, MXFP4, Q1_0 */
-    /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8); for IQ1 to IQ3 odd
-     * numbers up to 31, per 32 or 16 columns */
+    uint8_t code[256];   /* [block]; int8 for Q8_0, indexes into a table for IQ1 to IQ4, MXFP4, NVFP4, Q1_0 */
+    /* per 32 columns (Q4_K and Q5_K 0..63, IQ4_XS int8) or per 16 (Q2_K 0..15, Q3_K and Q6_K int8, NVFP4 e4m3); for IQ1
+     * to IQ3 odd numbers up to 31, per 32 or 16 columns */
     uint8_t scale[16];
     uint8_t min[16];     /* per 32 columns (Q4_K and Q5_K, 0..63) or per 16 (Q2_K, 0..15) */
     uint16_t d, dmin;    /* f16; bf16 for MXFP4. Q4_1 and Q5_1 add their min, so it is stored negated */
@@ -52,18 +52,20 @@ struct dtype {
     void (*unpack)(const uint8_t *block, struct unit *out); /* NULL for float types */
 };
 
-/* The types whose codes are numbers of rows of a grid: name, GGUF's id, bytes of a block of 256, layout, decoder. */
-#define EACH_GRID_TYPE(ROW)                        \
-    ROW(IQ2_XXS, 16, 66, IQ2XXS, unpack_iq2_xxs)   \
-    ROW(IQ2_XS,  17, 74, IQ2S,   unpack_iq2_xs)    \
-    ROW(IQ3_XXS, 18, 98, IQ3XXS, unpack_iq3_xxs)   \
-    ROW(IQ1_S,   19, 50, IQ1S,   unpack_iq1_s)     \
-    ROW(IQ3_S,   21, 110, IQ3S,  unpack_iq3_s)     \
-    ROW(IQ2_S,   22, 82, IQ2S,   unpack_iq2_s)     \
-    ROW(IQ1_M,   29, 56, IQ1M,   unpack_iq1_m)
-enum { GRID_TYPES = 7 };
-extern const struct dtype grid_types[GRID_TYPES]; /* grids.c; in the text build engine/text_build.c */
-static inline bool has_grids(void) { return grid_types->layout != LAYOUT_FULL; }
+/* The types of GGUF files that only the full build reads: name, GGUF's id, columns and bytes of a block, layout,
+ * decoder. */
+#define EACH_FULL_TYPE(ROW)                             \
+    ROW(IQ2_XXS, 16, 256, 66, IQ2XXS, unpack_iq2_xxs)   \
+    ROW(IQ2_XS,  17, 256, 74, IQ2S,   unpack_iq2_xs)    \
+    ROW(IQ3_XXS, 18, 256, 98, IQ3XXS, unpack_iq3_xxs)   \
+    ROW(IQ1_S,   19, 256, 50, IQ1S,   unpack_iq1_s)     \
+    ROW(IQ3_S,   21, 256, 110, IQ3S,  unpack_iq3_s)     \
+    ROW(IQ2_S,   22, 256, 82, IQ2S,   unpack_iq2_s)     \
+    ROW(IQ1_M,   29, 256, 56, IQ1M,   unpack_iq1_m)     \
+    ROW(NVFP4,   40, 64, 36,  NV4,    unpack_nvfp4)
+enum { FULL_TYPES = 8 };
+extern const struct dtype full_types[FULL_TYPES]; /* grids.c; in the text build engine/text_build.c */
+static inline bool reads_full_types(void) { return full_types->layout != LAYOUT_FULL; }
 
 /* NULL for an id that no type has, including removed ids. */
 const struct dtype *dtype_by_gguf(uint32_t id);

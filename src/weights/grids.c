@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The types whose codes are numbers of rows of a grid: IQ1, IQ2 and IQ3. A row is 8 or 4 neighbouring magnitudes.
+ * The types that only the full build reads. The codes of IQ1, IQ2 and IQ3 are numbers of rows of a grid: 8 or 4
+ * neighbouring magnitudes. NVFP4 has no grid, but has kernels that no other type needs.
  *
  * Each type has few different values, so a decoder writes for each column the place of its value in a table of pack.h.
  * Grids are therefore read only while a model loads, and kernels look values up in one register. Factors of a format
@@ -158,5 +159,18 @@ static void unpack_iq1_m(const uint8_t *b, struct unit *u)
     }
 }
 
-#define TYPE(name, id, bytes, layout, unpack) {#name, id, 256, bytes, LAYOUT_##layout, unpack},
-const struct dtype grid_types[GRID_TYPES] = {EACH_GRID_TYPE(TYPE)};
+/* A scale (e4m3) for each 16 columns, whose sign is ignored and whose NaN stands for 0; then nibbles, 8 bytes for 16
+ * columns, as in Q4_0. Codes are indexes into a table of doubled values. */
+static void unpack_nvfp4(const uint8_t *b, struct unit *u)
+{
+    for (int i = 0; i < 4; i++) {
+        u->scale[i] = (b[i] & 127) == 127 ? 0 : b[i] & 127;
+        for (int k = 0; k < 8; k++) {
+            u->code[16 * i + k] = b[4 + 8 * i + k] & 15;
+            u->code[16 * i + 8 + k] = b[4 + 8 * i + k] >> 4;
+        }
+    }
+}
+
+#define TYPE(name, id, block, bytes, layout, unpack) {#name, id, block, bytes, LAYOUT_##layout, unpack},
+const struct dtype full_types[FULL_TYPES] = {EACH_FULL_TYPE(TYPE)};

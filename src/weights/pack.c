@@ -68,7 +68,7 @@ static void scatter_scales(const struct unit *u, int r, int block, enum kind kin
     if (kind == KIND_SCALE) out[r] = u->scale[block];
     if (kind == KIND_MINS) out[r] = u->scale[block], out[8 + r] = u->min[block];
     for (int h = 0; h < 2; h++) {
-        if (kind == KIND_HALVES) out[8 * h + r] = u->scale[2 * block + h];
+        if (kind == KIND_HALVES || kind == KIND_HALF_FLOATS) out[8 * h + r] = u->scale[2 * block + h];
         if (kind == KIND_HALF_MINS) out[8 * h + r] = (uint8_t)(u->scale[2 * block + h] | u->min[2 * block + h] << 4);
     }
 }
@@ -82,6 +82,8 @@ static void scatter(const struct unit u[PANEL_ROWS], int column, uint8_t *out, c
         put_u16(out + 2 * r, u[r].d);
         if (has_mins(l->kind)) put_u16(out + 16 + 2 * r, u[r].dmin);
     }
+    for (int r = 0; r < PANEL_ROWS && l->kind == KIND_HALF_FLOATS; r++)
+        if (!load_u32(out + 4 * r)) put_u32(out + 4 * r, bits_from_f32(UNDOUBLED));
     for (int b = 0; b < l->columns / BLOCK; b++, block += l->block) {
         for (int r = 0; r < PANEL_ROWS && l->scales; r++) scatter_scales(&u[r], r, b, l->kind, block);
         if (l->bits == 1) scatter_bits(u, column + b * BLOCK, block + l->scales);
@@ -172,6 +174,7 @@ static void read_scales(enum kind kind, const uint8_t *scales, int r, struct blo
         out->min[h] = kind == KIND_MIN;
         if (kind == KIND_SCALE) out->scale[h] = (int8_t)scales[r];
         if (kind == KIND_HALVES) out->scale[h] = (int8_t)*half;
+        if (kind == KIND_HALF_FLOATS) out->scale[h] = f32_from_e4m3(*half);
         if (kind == KIND_MINS) out->scale[h] = scales[r], out->min[h] = scales[8 + r];
         if (kind == KIND_HALF_MINS) out->scale[h] = *half & 15, out->min[h] = *half >> 4;
     }
@@ -193,7 +196,7 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
 static void block_values(const struct block *b, float *out)
 {
     for (int c = 0; c < BLOCK; c++)
-        out[c] = b->d * (float)b->scale[c / 16] * (float)b->code[c] - b->dmin * (float)b->min[c / 16];
+        out[c] = b->d * (b->scale[c / 16] * (float)b->code[c]) - b->dmin * (float)b->min[c / 16];
 }
 
 static void row_codes(enum layout layout, const uint8_t *panel, int r, int cols, float *out)
@@ -223,6 +226,7 @@ static void unit_block(const struct layout_info *l, const struct unit *u, int b,
         int i = l->kind == KIND_SCALE || l->kind == KIND_MINS ? b : 2 * b + h;
         out->scale[h] = !l->scales                                        ? 1
                         : l->kind == KIND_SCALE || l->kind == KIND_HALVES ? (int8_t)u->scale[i]
+                        : l->kind == KIND_HALF_FLOATS                     ? f32_from_e4m3(u->scale[i])
                                                                           : u->scale[i];
         out->min[h] = l->kind == KIND_MIN ? 1 : has_mins(l->kind) ? u->min[i] : 0;
     }
@@ -236,7 +240,7 @@ void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *o
     struct block block;
     for (int c = 0; c < cols; c += (int)type->block, row += type->bytes) {
         type->unpack(row, &unit);
-        block.d = scale_of(l->d, unit.d);
+        block.d = l->scaled ? UNDOUBLED : scale_of(l->d, unit.d);
         block.dmin = has_mins(l->kind) ? f32_from_f16(unit.dmin) : 0;
         for (int b = 0; b < (int)type->block / BLOCK; b++, out += BLOCK) {
             unit_block(l, &unit, b, &block);

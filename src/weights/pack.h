@@ -29,18 +29,21 @@ enum kind {
     KIND_HALVES,    /* d; per block: int8 scale[2 halves of 16 columns][8] */
     KIND_MINS,      /* d, dmin; per block: u8 scale[8], u8 min[8] */
     KIND_HALF_MINS, /* d, dmin; per block: u8 [2 halves][8], scale in the low nibble and min in the high one */
+    KIND_HALF_FLOATS, /* d; per block: e4m3 scale[2 halves of 16 columns][8] */
 };
 
 #define HAS_MINS(kind) ((kind) == KIND_MIN || (kind) == KIND_MINS || (kind) == KIND_HALF_MINS)
 static inline bool has_mins(enum kind kind) { return HAS_MINS(kind); }
 
-/* D_QUARTER, D_EIGHTH: d is that part of the f16. D_F32: stored apart from the codes, see pack_part(). */
+/* D_QUARTER, D_EIGHTH: d is that part of the f16. D_F32: stored apart from the codes, see pack_part(); UNDOUBLED if a
+ * file has none of KIND_HALF_FLOATS. */
 enum d_type { D_F16, D_BF16, D_F32, D_QUARTER, D_EIGHTH };
 static inline float d_part(enum d_type d) { return d == D_QUARTER ? 0.25f : d == D_EIGHTH ? 0.125f : 1; }
 
 /* The values of IQ4's codes, and those of a 4-bit float (1 sign bit, 2 exponent bits, 1 fraction bit) times 2. */
 static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+#define UNDOUBLED 0.5f /* factor for the values of table_fp4 */
 /* The values of codes of 1 bit and of 2 bits. */
 static const int8_t table_signs[16] = {-1, 1};
 
@@ -84,9 +87,9 @@ struct layout_info {
     ROW(Q1,    KIND_PLAIN,     128,  1,  0, 4, table_signs, D_F16)             \
     ROW(Q2,    KIND_PLAIN,      64,  2,  1, 2, NULL,      D_F16)
 
-/* The same of types with grids (grids.c), of folders that other programs quantised (codes.c), and of checkpoints. Only
- * the full build has their kernels. Values in grids have 7 bits, also where fewer would do: every dot product of bytes
- * is exact for them, so all have the same few kernels. */
+/* The same of other types of GGUF files (grids.c), of folders that other programs quantised (codes.c), and of
+ * checkpoints. Only the full build has their kernels. Values in grids have 7 bits, also where fewer would do: every dot
+ * product of bytes is exact for them, so all have the same few kernels. */
 #define FULL_LAYOUTS(ROW)                                                          \
     /*  name    kind         columns bits offset value_bits table          d */    \
     ROW(IQ3S,   KIND_SCALE,     256,  4,  0, 7, table_iq3_s,   D_F16)              \
@@ -95,6 +98,7 @@ struct layout_info {
     ROW(IQ2XXS, KIND_SCALE,     256,  3,  0, 7, table_iq2,     D_EIGHTH)           \
     ROW(IQ1M,   KIND_HALVES,    256,  3,  0, 7, table_iq1,     D_EIGHTH)           \
     ROW(IQ1S,   KIND_SCALE,     256,  3,  0, 7, table_iq1,     D_EIGHTH)           \
+    ROW(NV4,    KIND_HALF_FLOATS, 64, 4, 0, 5, table_fp4,      D_F32)              \
     ROW(Q8F,    KIND_PLAIN,      32,  8,  0, 8, NULL,          D_F32)              \
     ROW(A4,     KIND_MIN,        64,  4,  0, 4, NULL,          D_F32)              \
     ROW(A4S,    KIND_MIN,        32,  4,  0, 4, NULL,          D_F32)              \
@@ -160,8 +164,8 @@ size_t panel_bytes(enum layout layout, int cols);
 /* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
 
-/* Decodes `cols` columns (whole blocks) of a file's row of codes to exactly the values that it encodes. Not for types
- * whose scales are stored apart. */
+/* Decodes `cols` columns (whole blocks) of a file's row of codes to exactly the values that it encodes. Of the types
+ * whose scales are stored apart only for NVFP4, without that scale. */
 void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out);
 
 /* Sets a number of n_cols columns of row r, in any order; col is the first column of a unit. The panel began as zeros.
@@ -172,7 +176,8 @@ void pack_part(const struct dtype *type, uint8_t *panel, int r, int col, int n_c
 /* 32 columns of one row, decoded. Without mins dmin is 0; absent scales are 1. */
 struct block {
     float d, dmin;
-    int scale[2], min[2]; /* per half of 16 columns */
+    float scale[2]; /* per half of 16 columns; an integer, except that of KIND_HALF_FLOATS */
+    int min[2];
     int code[BLOCK];      /* without the offset */
 };
 

@@ -15,8 +15,8 @@
 /* value of column c = d * scale[c / 16] * code[c] - dmin * min[c / 16], or + where the type adds; `code` has its offset
  * taken off already. */
 struct ref_block {
-    double d, dmin;
-    int code[256], scale[16], min[16];
+    double d, dmin, scale[16];
+    int code[256], min[16];
 };
 
 struct ref_type {
@@ -322,7 +322,24 @@ static inline void ref_iq1_m(const uint8_t *bytes, struct ref_block *b)
     }
 }
 
-enum { ID_Q8_0 = 8, ID_IQ1_M = 29, ID_MXFP4 = 39 };
+static inline double ref_e4m3(int bits)
+{
+    int exponent = bits >> 3 & 15, fraction = bits & 7;
+    return (bits & 127) == 127 ? 0 : exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);
+}
+
+static inline void ref_nvfp4(const uint8_t *bytes, struct ref_block *b)
+{
+    static const int doubled[8] = {0, 1, 2, 3, 4, 6, 8, 12};
+    ref_plain(b, 0.5);
+    for (int i = 0; i < 4; i++) b->scale[i] = ref_e4m3(bytes[i]);
+    for (int c = 0; c < 64; c++) {
+        int byte = bytes[4 + c / 16 * 8 + c % 8], nibble = c % 16 < 8 ? byte % 16 : byte / 16;
+        b->code[c] = nibble < 8 ? doubled[nibble] : -doubled[nibble - 8];
+    }
+}
+
+enum { ID_Q8_0 = 8, ID_IQ1_M = 29, ID_MXFP4 = 39, ID_NVFP4 = 40 };
 
 static const struct ref_type ref_types[] = {
     {"F32", 0, 1, 4, NULL, {0, 0}, false},
@@ -352,6 +369,7 @@ static const struct ref_type ref_types[] = {
     {"IQ3_S", 21, 256, 110, ref_iq3_s, {0, 0}, false},
     {"IQ2_S", 22, 256, 82, ref_iq2_s, {0, 0}, false},
     {"IQ1_M", ID_IQ1_M, 256, 56, ref_iq1_m, {0, 0}, false},
+    {"NVFP4", ID_NVFP4, 64, 36, ref_nvfp4, {0, 0}, false},
 };
 enum { REF_TYPES = sizeof ref_types / sizeof *ref_types };
 
@@ -408,17 +426,19 @@ static inline void make_float_weight(const struct ref_type *t, enum hostility ho
         put_half(out, hostile(how) && random_below(seed, 2) ? hostile_half(seed) : tame_half(seed) + 0x2000);
 }
 
-/* Writes scale i (0 or 1) of a block; IQ1_M has its own in nibbles. */
+/* Writes scale i (0 or 1) of a block; IQ1_M has its own in nibbles, and those of NVFP4 become 1. */
 static inline void put_scale(const struct ref_type *t, int i, int bits, uint8_t *block)
 {
-    if (t->gguf_id != ID_IQ1_M) put_half(block + t->halves[i], bits);
+    if (t->gguf_id == ID_NVFP4) memset(block, 0x38, 4);
+    else if (t->gguf_id != ID_IQ1_M) put_half(block + t->halves[i], bits);
     else
         for (int k = 0; k < 4; k++) block[49 + 2 * k] = (uint8_t)(block[49 + 2 * k] % 16 + (bits >> 4 * k & 15) * 16);
 }
 
-/* Writes the scales of a block. MXFP4 has a byte that is a power of 2. */
+/* Writes the scales of a block. MXFP4 has a byte that is a power of 2; all bytes are scales of NVFP4. */
 static inline void make_scales(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
 {
+    if (t->gguf_id == ID_NVFP4) return;
     if (t->gguf_id == ID_MXFP4) {
         if (!hostile(how)) out[0] = (uint8_t)(how == BLOCKS_RANDOM ? 110 + random_below(seed, 20) : 128);
         return;

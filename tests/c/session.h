@@ -17,7 +17,7 @@ static const char *const golden_names[] = {
     "nano.Q6_K",       "nano.IQ4_NL", "nano.IQ4_XS", "nano.Q1_0",   "nano.Q2_0",    "nano.TQ1_0",
     "nano.TQ2_0",      "duo.F32",     "moe-nano.F32", "moe-nano.Q8_0", "moe-nano.Q4_K_M", "hyb.F32",
     "hybq.Q4_K_M",     "hybw.Q8_0",   "nano.IQ3_S",  "nano.IQ3_XXS", "nano.IQ2_S",  "nano.IQ2_XS",
-    "nano.IQ2_XXS",    "nano.IQ1_S",  "nano.IQ1_M",  "qw2.Q4_K_M",  "lla.Q8_0",
+    "nano.IQ2_XXS",    "nano.IQ1_S",  "nano.IQ1_M",  "nano.NVFP4",  "qw2.Q4_K_M",  "lla.Q8_0",
 };
 enum { GOLDEN_FILES = sizeof golden_names / sizeof *golden_names };
 

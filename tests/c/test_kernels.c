@@ -152,13 +152,14 @@ static float rule_product(const struct ref_type *t, const uint8_t *row, const st
     for (int c = 0; c < a->cols; c += BLOCK) {
         const int8_t *q = a->code + token * a->cols + c;
         float xs = a->scale[(token * a->cols + c) / BLOCK];
-        int isum = 0, msum = 0, from = c % t->columns;
+        int isum[2] = {0}, msum = 0, from = c % t->columns;
         if (!from) t->read(row + c / t->columns * t->bytes, &b);
         for (int i = 0; i < BLOCK; i++) {
-            isum += b.scale[(from + i) / 16] * b.code[from + i] * q[i];
+            isum[i / 16] += b.code[from + i] * q[i];
             msum += b.min[(from + i) / 16] * q[i];
         }
-        products += (float)isum * ((float)b.d * xs);
+        float whole = (float)b.scale[from / 16] * (float)isum[0] + (float)b.scale[from / 16 + 1] * (float)isum[1];
+        products += whole * ((float)b.d * xs);
         mins += (float)msum * ((float)b.dmin * xs);
     }
     return !has_mins ? products : t->adds ? products + mins : products - mins;
@@ -252,7 +253,7 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols),
-            *panel = malloc(panel_bytes(type->layout, g->cols));
+            *panel = calloc(1, panel_bytes(type->layout, g->cols));
     pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panel);
     struct act a = act_new(g->floats, seed, g->cols);
     int row = random_below(seed, ACT_ROWS - n + 1);

@@ -12,7 +12,7 @@ import { station } from './browser.mjs';
 const LIBRARY = 'tests/web/library.html';
 
 /** Types whose layouts the common types do not have. */
-const OTHERS = ['nano.Q2_K', 'nano.Q3_K_M', 'nano.Q5_1', 'nano.IQ4_XS', 'nano.IQ3_XXS', 'nano.IQ2_S', 'nano.Q1_0', 'nano.Q2_0', 'moe-nano.Q4_K_M'];
+const OTHERS = ['nano.Q2_K', 'nano.Q3_K_M', 'nano.Q5_1', 'nano.IQ4_XS', 'nano.IQ3_XXS', 'nano.IQ2_S', 'nano.NVFP4', 'nano.Q1_0', 'nano.Q2_0', 'moe-nano.Q4_K_M'];
 
 const isolated = station({ root: PROJECT });
 /** Plays a processor whose dot product of bytes is exact for 7 bits only. */

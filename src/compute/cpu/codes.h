@@ -20,12 +20,14 @@ struct how {
 
 /* --- what a kernel has -------------------------------------------------------------------------------------------- */
 
-/* 16-bit codes have room for their scales, and are multiplied by them when they are expanded. */
-INLINE bool is_folded(const struct how h) { return h.dots == DOTS_I16 && !h.packed; }
+/* Whether the scales of blocks are integers. */
+INLINE bool is_whole(enum kind kind) { return kind != KIND_HALF_FLOATS; }
+/* 16-bit codes have room for such scales, and are multiplied by them when they are expanded. */
+INLINE bool is_folded(const struct how h) { return h.dots == DOTS_I16 && !h.packed && is_whole(h.kind); }
 INLINE bool has_scale(const struct how h) { return h.kind != KIND_PLAIN && h.kind != KIND_MIN && !is_folded(h); }
 INLINE bool has_halves(const struct how h)
 {
-    return (h.kind == KIND_HALVES || h.kind == KIND_HALF_MINS) && !is_folded(h);
+    return h.kind >= KIND_HALVES && h.kind != KIND_MINS && !is_folded(h);
 }
 
 INLINE enum form form_of(const struct how h)
@@ -37,7 +39,17 @@ INLINE enum form form_of(const struct how h)
 
 /* Sums of pairs of columns in 16 bits are multiplied by integer scales in the instruction that adds them up. */
 INLINE bool in_pairs(const struct how h) { return h.dots == DOTS_U7 || form_of(h) >= FORM_TWOS; }
-INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h); }
+INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h) && is_whole(h.kind); }
+
+/* Whether the sums and scales are too many for the registers. */
+INLINE bool is_kept(const struct how h) { return h.rows > 1 && (has_mins(h.kind) || has_halves(h)); }
+
+/* Whether a product of few rows is limited by memory. Narrower codes keep a core busy with unpacking, words with
+ * multiplying. few() keeps its sums in `out`, which has no room for mins. */
+INLINE bool is_awaited(const struct how h)
+{
+    return layouts[h.packed].bits > 4 && h.dots != DOTS_I16 && !has_mins(h.kind);
+}
 
 /* --- packed codes -------------------------------------------------------------------------------------- */
 
@@ -192,12 +204,21 @@ INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct mask
     else if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
 }
 
+/* Decodes 8 scales without sign as f32_from_e4m3() does: in place they are floats 2^120 times too small. */
+INLINE void load_e4m3(vec out[2], const uint8_t *scales)
+{
+    vec words = i16_from_u8_low(vec_load8(scales)), more = f32_splat(0x1p120f);
+    out[0] = f32_mul(i32_shl(i32_from_i16_low(words), 20), more);
+    out[1] = f32_mul(i32_shl(i32_from_i16_high(words), 20), more);
+}
+
 INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const bool twice,
                          const struct how h)
 {
     if (h.kind == KIND_SCALE || h.kind == KIND_HALVES)
         load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)), twice);
     if (h.kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)), twice);
+    for (int half = 0; half < 2 && h.kind == KIND_HALF_FLOATS; half++) load_e4m3(s->scale[half], scales + 8 * half);
     if (is_seven(h) && twice) {
         vec first = i16_from_i8_low(vec_load8(scales)),
             second = h.kind == KIND_HALVES ? i16_from_i8_low(vec_load8(scales + 8)) : first;

@@ -12,10 +12,10 @@
 
 /* --- expanded blocks ------------------------------------------------------------------------------------- */
 
-/* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8];
- * KIND_HALF_MINS: dmin[8], scale[2][8], int16 min[8][2 halves]), then 8 groups of codes: bytes [8 rows][4 columns],
- * with DOTS_I16 two times int16 [8 rows][2 columns]. Whole scales are int16 [8][2], each twice. With DOTS_I16 there are
- * none. */
+/* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES, KIND_HALF_FLOATS: scale[2][8]; KIND_MINS: dmin[8],
+ * scale[8], min[8]; KIND_HALF_MINS: dmin[8], scale[2][8], int16 min[8][2 halves]), then 8 groups of codes: bytes [8
+ * rows][4 columns], with DOTS_I16 two times int16 [8 rows][2 columns]. Whole scales are int16 [8][2], each twice. With
+ * DOTS_I16 there are no integer ones. */
 INLINE size_t head_bytes(const struct how h)
 {
     return 32 * (size_t)(1 + (has_scale(h) ? 1 + has_halves(h) : 0) + 2 * has_mins(h.kind));
@@ -240,9 +240,6 @@ struct sums {
     vec acc[TILE][2], mins[TILE][2];
 };
 
-/* Whether the sums and scales are too many for the registers. */
-INLINE bool is_kept(const struct how h) { return h.rows > 1 && (has_mins(h.kind) || has_halves(h)); }
-
 /* Reads the head of an expanded block in its order. */
 INLINE void scales_load(struct scales *s, const uint8_t *head, const struct how h)
 {
@@ -269,6 +266,7 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
 {
     vec sum[TILE][2], other[TILE][2];
     clear(sum, h.rows);
+    if (!whole_scales(h)) clear(other, h.rows);
     if (is_seven(h) && h.dots == DOTS_U7) seven_begin(sum[0], s, x, h);
     block_dots(sum, codes, x, has_halves(h) ? 0 : -1, s->scale[0], m, h);
     if (h.kind == KIND_HALVES && h.rows > 1) keep_in_memory(sum);
@@ -345,13 +343,6 @@ VEC_UNROLL
     for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
-/* Whether a product of few rows is limited by memory. Narrower codes keep a core busy with unpacking, words with
- * multiplying. few() keeps its sums in `out`, which has no room for mins. */
-INLINE bool is_awaited(const struct how h)
-{
-    return layouts[h.packed].bits > 4 && h.dots != DOTS_I16 && !has_mins(h.kind);
-}
-
 /* Bytes of a panel, at least, before the next panel's turn: enough that storing and loading the tile's sums costs
  * little. */
 enum { SPAN = 1024 };
@@ -424,6 +415,7 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec
                          const struct how h)
 {
     vec w[2];
+    const bool scaled = has_scale(h) && is_whole(h.kind);
     group_load(w, codes, g - g % 2, g % 2, m, h);
     if (h.dots != DOTS_I16) {
         store_two(out + 32 * g, w);
@@ -433,8 +425,8 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec
         vec code = h.shift < 0 ? w[i] : i8_sub(w[i], m->offset), low = i16_from_i8_low(code),
             high = i16_from_i8_high(code);
         vec first = vec_even(low, high), second = vec_odd(low, high);
-        vec_store(out + 64 * g + 16 * i, has_scale(h) ? i16_mul(first, scale[i]) : first);
-        vec_store(out + 64 * g + 32 + 16 * i, has_scale(h) ? i16_mul(second, scale[i]) : second);
+        vec_store(out + 64 * g + 16 * i, scaled ? i16_mul(first, scale[i]) : first);
+        vec_store(out + 64 * g + 32 + 16 * i, scaled ? i16_mul(second, scale[i]) : second);
     }
 }
 
@@ -478,6 +470,9 @@ for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.s
     ROW(words_i16,  KIND_PLAIN,     DOTS_I16, 16, -1)          \
     ROW(mins_i16,   KIND_MINS,      DOTS_I16, 16, -1)          \
     ROW(halves_i16, KIND_HALF_MINS, DOTS_I16, 16, -1)          \
+    ROW(floats_i16, KIND_HALF_FLOATS, DOTS_I16, 16, -1)        \
+    ROW(floats_u7,  KIND_HALF_FLOATS, DOTS_U7, 5, 4)           \
+    ROW(floats_u8,  KIND_HALF_FLOATS, DOTS_U8, 8, 4)           \
     ROW(four_u7,    KIND_PLAIN,     DOTS_U7,   4, 3)           \
     ROW(five_u7,    KIND_PLAIN,     DOTS_U7,   5, 4)           \
     ROW(pairs_u7,   KIND_PLAIN,     DOTS_U7,   2, 0)           \

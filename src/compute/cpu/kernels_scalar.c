@@ -73,10 +73,11 @@ static void gemm_f8(const uint8_t *panel, const struct act *a, int row, int n_ro
 static void block_sums(const struct block *w, const int8_t *q, const int16_t *sum, float xs, float *products,
                        float *mins)
 {
-    int32_t isum = 0, msum = 0;
-    for (int c = 0; c < BLOCK; c++) isum += w->scale[c / 16] * w->code[c] * q[c];
+    int32_t isum[2] = {0}, msum = 0;
+    for (int c = 0; c < BLOCK; c++) isum[c / 16] += w->code[c] * q[c];
     for (int h = 0; h < 2; h++) msum += w->min[h] * sum[h];
-    *products += (float)isum * (w->d * xs);
+    float whole = w->scale[0] * (float)isum[0] + w->scale[1] * (float)isum[1];
+    *products += whole * (w->d * xs);
     *mins += (float)msum * (w->dmin * xs);
 }
 

@@ -12,7 +12,8 @@ import { tinyFolder } from '../../fixtures/folder.mjs';
 import { MemoryStore } from '../../fixtures/memory-store.mjs';
 import { ADDRESS, Site } from '../../fixtures/sessions.mjs';
 import { splitGguf } from '../../fixtures/split.mjs';
-import { tinyModel } from '../../fixtures/tiny.mjs';
+import { writeGguf } from '../../fixtures/gguf-writer.mjs';
+import { TINY_MOE, tinyModel, tinySpec } from '../../fixtures/tiny.mjs';
 import { logitsOf, opened, partOf, startOver, testHost } from '../support/engine-host.mjs';
 import { NANO, rejectsWith } from '../support/helper.mjs';
 
@@ -47,7 +48,7 @@ test('names tell: the full build alone for a folder, other files, vision and a p
     [[checkpoint], urls('model.safetensors?x'), {}, all], [[folder[0]], blobs('config.json'), {}, all],
     [[tokenizer, checkpoint], blobs('m.bin.tokenizer', 'm.bin'), {}, all], [[folder[2], gguf], blobs('tokenizer.json', 'a.gguf'), {}, all],
     [[gguf], { ...urls('a.gguf'), beside: urls('mmproj.gguf') }, {}, all], [[gguf], { ...urls('a.gguf', 'mmproj.gguf'), projectors: 1 }, {}, all],
-    [[gguf], urls('a-UD-IQ2_M.gguf'), {}, all], [[gguf], urls('a-IQ4_XS.gguf'), {}, a],
+    [[gguf], urls('a-UD-IQ2_M.gguf'), {}, all], [[gguf], urls('a-NVFP4.gguf'), {}, all], [[gguf], urls('a-IQ4_XS.gguf'), {}, a],
   ]) assert.deepEqual((await started(files, { located, options })).builds, expected, JSON.stringify([located, options]));
 });
 
@@ -81,32 +82,61 @@ test('a later file of another format is not one of the model\'s', async () => {
   }
 });
 
-const IQ = ['IQ3_S', 'IQ3_XXS', 'IQ2_S', 'IQ2_XS', 'IQ2_XXS', 'IQ1_M', 'IQ1_S'];
-const iq = (type) => tinyModel({ type, hidden: 256, ffn: 256, heads: 4, kvHeads: 2, headDim: 64 });
+const FULL = ['IQ3_S', 'IQ3_XXS', 'IQ2_S', 'IQ2_XS', 'IQ2_XXS', 'IQ1_M', 'IQ1_S', 'NVFP4'];
+const wide = (type) => tinyModel({ type, hidden: 256, ffn: 256, heads: 4, kvHeads: 2, headDim: 64 });
 
-test('weights in grids: the full build takes over at the end of the header, before any weight is read', async () => {
-  for (const type of IQ) {
-    const bytes = iq(type);
+test('types of the full build: it takes over at the end of the header, before any weight is read', async () => {
+  for (const type of FULL) {
+    const bytes = wide(type);
     const [one, other] = [await started([bytes]), await started([bytes], { located: urls(`a-${type}.gguf`) })];
     assert.deepEqual([one.error, one.builds, other.builds], [undefined, ['simd-text', 'simd'], ['simd']], type);
     assert.deepEqual(logitsOf(one.engine, IDS), logitsOf(other.engine, IDS));
   }
   const host = testHost();
-  const part = partOf(iq('IQ3_S'), { chunk: 1000 });
+  const part = partOf(wide('IQ3_S'), { chunk: 1000 });
   const compile = host.compile;
   const read = [];
   host.compile = (build) => { read.push(part.read); return compile(build); };
   await startOver(host, opened(part), SIMD);
-  const { length } = iq('IQ3_S');
+  const { length } = wide('IQ3_S');
   assert.ok(read.length === 2 && read[1] < length / 10, `${read} of ${length} bytes were read`);
 });
 
-test('a split model: the full build from the first header on, because a later file may have weights in grids', async () => {
-  const parts = splitGguf(iq('IQ3_S'), [2, 30]);
+/** NVFP4 in which a matrix has these scales, of a power of 2 each, beside it or multiplied into those of its blocks. */
+function scaledModel(scales, within) {
+  const spec = tinySpec({ ...TINY_MOE, type: 'NVFP4', hidden: 64, ffn: 64, heads: 4 });
+  const tensors = spec.tensors.flatMap((tensor) => {
+    const own = scales[tensor.name];
+    if (!own) return [tensor];
+    if (!within) return [tensor, { name: tensor.name.replace('.weight', '.scale'), dims: [own.length], type: 'F32', data: new Uint8Array(Float32Array.from(own).buffer) }];
+    const data = Uint8Array.from(tensor.data);
+    const each = data.length / own.length;
+    for (let at = 0; at < data.length; at += 36) {
+      for (let i = at; i < at + 4; i++) for (let n = own[Math.floor(at / each)]; n > 1; n /= 2) data[i] += Math.min(data[i], 8);
+    }
+    return [{ ...tensor, data }];
+  });
+  return writeGguf({ ...spec, tensors });
+}
+
+test('the scales of NVFP4 beside its matrices, one for each expert, and none', async () => {
+  const scales = { 'blk.0.attn_q.weight': [4], 'blk.0.ffn_down_exps.weight': [1, 2, 4, 1, 2, 8], 'blk.1.ffn_up.weight': [2], 'blk.2.ffn_gate_exps.weight': [2] };
+  const logits = async (bytes) => logitsOf((await started([bytes])).engine, IDS);
+  const beside = await logits(scaledModel(scales, false));
+  assert.deepEqual(beside, await logits(scaledModel(scales, true)));
+  assert.notDeepEqual(beside, await logits(scaledModel({}, false)));
+  for (const own of [[1, 2], [], [1, 2, 4, 1, 2, 8, 1]]) {
+    const { error } = await started([scaledModel({ ...scales, 'blk.0.ffn_down_exps.weight': own }, false)]);
+    assert.deepEqual([error?.code, error?.detail.rule], own.length ? ['model/inconsistent', 'shape'] : ['model/format', 'tensor-zero'], `${own}: ${error?.message}`);
+  }
+});
+
+test('a split model: the full build from the first header on, because a later file may have types of the full build', async () => {
+  const parts = splitGguf(wide('IQ3_S'), [2, 30]);
   for (const [located, builds] of [[{}, ['simd-text', 'simd']], [urls('a-00001-of-00002.gguf', 'a-00002-of-00002.gguf'), ['simd']]]) {
     const { engine, error, builds: ran } = await started(parts, { located });
     assert.deepEqual([error, ran], [undefined, builds]);
-    assert.deepEqual(logitsOf(engine, IDS), logitsOf((await started([iq('IQ3_S')])).engine, IDS));
+    assert.deepEqual(logitsOf(engine, IDS), logitsOf((await started([wide('IQ3_S')])).engine, IDS));
   }
 });
 
