@@ -55,6 +55,11 @@ struct backend_ops {
      * .. row + n_rows - 1 in columns col .. col + n_cols - 1, one rectangle of the file. */
     void (*weight_part)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols,
                         enum weight_part part, float value);
+    /* Rows row .. row + n_rows - 1, which have not come yet, get their columns in this order: column k of the panels,
+     * and of the rectangles above, is column columns[k] of the rows that come and of what is multiplied. n_rows is the
+     * same in all calls for a weight, and a multiple of 8 or all rows. Returns false when memory is short. For types of
+     * dtype_of_codes(), and not for weights whose rows are looked up. */
+    bool (*weight_order)(struct backend *b, struct weight *w, int row, int n_rows, const uint32_t *columns);
     struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
     /* Bytes that weight_new and reserve allocate; they saturate. */
     uint64_t (*weight_cost)(const struct backend *b, const struct dtype *type, int rows, int cols);

@@ -44,7 +44,12 @@ void projector_free(struct quern_engine *e) { (void)e; }
 void encode_simd(struct kernels *k) { (void)k; }
 void full_simd(struct kernels *k) { (void)k; }
 
-/* GGUF files have scales beside their codes. */
+/* GGUF files have scales beside their codes, and columns in their order. */
+void pack_ordered(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols,
+                  const uint32_t *order, uint8_t *panel)
+{
+    (void)type, (void)rows, (void)row_bytes, (void)n_rows, (void)cols, (void)order, (void)panel;
+}
 void pack_part(const struct dtype *type, uint8_t *panel, int r, int col, int n_cols, enum weight_part part,
                float value)
 {

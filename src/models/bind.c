@@ -424,6 +424,7 @@ static uint64_t sink_cost(const struct binder *b, const struct sink *s)
 {
     uint64_t cost;
     if (s->vector) return mem_cost(vector_size(s) * sizeof(float));
+    if (s->beside) return mem_cost((uint64_t)s->cols * sizeof(uint32_t));
     if (!mul64((uint64_t)s->n, b->be->ops->weight_cost(b->be, s->type, s->all, (int)weight_cols(s)), &cost))
         return UINT64_MAX;
     /* one tensor's share of the first one's cost */
@@ -474,10 +475,17 @@ int binder_take(struct binder *b, struct checkpoint *ck, struct error *err)
 
 int binder_check(const struct binder *b, struct error *err)
 {
-    if (!b->sorted) return OK;
-    return fail(err, ERR_UNSUPPORTED, "quantisation", 0,
-                "The columns of a matrix of this folder have an order of their own (g_idx), which this version does not read; "
-                "take the model's GGUF file, or its folder in BF16.");
+    switch (b->order) {
+    case ORDER_FOLLOWED: return OK;
+    case ORDER_MEMORY: return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the order of a matrix's columns.");
+    case ORDER_LATE:
+        return fail(err, ERR_UNSUPPORTED, "quantisation", 0,
+                    "The columns of a matrix have an order of their own (g_idx), which does not stand before its codes in the same file; "
+                    "take the model's GGUF file, or its folder in BF16.");
+    case ORDER_UNEQUAL: break;
+    }
+    return fail(err, ERR_INCONSISTENT, "quantisation", 0,
+                "The columns of a matrix (g_idx) are in groups of different sizes, or in other groups than its scales have.");
 }
 
 void binder_free(struct binder *b) { parts_free(b); }

@@ -288,27 +288,66 @@ int parts_bind(struct checkpoint *ck, const char *weight, int what, int *there, 
 
 /* --- the order of columns ------------------------------------------------------------------------------------- */
 
-/* The group of each column, u32, in one row: whole groups one after the other. */
+static uint32_t group_at(const uint8_t *groups, uint32_t column) { return load_u32(groups + 4 * (size_t)column); }
+
+/* Sorts the columns by their groups of `wide` columns. Returns false if a group has more or fewer. */
+static bool sort_columns(const uint8_t *groups, uint32_t cols, uint32_t wide, uint32_t *columns)
+{
+    uint32_t n = 0;
+    for (uint32_t group = 0; group < cols / wide; group++) {
+        for (uint32_t c = 0; c < cols && n <= (group + 1) * wide; c++)
+            if (group_at(groups, c) == group && n < cols) columns[n++] = c;
+        if (n != (group + 1) * wide) return false;
+    }
+    return true;
+}
+
+static enum order_fault follow_order(const struct sink *s, const uint8_t *groups, uint32_t wide)
+{
+    struct backend *be = s->b->be;
+    uint32_t cols = (uint32_t)s->cols, *columns = mem_array(s->b->mem, cols, sizeof *columns);
+    enum order_fault fault = !columns                                      ? ORDER_MEMORY
+                             : !sort_columns(groups, cols, wide, columns) ? ORDER_UNEQUAL
+                             : s->late                                    ? ORDER_LATE
+                                                                          : ORDER_FOLLOWED;
+    for (int at = s->first, end = at + s->rows, some; !fault && at < end; at += some) {
+        int own = at;
+        some = end - at;
+        struct weight *w = sink_weight(s, &own, &some);
+        if (!be->ops->weight_order(be, w, own, some, columns)) fault = ORDER_MEMORY;
+    }
+    mem_free(s->b->mem, columns);
+    return fault;
+}
+
+/* The group of each column, u32, in one row. Usually they ascend, and nothing is to be done. */
 static void put_order(void *context, int row, int n, const uint8_t *bytes)
 {
     const struct sink *s = context;
-    uint32_t cols = (uint32_t)s->cols, groups = load_u32(bytes + 4 * (cols - 1)) + 1;
+    uint32_t cols = (uint32_t)s->cols, groups = (uint32_t)s->groups, c = 0;
     (void)row, (void)n;
-    if (groups == 0 || cols % groups) s->b->sorted = true;
-    for (uint32_t c = 0; c < cols && !s->b->sorted; c++)
-        s->b->sorted = load_u32(bytes + 4 * c) != c / (cols / groups);
+    for (uint32_t i = 0; i < cols && !s->groups; i++)
+        if (group_at(bytes, i) >= groups) groups = group_at(bytes, i) + 1;
+    bool equal = groups > 0 && groups <= cols && cols % groups == 0;
+    while (equal && c < cols && group_at(bytes, c) == c / (cols / groups)) c++;
+    if (c == cols || s->b->order) return;
+    s->b->order = equal ? follow_order(s, bytes, cols / groups) : ORDER_UNEQUAL;
 }
 
 int parts_bind_order(struct checkpoint *ck, const char *weight, const struct sink *sink, struct error *err)
 {
     char name[80];
+    const struct tensor *codes = ck_find(ck, weight), *scales = find_part(ck, weight, "scale", name);
     struct tensor *t = find_part(ck, weight, "order", name);
     struct sink order = *sink;
     if (!t) return OK;
     if (t->rows != 1 || t->cols != (uint64_t)sink->cols || t->bytes != 4 * t->cols)
         return fail_shape(t, name, sink, err);
-    order.new = false;
-    order.beside = true;
+    const struct layout_info *l = sink->type ? &layouts[sink->type->layout] : layouts;
+    bool apart = !codes || codes->offset < t->offset, looked_up = !strcmp(weight, "token_embd.weight");
+    order.late = apart || looked_up || !l->scaled || !has_mins(l->kind);
+    if (scales) order.groups = (int)(by_columns(scales) ? scales->rows : scales->cols);
+    order.new = order.beside = true;
     t->uncounted = true;
     return sink_keep(t, &order, put_order, err);
 }

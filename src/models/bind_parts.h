@@ -23,7 +23,8 @@ int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weig
  * earlier calls found; the bit is added if this file has it. */
 int parts_bind(struct checkpoint *ck, const char *weight, int what, int *there, struct sink *sink, struct error *err);
 
-/* Binds the groups of a matrix's columns, which must ascend: otherwise the binder notes it while data come. */
+/* Binds the groups of a matrix's columns. If they do not ascend, the columns are sorted by them while codes come; the
+ * binder notes why that fails. */
 int parts_bind_order(struct checkpoint *ck, const char *weight, const struct sink *sink, struct error *err);
 
 /* Bytes that parts_take() allocates; saturates. */

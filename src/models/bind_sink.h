@@ -40,7 +40,10 @@ struct sink {
     int bits;                 /* numbers are zero points in words of 32 bits; 0: they are floats */
     enum packing packing;     /* of the words */
     struct held *held;        /* keeps them until their weight is known; NULL: it is */
-    bool beside;              /* takes no memory: the weight is taken for its own tensor */
+    /* For the groups of a matrix's columns: */
+    bool beside;              /* the weight is taken for its own tensor */
+    bool late;                /* the order cannot be followed */
+    int groups;               /* that the scales have; 0: not known */
 };
 
 

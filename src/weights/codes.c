@@ -74,6 +74,21 @@ bool dtype_biased(const struct dtype *type)
     return layouts[type->layout].scaled && has_mins(layouts[type->layout].kind) && ((const struct codes *)type)->biased;
 }
 
+void pack_ordered(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols,
+                  const uint32_t *order, uint8_t *panel)
+{
+    const int bits = (int)(8 * type->bytes / type->block), block = (int)type->block;
+    struct unit units[PANEL_ROWS];
+    memset(units, 0, sizeof units);
+    for (int column = 0; column < cols; column += block, panel += layouts[type->layout].bytes) {
+        for (int r = 0; r < n_rows; r++)
+            for (int c = 0; c < block; c++)
+                units[r].code[c] = (uint8_t)(code_at(rows + (size_t)r * row_bytes, (int)order[column + c], bits) -
+                                             LESS_OF(bits));
+        pack_unit(type->layout, units, 0, panel);
+    }
+}
+
 /* --- numbers beside codes --------------------------------------------------------------------------------- */
 
 /* Adds a number to what the head of a unit has of row r: dmin = -(less * d + bias), or d * (zero point - less), in

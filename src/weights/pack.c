@@ -73,10 +73,10 @@ static void scatter_scales(const struct unit *u, int r, int block, enum kind kin
     }
 }
 
-/* A unit of the panel from the codes from `column` on: that is 0 unless a block of the file fills several units, which
- * have its d. */
-static void scatter(const struct unit u[PANEL_ROWS], int column, uint8_t *out, const struct layout_info *l)
+/* `column` is 0 unless a block of the file fills several units, which have its d. */
+void pack_unit(enum layout layout, const struct unit u[PANEL_ROWS], int column, uint8_t *out)
 {
+    const struct layout_info *l = &layouts[layout];
     uint8_t *block = out + l->head;
     for (int r = 0; r < PANEL_ROWS && !l->scaled; r++) {
         put_u16(out + 2 * r, u[r].d);
@@ -102,7 +102,7 @@ static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t
     for (size_t b = 0; b < (size_t)cols / type->block; b++) {
         for (int r = 0; r < n_rows; r++) type->unpack(rows + (size_t)r * row_bytes + b * type->bytes, &units[r]);
         for (int column = 0; column < (int)type->block; column += l->columns, panel += l->bytes)
-            scatter(units, column, panel, l);
+            pack_unit(type->layout, units, column, panel);
     }
 }
 

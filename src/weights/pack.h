@@ -164,6 +164,13 @@ size_t panel_bytes(enum layout layout, int cols);
 /* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
 
+/* The same for a type of dtype_of_codes(), with column order[k] of the file as column k. */
+void pack_ordered(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols,
+                  const uint32_t *order, uint8_t *panel);
+
+/* Packs 8 decoded rows into one unit of a panel, from `column` of each on. */
+void pack_unit(enum layout layout, const struct unit u[PANEL_ROWS], int column, uint8_t *out);
+
 /* Decodes `cols` columns (whole blocks) of a file's row of codes to exactly the values that it encodes. Of the types
  * whose scales are stored apart only for NVFP4, without that scale. */
 void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out);

@@ -14,7 +14,7 @@
 enum { TOKENS = 192, VOCAB = 272 };
 
 static const char *const folders[] = {"mlx4",  "mlx8",       "mlx-mixed36", "mlx-moe4", "gptq4",
-                                      "gptq8", "gptq4-asym", "gptq4-moe",   "autoawq",  "awq4-zp",
+                                      "gptq8", "gptq4-asym", "gptq4-act",   "gptq4-moe", "autoawq", "awq4-zp",
                                       "ct-w4a16", "ct-w4a16-asym", "ct-w8a16", "ct-w8a8", "ct-fp8dyn"};
 static const char *const splits[] = {"first", "last", "mixed"};
 enum { FOLDERS = sizeof folders / sizeof *folders, SPLITS = sizeof splits / sizeof *splits };
@@ -50,9 +50,15 @@ static void add_weight(void *context, const struct weight *w, struct bytes vecto
     if (w) l->w[l->n++] = w;
 }
 
+enum { COLS_MOST = 512 };
+
 static void row_of(const struct weight *w, int r, float *out)
 {
-    unpack_panel_row(w->type->layout, w->panels + (size_t)(r / PANEL_ROWS) * w->panel, r % PANEL_ROWS, w->cols, out);
+    float row[COLS_MOST];
+    CHECK(w->cols <= COLS_MOST);
+    unpack_panel_row(w->type->layout, w->panels + (size_t)(r / PANEL_ROWS) * w->panel, r % PANEL_ROWS, w->cols, row);
+    const uint32_t *order = w->order ? w->order + r / w->order_rows * w->cols : NULL;
+    for (int c = 0; c < w->cols; c++) out[order ? order[c] : (uint32_t)c] = row[c];
 }
 
 static void check_values(const struct quern_engine *a, const struct quern_engine *b)
@@ -64,8 +70,7 @@ static void check_values(const struct quern_engine *a, const struct quern_engine
     CHECK_EQ(ours.n, exact.n);
     int quantised = 0;
     for (int i = 0; i < ours.n; i++) {
-        float x[512], y[512];
-        CHECK(ours.w[i]->cols <= 512);
+        float x[COLS_MOST], y[COLS_MOST];
         CHECK_EQ(ours.w[i]->rows, exact.w[i]->rows);
         quantised += ours.w[i]->type != exact.w[i]->type && layouts[ours.w[i]->type->layout].scaled;
         for (int r = 0; r < ours.w[i]->rows; r++) {

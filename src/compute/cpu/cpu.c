@@ -133,6 +133,7 @@ static const struct backend_ops cpu_ops = {
     .weight_put = cpu_weight_put,
     .weight_put_columns = cpu_weight_put_columns,
     .weight_part = cpu_weight_part,
+    .weight_order = cpu_weight_order,
     .weight_facts = cpu_weight_facts,
     .weight_hash = cpu_weight_hash,
     .reserve_cost = cpu_reserve_cost,

@@ -14,6 +14,8 @@ struct weight {
     int rows, cols;
     size_t panel;    /* bytes of one panel of 8 rows */
     uint8_t *panels; /* [ceil(rows / 8)] panels */
+    uint32_t *order; /* [rows / order_rows, cols] weight_order()'s columns; NULL: as they come */
+    int order_rows;
     bool has_rows, has_scales, has_mins;
 };
 
@@ -111,6 +113,7 @@ void cpu_weight_free(struct backend *b, struct weight *w);
 void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
 void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols,
                             const uint8_t *rows, size_t row_bytes);
+bool cpu_weight_order(struct backend *b, struct weight *w, int row, int n_rows, const uint32_t *columns);
 void cpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols,
                      enum weight_part part, float value);
 struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w);

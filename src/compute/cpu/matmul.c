@@ -47,13 +47,34 @@ static int kind_of(const struct matmul *m, enum layout layout, int n)
     return m->n > FEW_MOST && m->c->k.form[kind][layout] == FORM_TABLES ? MANY_ROWS : kind;
 }
 
-/* Quantises one tile of rows, and arranges its codes for products of this kind. */
-static void quantize_tile(const struct matmul *m, int first, int height, int kind)
+/* Quantises row t, whose columns are put in the order of the weights. */
+static void quantize_row(const struct matmul *m, size_t t, const uint32_t *order)
 {
     struct cpu *c = m->c;
     size_t cols = (size_t)c->act.cols, blocks = cols / BLOCK;
-    for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
-        c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
+    const float *x = m->x + t * cols;
+    int8_t *code = c->code + t * cols;
+    float *scale = c->scale + t * blocks;
+    int16_t *sum = c->sum + t * blocks * 2;
+    if (!order) {
+        c->k.quantize(x, (int)cols, code, scale, sum);
+        return;
+    }
+    for (size_t b = 0; b < blocks; b++, order += BLOCK) {
+        float block[BLOCK];
+        for (int i = 0; i < BLOCK; i++) block[i] = x[order[i]];
+        c->k.quantize(block, BLOCK, code + b * BLOCK, scale + b, sum + b * 2);
+    }
+}
+
+/* Quantises one tile of an expert's rows, and arranges its codes for products of this kind. */
+static void quantize_tile(const struct matmul *m, int expert, int first, int height, int kind)
+{
+    struct cpu *c = m->c;
+    const struct weight *w = m->p->w;
+    size_t cols = (size_t)c->act.cols, blocks = cols / BLOCK;
+    const uint32_t *order = w->order ? w->order + (size_t)expert * cols : NULL;
+    for (size_t t = (size_t)first; t < (size_t)(first + height); t++) quantize_row(m, t, order);
     for (int f = 0; f < FORMS; f++)
         if (m->form[kind][f] && c->k.arrange[f])
             c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
@@ -68,7 +89,7 @@ static void quantize_rows(void *arg, int thread, int n_threads)
     for (int e = 0; e < expert_count(m); e++) {
         struct group g = group_of(m, e);
         EACH_TILE(&m->c->k, LAYOUT_Q8, g.n, t, height)
-            if (g.first + t >= begin && g.first + t < end) quantize_tile(m, g.first + t, height, rows_kind(g.n));
+            if (g.first + t >= begin && g.first + t < end) quantize_tile(m, e, g.first + t, height, rows_kind(g.n));
     }
 }
 
@@ -216,17 +237,34 @@ static void multiply_row(struct matmul *m)
     race_add(&m->c->race, bytes, now_ms() - start);
 }
 
-static void multiply_all(struct cpu *c, const struct op *op, const struct route *route)
+static bool same_order(const struct weight *a, const struct weight *b)
+{
+    if (!a->order || !b->order) return a->order == b->order;
+    return a->rows / a->order_rows == b->rows / b->order_rows &&
+           !memcmp(a->order, b->order, (size_t)(a->rows / a->order_rows) * (size_t)a->cols * sizeof *a->order);
+}
+
+/* Multiplies with products of the same order of columns. */
+static void multiply_some(struct cpu *c, const struct op *op, const struct product *p, int n, const struct route *route)
 {
     bool races = op->n == 1 && !route && race_on(&c->race);
-    struct matmul m = {.c = c, .n = op->n, .x = cpu_at(c, op->x), .order = race_order(&c->race)};
-    for (int i = 0; i < OP_PRODUCTS && op->products[i].w; i++) m.p[m.n_products++] = op->products[i];
+    struct matmul m = {.c = c, .n_products = n, .n = op->n, .x = cpu_at(c, op->x), .order = race_order(&c->race)};
+    memcpy(m.p, p, (size_t)n * sizeof *p);
     if (route) m.n_experts = route->n_experts, m.first = cpu_ints(c, route->first);
     c->act = (struct act){.x = m.x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = op->products->w->cols};
     memcpy(c->act.tiles, c->arranged, sizeof c->arranged);
     prepare_rows(&m);
     if (races) multiply_row(&m);
     else cpu_run(c, true, multiply, &m);
+}
+
+static void multiply_all(struct cpu *c, const struct op *op, const struct route *route)
+{
+    const struct product *p = op->products;
+    for (int first = 0, end; first < OP_PRODUCTS && p[first].w; first = end) {
+        for (end = first + 1; end < OP_PRODUCTS && p[end].w && same_order(p[first].w, p[end].w);) end++;
+        multiply_some(c, op, p + first, end - first, route);
+    }
 }
 
 void cpu_matmul(struct cpu *c, const struct op *op) { multiply_all(c, op, NULL); }

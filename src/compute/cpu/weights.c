@@ -8,6 +8,8 @@
 #include "base/reader.h"
 #include "weights/quantize.h"
 
+#include <string.h>
+
 static uint64_t weight_bytes(const struct weight *w) { return (uint64_t)cpu_panels(w->rows) * w->panel; }
 
 struct weight *cpu_weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
@@ -44,6 +46,7 @@ void cpu_weight_free(struct backend *b, struct weight *w)
 {
     if (!w) return;
     mem_free(((struct cpu *)b)->mem, w->panels);
+    mem_free(((struct cpu *)b)->mem, w->order);
     mem_free(((struct cpu *)b)->mem, w);
 }
 
@@ -54,18 +57,24 @@ struct put {
     size_t row_bytes;
 };
 
+static const uint32_t *order_of(const struct weight *w, int row)
+{
+    return w->order + (size_t)(row / w->order_rows) * (size_t)w->cols;
+}
+
 static void put_panels(void *arg, int thread, int n_threads)
 {
     struct put *p = arg;
+    const struct weight *w = p->w;
     int begin, end;
     pool_share(cpu_panels(p->n), thread, n_threads, &begin, &end);
     for (int i = begin; i < end; i++) {
-        uint8_t *panel =
-            p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel + panel_bytes(p->w->type->layout, p->col);
-        int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
+        int row = p->row + i * PANEL_ROWS, n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
+        uint8_t *panel = w->panels + (size_t)(row / PANEL_ROWS) * w->panel + panel_bytes(w->type->layout, p->col);
         const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
-        if (p->w->from != p->w->type) quantize_panel(p->w->from, rows, p->row_bytes, n, p->n_cols, p->w->type, panel);
-        else pack_panel(p->w->type, rows, p->row_bytes, n, p->n_cols, panel);
+        if (w->order) pack_ordered(w->type, rows, p->row_bytes, n, p->n_cols, order_of(w, row), panel);
+        else if (w->from != w->type) quantize_panel(w->from, rows, p->row_bytes, n, p->n_cols, w->type, panel);
+        else pack_panel(w->type, rows, p->row_bytes, n, p->n_cols, panel);
     }
 }
 
@@ -89,6 +98,17 @@ void cpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, i
     *(part == PART_SCALE ? &w->has_scales : &w->has_mins) = true;
     for (int i = row; i < row + n_rows; i++)
         pack_part(w->type, w->panels + (size_t)(i / PANEL_ROWS) * w->panel, i % PANEL_ROWS, col, n_cols, part, value);
+}
+
+bool cpu_weight_order(struct backend *b, struct weight *w, int row, int n_rows, const uint32_t *columns)
+{
+    size_t cols = (size_t)w->cols, n = (size_t)(w->rows / n_rows);
+    if (!w->order) w->order = mem_array(((struct cpu *)b)->mem, n * cols, sizeof *w->order);
+    if (!w->order) return false;
+    for (size_t i = 0; i < n * cols && !w->order_rows; i++) w->order[i] = (uint32_t)(i % cols);
+    w->order_rows = n_rows;
+    memcpy(w->order + (size_t)(row / n_rows) * cols, columns, cols * sizeof *columns);
+    return true;
 }
 
 struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w)

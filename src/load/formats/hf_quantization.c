@@ -15,7 +15,6 @@ struct said {
     struct bytes format;                /* of compressed-tensors */
     bool blocks, others; /* block scales of 128 x 128, and of another size */
     bool bits, group, loads; /* keys of MLX (the first two), and of older bitsandbytes */
-    bool sorted; /* columns are in an order of their own */
     bool changed; /* activations or weights are transformed, or weights are sparse */
 };
 
@@ -85,7 +84,6 @@ static void read_said(struct said *s, struct json_reader *r)
                                                                      : NULL;
         enum json_kind kind = json_peek(r);
         if (text && kind == JSON_STRING) json_string_value(r, text);
-        else if (bytes_equal(key, "desc_act") && (kind == JSON_TRUE || kind == JSON_FALSE)) json_truth(r, &s->sorted);
         else if (bytes_equal(key, "transform_config") || bytes_equal(key, "sparsity_config")) read_change(s, r);
         else if (bytes_equal(key, "weight_block_size") && kind == JSON_ARRAY) read_blocks(s, r);
         else json_skip(r);
@@ -97,10 +95,6 @@ static void read_gptq(const struct said *s, struct json_reader *r, struct hf_qua
     bool second = bytes_equal(s->form, "gptq_v2");
     if (s->form.data && !second && !bytes_equal(s->form, "gptq"))
         hf_unsupported(r, "quantisation", "Weights of GPTQ in this form are not supported", s->form);
-    else if (s->sorted)
-        hf_unsupported(r, "quantisation",
-                       "Weights of GPTQ whose columns have an order of their own (desc_act) are not supported",
-                       (struct bytes){NULL, 0});
     out->method = second ? "gptq_v2" : "gptq";
 }
 
