@@ -342,7 +342,8 @@ static const struct snapshot *best_snapshot(const struct kv_cache *c, uint64_t p
                                             int n, bool whole)
 {
     const struct snapshot *best = NULL;
-    for (const struct snapshot *k = c->slots.snapshots; k < c->slots.snapshots + c->slots.n_snapshots; k++) {
+    for (int i = 0; i < c->slots.n_snapshots; i++) {
+        const struct snapshot *k = &c->slots.snapshots[i];
         if (k->length <= (best ? best->length : from) || k->length > n || (whole && k->length % KV_PAGE)) continue;
         if (leads_to(c, k, parent, from, ids)) best = k;
     }

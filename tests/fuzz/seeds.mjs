@@ -86,6 +86,8 @@ write('gguf', 'minimal', minimalModel());
 write('gguf', 'minimal-v2', minimalModel({ version: 2 }));
 write('gguf', 'cut', minimalModel().slice(0, 3000));
 write('gguf', 'q4_0', tinyModel({ type: 'Q4_0', hidden: 32, context: 16 }));
+write('gguf', 'nvfp4', tinyModel({ type: 'NVFP4', hidden: 64, ffn: 64, headDim: 32, context: 16 }, { addTensors: [{ name: 'blk.0.attn_q.scale', dims: [1], type: 'F32', data: new Uint8Array(4).fill(0x3d) }] }));
+write('gguf', 'q1_0', tinyModel({ type: 'Q1_0', hidden: 128, ffn: 128, headDim: 64, context: 16 }));
 write('gguf', 'experts', tinyModel({ ...TINY_MOE, layers: 2, experts: 3, used: 2, expertFfn: 8, ffn: 8, hidden: 8, heads: 1, headDim: 2, type: 'F16', context: 16 }));
 write('gguf', 'hybrid', tiny35({ layers: 2, drafts: 1, hidden: 8, ffn: 8, heads: 1, headDim: 8, valueHeads: 1, context: 16, type: 'F16' }));
 write('gguf', 'layered', minimalModel({ kv: {
@@ -108,12 +110,33 @@ write('hf_tokenizer', 'strings', folderInput({ tokenizer: (t) => ({ ...t, model:
 const fp8 = (tensors) => tensors.flatMap((tensor) => (tensor.shape[1] !== 128 ? [tensor] : [
   { ...tensor, dtype: 'F8_E4M3', data: tensor.data.subarray(0, tensor.data.length / 2) },
   { name: `${tensor.name}_scale_inv`, dtype: 'F32', shape: [1, 1], data: new Uint8Array(Float32Array.of(0.5).buffer) }]));
+/** Matrices of layers as codes with numbers beside them, as the programs that quantise write them. `parts`: of a matrix's rows and columns, [name, type, bytes of an element, shape]. */
+const coded = (parts) => (tensors) => tensors.flatMap((tensor) => {
+  const [rows, cols] = tensor.shape;
+  if (!cols || cols % 32 || !tensor.name.includes('layers.')) return [tensor];
+  return parts(rows, cols).map(([part, dtype, size, shape]) => {
+    const data = new Uint8Array(size * shape.reduce((product, dim) => product * dim));
+    for (let i = 0; i < data.length; i++) data[i] = part.endsWith('g_idx') ? (i % 4 ? 0 : i / 4 % (cols / 32)) : dtype === 'I32' ? 37 * i : i % 2 ? 0x2C : i;
+    return { name: tensor.name.replace('weight', part), dtype, shape, data };
+  });
+});
+const CODED = {
+  mlx: ['mlx', (rows, cols) => [['weight', 'U32', 4, [rows, cols / 8]], ['scales', 'F16', 2, [rows, cols / 32]], ['biases', 'F16', 2, [rows, cols / 32]]]],
+  gptq: ['gptq', (rows, cols) => [['g_idx', 'I32', 4, [cols]], ['qweight', 'I32', 4, [cols / 8, rows]], ['qzeros', 'I32', 4, [cols / 32, rows / 8]], ['scales', 'F16', 2, [cols / 32, rows]]]],
+  awq: ['awq', (rows, cols) => [['qweight', 'I32', 4, [cols, rows / 8]], ['qzeros', 'I32', 4, [cols / 32, rows / 8]], ['scales', 'F16', 2, [cols / 32, rows]]]],
+  packed: ['compressed-tensors', (rows, cols) => [['weight_g_idx', 'I32', 4, [cols]], ['weight_packed', 'I32', 4, [rows, cols / 8]], ['weight_scale', 'F16', 2, [rows, cols / 32]], ['weight_zero_point', 'I32', 4, [rows / 8, cols / 32]]]],
+  whole: ['compressed-tensors', (rows, cols) => [['weight', 'I8', 1, [rows, cols]], ['weight_scale', 'F16', 2, [rows, 1]]]],
+};
+const CODED_SPEC = { spec: { hidden: 32, ffn: 64, heads: 1, kvHeads: 1, headDim: 32, type: 'BF16' } };
+
 const YARN = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 16, attention_factor: 1 };
 write('safetensors', 'tied', folderInput());
 write('safetensors', 'untied', folderInput({ spec: { tied: false, type: 'BF16' } }));
 write('safetensors', 'templates', folderInput({}, [JSON.stringify({ chat_template_files: [{ name: 'tool_use', template: 'a' }] }), JSON.stringify({ chat_template: [{ name: 'default', template: 'b' }] }), '[{"idx":0}]', '{}']));
 write('safetensors', 'yarn', folderInput({ config: { rope_scaling: YARN } }));
 write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, config: { quantization_config: { quant_method: 'fp8', fmt: 'e4m3', weight_block_size: [128, 128] } } }));
+for (const [name, [method, parts]] of Object.entries(CODED))
+  write('safetensors', name, folderInput({ ...CODED_SPEC, tensors: coded(parts), config: method === 'mlx' ? { quantization: { group_size: 32, bits: 4 } } : { quantization_config: { quant_method: method } } }));
 write('safetensors', 'shards', shards());
 const SECTIONS = { rope_scaling: { mrope_interleaved: true, mrope_section: [1, 0, 0], rope_type: 'default' } };
 write('safetensors', 'sees', seeingInput({ text: SECTIONS, encoding: { ...VISION, depth: 2, hidden_size: 8, num_heads: 1 }, sides: [IMAGES, VIDEOS, { image_processor: IMAGES, video_processor: VIDEOS }] }));
