@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: MIT
 // Detects whether the browser ended this page the last time, as it does with tabs that need much memory. A mark in
-// sessionStorage is removed when the page is left; it remains if the page had no time for that. A duplicated tab begins
-// with a copy of the mark, but then the original tab still holds the lock of that name.
+// localStorage is removed when the page is left; it remains if the page had no time for that. A tab finds its last mark
+// by a name in sessionStorage. (Firefox loses what a page writes there while it is left, if the next page runs in
+// another process, as isolated pages do.) A duplicated tab begins with a copy of the name, but then the original tab
+// still holds the lock of that name.
 
 import { forget, read, write } from './storage.js';
 
 const KEY = 'quern:life';
 
+/** Marks of tabs that nobody has opened again are deleted after this time, in ms. */
+const OLD_MS = 7 * 24 * 3600 * 1000;
+
 const nothing = () => {};
+
+const keyOf = (name) => `${KEY}:${name}`;
 
 /** The mark of the last visit if the page was ended, or null. */
 function readMark() {
-  const { name, times, heavy } = read(KEY, 'sessionStorage') ?? {};
-  return typeof name === 'string'
-    ? { name, times: Number.isSafeInteger(times) ? times : 0, heavy: heavy === true }
-    : null;
+  const name = read(KEY, 'sessionStorage');
+  const { times, heavy } = (typeof name === 'string' && read(keyOf(name))) || {};
+  return Number.isSafeInteger(times) ? { name, times, heavy: heavy === true } : null;
+}
+
+/** Deletes the old marks. */
+function sweep() {
+  const keys = [];
+  try {
+    keys.push(...Object.keys(localStorage));
+  } catch {
+    // blocked: there are none
+  }
+  for (const key of keys) if (key.startsWith(keyOf('')) && !(read(key)?.at > Date.now() - OLD_MS)) forget(key);
 }
 
 /** Requests a lock and holds it while the page lives. @returns {Promise<boolean>} whether it was free */
@@ -28,7 +45,8 @@ const take = (name) => new Promise((done) => {
 });
 
 export class Life {
-  #mark = { name: String(Math.random()), times: 0, heavy: false };
+  #name = String(Math.random());
+  #mark = { times: 0, heavy: false };
 
   /**
    * Begins a visit: from now on a sudden end will be detected.
@@ -38,11 +56,16 @@ export class Life {
   async begin() {
     const last = readMark();
     const ended = last !== null && await take(last.name);
-    if (ended) this.#mark.times = last.times + 1;
-    await take(this.#mark.name);
+    if (ended) {
+      this.#mark.times = last.times + 1;
+      forget(keyOf(last.name));
+    }
+    sweep();
+    await take(this.#name);
+    write(KEY, this.#name, 'sessionStorage');   // without storage, no end is detected
     this.#write();
     addEventListener('pageshow', () => this.#write());
-    addEventListener('pagehide', () => forget(KEY, 'sessionStorage'));
+    addEventListener('pagehide', () => forget(keyOf(this.#name)));
     return { times: this.#mark.times, heavy: ended && last.heavy };
   }
 
@@ -53,6 +76,6 @@ export class Life {
   }
 
   #write() {
-    write(KEY, this.#mark, 'sessionStorage');   // without storage, no end is detected
+    write(keyOf(this.#name), { ...this.#mark, at: Date.now() });
   }
 }
