@@ -8,7 +8,7 @@
 import { build } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -16,6 +16,12 @@ const project = fileURLToPath(new URL('..', import.meta.url));
 
 /** Files and folders of `web/` that are copied unchanged. */
 const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
+
+/** Files of the package that a page's thread imports when they are needed. */
+const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
+
+/** Parts of the page that are imported when they are needed. */
+const LATE = ['message/page-tools.js'];
 
 /** The comment that names a script's source map, which the page does not ship. */
 const SOURCE_MAP = /^\/\/# sourceMappingURL=.*\n?/m;
@@ -29,14 +35,28 @@ const shared = {
   logLevel: 'warning',
 };
 
+/** What is imported when it is needed, of the page or of the package, is a file beside app.js. */
+const beside = {
+  name: 'beside',
+  setup({ onResolve }) {
+    onResolve({ filter: /./ }, ({ path, kind }) =>
+      kind === 'dynamic-import' ? { path: `./${basename(path)}`, external: true } : undefined,
+    );
+  },
+};
+
+/**
+ * Bundles the page. Late parts have copies of the few helpers that they use, but there is only one library: theirs is
+ * what app.js exports of it.
+ */
 async function bundle(web, dist, out) {
-  const alias = { quern: join(dist, 'index.js') };
-  const page = { ...shared, outdir: out, format: 'esm', splitting: false, external: ['./page-tools.js'] };
-  await build({ ...page, entryPoints: [join(web, 'app.js')], alias });
+  const page = { ...shared, outdir: out, format: 'esm', splitting: false, plugins: [beside] };
+  await build({ ...page, entryPoints: [join(web, 'app.js')], alias: { quern: join(dist, 'index.js') } });
   await build({
     ...page,
-    entryPoints: [join(web, 'message/page-tools.js')],
-    alias: { 'quern/run': join(dist, 'run.js') },
+    entryPoints: LATE.map((name) => ({ in: join(web, name), out: basename(name, '.js') })),
+    external: ['./app.js'],
+    alias: { quern: './app.js', 'quern/run': join(dist, 'run.js') },
   });
   await build({ ...shared, entryPoints: [join(web, 'boot.js')], outdir: out, format: 'iife' });
   await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });
@@ -54,14 +74,11 @@ async function copyEngine(dist, out) {
         'template.js',
         'template-rare.js',
         'sha256.js',
-        'foreign.js',
-        'images.js',
-        'videos.js',
         'vision.js',
         'extras.js',
-        'vectors.js',
         'pooling.js',
-      ].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name),
+        ...LATER,
+      ].includes(name) || /^quern-.*\.mjs$|\.(?:wasm|LICENSE)$/.test(name),
   );
   if (!needed.includes('worker.js') || !needed.some((name) => name.endsWith('.wasm'))) {
     throw new Error(`no engine in ${dist}: build the package first`);
