@@ -19,6 +19,31 @@ function aborted(signal) {
   });
 }
 
+/**
+ * Fetches the demo model in one piece, as the service worker does at the same time, so that the browser downloads it
+ * once. Returns its address instead if that fails: the library tries again, and has the words for it.
+ * @returns {Promise<Blob | string>}
+ */
+async function fetchWhole(url, { signal, onProgress }) {
+  try {
+    const { ok, body, headers } = await fetch(url, { signal });
+    if (!ok) return url;
+    const reader = body.getReader();
+    const parts = [];
+    const total = headers.has('Content-Encoding') ? 0 : Number(headers.get('Content-Length'));
+    let loaded = 0;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      parts.push(next.value);
+      loaded += next.value.length;
+      onProgress({ phase: 'download', loaded, total });
+    }
+    return new Blob(parts);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return url;
+  }
+}
+
 export class Session {
   #model = null;
   #choice = null;
@@ -95,10 +120,11 @@ export class Session {
       ...optionsFor(choice), signal: abort.signal,
       onProgress: (progress) => { if (!abort.signal.aborted) this.#events.onProgress(progress); },
     };
-    const model = await load(choice.source, request).catch(async (error) => {
+    const source = choice.kind === 'demo' ? await fetchWhole(choice.source, request) : choice.source;
+    const model = await load(source, request).catch(async (error) => {
       if (!this.#model || !codeOf(error).startsWith('mem/')) throw error;
       await this.#retire();
-      return load(choice.source, request);
+      return load(source, request);
     });
     await this.#retire();
     this.#model = model;
