@@ -64,7 +64,10 @@ class App {
       onStop: () => this.#chat?.stop(),
       mayShow: () => maySee(this.#session, this.#tray, (one) => this.#shelf.suggest(one)),
       costOf: async (medium) => this.#chat?.costOf(medium) ?? 0,
-      onRefuse: (sentence) => this.#tray.passing('images', sentence, [], 8000),
+      onRefuse: (sentence) => this.#tray.passing('refused', sentence, [], 12_000),
+      onAdvice: (sentence) => (sentence ? this.#tray.notice('advice', sentence) : this.#tray.remove('advice')),
+      context: () => this.#readout.context,
+      onModels: (files) => this.#shelf.chooseFiles(files),
     });
     suggest((content) => this.#send({ content }));
     this.#wire();
@@ -176,7 +179,7 @@ class App {
     });
     closeDialogs();
     themeSwitch();
-    acceptDrops((files) => this.#composer.attach(files) || this.#shelf.chooseFiles(files));
+    acceptDrops((files) => this.#composer.attach(files));
   }
 
   /** Follows a link: it only fills fields, and must not download or send anything by itself. */
@@ -187,6 +190,7 @@ class App {
 
   async #welcomeModel(choice) {
     this.#chat?.measure();
+    this.#composer.modelChanged();
     this.#settings.tookContext(this.#session.model.info.contextSize);
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;

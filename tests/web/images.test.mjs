@@ -175,7 +175,7 @@ test('looking is told, and stopped', async () => {
 
 test('a model without vision says so, and reads the words alone', async () => {
   const { page, chat, close } = await openChat(here);
-  await page.getByTestId('attach').click();
+  await pick(page, [RED]);
   await chat.notice.getByText('The model in use reads text only. Qwen3-VL-2B sees images: 1.6 GB with its projector.').waitFor();
   await page.evaluate(hand, as('drop', RED));
   assert.equal(await attached(page).count(), 0);

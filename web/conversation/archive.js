@@ -18,7 +18,7 @@ const OLD = 'quern:chat';
 /** Milliseconds during which a deleted conversation can be restored. */
 export const UNDO_MS = 10_000;
 
-/** An id that no conversation has. It holds the images of unsent messages. */
+/** An id that no conversation has. It holds the images and texts of unsent messages. */
 const NONE = '';
 const NEW = 'new';
 
@@ -101,7 +101,7 @@ export class Archive {
         ...checkEntry({ id }),
         created: now,
         changed: now,
-        title: titleOf(messages[0]?.content ?? ''),
+        title: titleOf(messages[0]),
       };
       const said = messages
         .filter(({ writing }) => !writing)
@@ -138,16 +138,17 @@ export class Archive {
   restore(id) { return this.patch(id, { deleted: 0 }); }
 
   /**
-   * The images of the next message of a conversation ('': of a new one). They are stored as a message of the
+   * The images and texts of the next message of a conversation ('': of a new one). They are stored as a message of the
    * conversation NONE.
    */
   async unsent(id) {
     const found = (await this.#tables.messages(NONE)).find((one) => one.id === (id || NEW));
-    return checkMessage(found)?.media ?? [];
+    const { media, texts } = checkMessage(found) ?? {};
+    return { media, texts };
   }
 
-  keepUnsent(id, media) {
-    return this.#tables.change(NONE, () => ({ messages: [{ id: id || NEW, role: 'user', content: '', media }] }));
+  keepUnsent(id, parts) {
+    return this.#tables.change(NONE, () => ({ messages: [{ id: id || NEW, role: 'user', content: '', ...parts }] }));
   }
 
   /**

@@ -7,7 +7,7 @@ import { isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
 import { savedName } from './record.js';
 import { Log } from './log.js';
-import { firstRead, promptOf } from './prompt.js';
+import { fenced, firstRead, promptOf } from './prompt.js';
 import { withTools } from '../message/tools.js';
 import { Run } from './run.js';
 
@@ -56,7 +56,7 @@ export class Chat {
 
   /**
    * Asks a question in the conversation that is shown, and writes the reply.
-   * @param {{content: string, media: import('../message/media.js').Medium[]}} question
+   * @param {{content: string} & import('./attached.js').Parts} question
    * @param {{parent: string}} [instead] a message that the question replaces, as a new branch
    * @returns {Promise<boolean>} false: it was not sent, because another tab is writing in this conversation
    */
@@ -65,9 +65,10 @@ export class Chat {
     return this.#answer((talk) => talk.reply(talk.ask(question, instead?.parent).id));
   }
 
-  /** Number of tokens of an image or video; 0 if unknown. */
-  async costOf({ type, blob }) {
+  /** Number of tokens of an image, a video or a text; 0 if unknown. */
+  async costOf({ type, blob, ...attached }) {
     const { model } = this.#session;
+    if (!blob) return model?.countTokens(fenced(attached)) ?? 0;
     const count = (...parts) => model.countTokens([{ role: 'user', content: [...parts, { type: 'text', text: '.' }] }]);
     if (!model?.info.vision) return 0;
     const [all, rest] = await Promise.all([count({ type, [type]: blob }), count()]);

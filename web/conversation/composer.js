@@ -6,10 +6,15 @@ import { mediumOf } from '../message/media.js';
 import { byId, isComposed } from '../shell/dom.js';
 import { readDraft, writeDraft } from './drafts.js';
 import { pickFiles } from './files.js';
-import { Images } from './images.js';
+import { Attached } from './attached.js';
 
 /** Longest text that a link may put into the field. */
 const MAX_PREFILL = 8000;
+
+/** A pasted text longer than this becomes a part of the message, as a file does. */
+const LONG_PASTE = 4000;
+
+const documents = () => import('./documents.js');
 
 export class Composer {
   #input = byId('input');
@@ -20,37 +25,42 @@ export class Composer {
   #conversation = '';
   #edited = null;   // the message that is being edited
   #aside = null;    // the field's content before the edit
-  #unsent = new Map();    // images of conversations that are not shown
-  #images;
-  #archive = null;        // stores these images
+  #unsent = new Map();    // attached parts of conversations that are not shown
+  #attached;
+  #archive = null;        // stores these parts
 
   /**
    * @param {object} actions
-   * @param {(question: {content: string, media: object[]}, instead?: object) => Promise<boolean>} actions.onSend
+   * @param {(question: {content: string, media: object[], texts: object[]}, instead?: object) => Promise<boolean>}
+   *   actions.onSend
    * @param {() => void} actions.onStop
    * @param {() => boolean} actions.mayShow whether the model can read images; tells the reason if not
-   * @param {(medium: object) => Promise<number>} actions.costOf tokens of an image
+   * @param {(part: object) => Promise<number>} actions.costOf tokens of an image or a text
    * @param {(sentence: string) => void} actions.onRefuse
+   * @param {(sentence: string) => void} actions.onAdvice about texts that are too long; '' if they are not
+   * @param {() => {size: number, used: number}} actions.context in tokens
+   * @param {(files: File[]) => void} actions.onModels files that are models
    */
   constructor(actions) {
     this.#actions = actions;
-    this.#images = new Images({
+    this.#attached = new Attached({
       onChange: () => this.#update(),
       onPick: () => this.#keep(),
       costOf: actions.costOf,
       onRefuse: actions.onRefuse,
+      onTokens: (tokens) => this.#advise(tokens),
+      onText: (text) => this.#insert(text),
     });
-    byId('attach').addEventListener('click', () => this.#pick('image/*,video/*'));
-    byId('camera').addEventListener('click', () => this.#pick('image/*', { capture: 'environment' }));
+    byId('attach').addEventListener('click', () => this.#pick(''));
+    byId('camera').addEventListener('click', () => {
+      if (actions.mayShow()) this.#pick('image/*', { capture: 'environment' });
+    });
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
       this.#submit();
     });
     this.#input.addEventListener('keydown', (event) => this.#key(event));
-    this.#input.addEventListener('paste', (event) => {
-      const { types, files } = event.clipboardData;
-      if (!types.includes('text/plain') && this.attach(files)) event.preventDefault();
-    });
+    this.#input.addEventListener('paste', (event) => this.#paste(event));
     this.#input.addEventListener('input', () => {
       this.#update();
       if (!this.#edited) writeDraft(this.#conversation, this.#input.value);
@@ -80,7 +90,7 @@ export class Composer {
   /** Shows the field of another conversation, with its unsent text. */
   show(conversation) {
     if (conversation === this.#conversation) return;
-    this.#unsent.set(this.#conversation, this.#edited ? this.#aside.media : this.#images.media);
+    this.#unsent.set(this.#conversation, this.#edited ? this.#aside.parts : this.#attached.parts);
     this.#conversation = conversation;
     this.#edited = null;
     this.#editing.hidden = true;
@@ -88,25 +98,40 @@ export class Composer {
     this.#recall();
   }
 
-  /** Sets the store for the images of unsent messages. @param {import('./archive.js').Archive} archive */
+  /** Sets the store for the parts of unsent messages. @param {import('./archive.js').Archive} archive */
   keepIn(archive) {
     this.#archive = archive;
     this.#recall();
   }
 
-  /** @param {Iterable<File>} files @returns {boolean} whether any of them is an image or a video */
-  attach(files) {
-    const media = [...files].map(mediumOf).filter(Boolean);
-    if (media.length && this.#actions.mayShow()) this.#images.add(media);
-    return media.length > 0;
+  /** Takes files: images, videos and texts for the message, and models for their loader. @param {Iterable<File>} files */
+  async attach(files) {
+    const all = [...files];
+    const media = all.map(mediumOf).filter(Boolean);
+    if (media.length && this.#actions.mayShow()) this.#attached.add(media);
+    const rest = all.filter((file) => !mediumOf(file));
+    if (!rest.length) return;
+    const conversation = this.#conversation;
+    const { readDocument, sortFiles } = await documents();
+    const { models, others } = await sortFiles(rest);
+    if (models.length) this.#actions.onModels(models);
+    for (const file of others) {
+      const found = await readDocument(file).catch(({ message }) => this.#actions.onRefuse(message));
+      if (found && conversation === this.#conversation) this.#attached.addText(found.text, found.name);
+    }
+  }
+
+  /** Counts the tokens of what is attached, because another model is in use. */
+  modelChanged() {
+    this.#attached.recount();
   }
 
   /** Puts a message back into the field, or an edited form of it. Sending adds another version of the message. */
-  edit(message, { content, media } = message) {
-    if (!this.#edited) this.#aside = { text: this.#input.value, media: this.#images.media };
+  edit(message, { content, media, texts } = message) {
+    if (!this.#edited) this.#aside = { text: this.#input.value, parts: this.#attached.parts };
     this.#edited = message;
     this.#editing.hidden = false;
-    this.#fill(content, media);
+    this.#fill(content, { media, texts });
     this.#input.focus();
   }
 
@@ -124,7 +149,7 @@ export class Composer {
 
   async #submit() {
     const content = this.#input.value.trim();
-    const { media } = this.#images;
+    const { parts } = this.#attached;
     const edited = this.#edited;
     const conversation = this.#conversation;
     if (this.#isEmpty || (this.#send.hidden && !edited)) return;
@@ -133,9 +158,9 @@ export class Composer {
     this.#input.focus();
     let sent = false;
     try {
-      sent = await this.#actions.onSend({ content, media }, edited ?? undefined);
+      sent = await this.#actions.onSend({ content, ...parts }, edited ?? undefined);
     } finally {
-      if (!sent) this.#giveBack(conversation, edited, { content, media });
+      if (!sent) this.#giveBack(conversation, edited, content, parts);
     }
   }
 
@@ -143,26 +168,49 @@ export class Composer {
    * Returns a message that could not be sent to the field, or to its conversation if another one is shown, unless there
    * is newer text.
    */
-  #giveBack(conversation, edited, { content, media }) {
+  #giveBack(conversation, edited, content, parts) {
     const isShown = conversation === this.#conversation;
-    if (isShown && edited && !this.#edited) return this.edit(edited, { content, media });
+    if (isShown && edited && !this.#edited) return this.edit(edited, { content, ...parts });
     if (isShown ? !this.#isEmpty : readDraft(conversation)) return undefined;
     writeDraft(conversation, content);
-    if (isShown) this.#fill(content, media);
-    else this.#unsent.set(conversation, media);
-    return media.length ? this.#keep(conversation, media) : undefined;
+    if (isShown) this.#fill(content, parts);
+    else this.#unsent.set(conversation, parts);
+    return this.#keep(conversation, parts);
   }
 
-  get #isEmpty() { return this.#input.value.trim() === '' && this.#images.media.length === 0; }
+  get #isEmpty() { return this.#input.value.trim() === '' && this.#attached.isEmpty; }
 
   async #pick(...which) {
-    if (this.#actions.mayShow()) this.attach(await pickFiles(...which));
+    this.attach(await pickFiles(...which));
     this.#input.focus();
   }
 
-  #fill(text, media = []) {
+  /** Files become parts of the message. Beside a text, an image is only a picture of it, as of a table's cells. */
+  #paste(event) {
+    const { types, files } = event.clipboardData;
+    const text = event.clipboardData.getData('text/plain');
+    const isFile = files.length > 0 && (!types.includes('text/plain') || ![...files].every(mediumOf));
+    if (!isFile && text.length <= LONG_PASTE) return;
+    event.preventDefault();
+    if (isFile) this.attach(files);
+    else this.#attached.addText(text.replaceAll(/\r\n?/g, '\n'));
+  }
+
+  /** Puts a text where the cursor is. */
+  #insert(text) {
+    this.#input.setRangeText(text, this.#input.selectionStart, this.#input.selectionEnd, 'end');
+    this.#input.dispatchEvent(new Event('input'));
+    this.#input.focus();
+  }
+
+  async #advise(tokens) {
+    const advice = tokens ? (await documents()).adviceOn(tokens, this.#actions.context()) : '';
+    this.#actions.onAdvice(advice);
+  }
+
+  #fill(text, parts) {
     this.#input.value = text;
-    this.#images.set(media);
+    this.#attached.set(parts);
   }
 
   #key(event) {
@@ -184,27 +232,26 @@ export class Composer {
   #endEdit() {
     this.#edited = null;
     this.#editing.hidden = true;
-    this.#fill(this.#aside.text, this.#aside.media);
+    this.#fill(this.#aside.text, this.#aside.parts);
   }
 
   #clear() {
-    const { length } = this.#images.media;
+    const { isEmpty } = this.#attached;
     writeDraft(this.#conversation, '');
     this.#fill('');
-    if (length) this.#keep();
+    if (!isEmpty) this.#keep();
   }
 
-  #keep(conversation = this.#conversation, media = this.#images.media) {
-    if (!this.#edited) this.#archive?.keepUnsent(conversation, media).catch(() => {});
+  #keep(conversation = this.#conversation, parts = this.#attached.parts) {
+    if (!this.#edited) this.#archive?.keepUnsent(conversation, parts).catch(() => {});
   }
 
-  /** Restores the images that were attached before the page was loaded. */
+  /** Restores the parts that were attached before the page was loaded. */
   async #recall() {
     const id = this.#conversation;
     if (!this.#archive || this.#unsent.has(id)) return;
-    const media = await this.#archive.unsent(id).catch(() => []);
-    if (media.length && id === this.#conversation && !this.#edited && !this.#images.media.length)
-      this.#images.set(media);
+    const parts = await this.#archive.unsent(id).catch(() => ({}));
+    if (id === this.#conversation && !this.#edited && this.#attached.isEmpty) this.#attached.set(parts);
   }
 
   #update() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Conversations as files: one as Markdown, for reading, and the dialogs for saving and choosing files.
 import { element } from '../shell/dom.js';
+import { fenced } from './prompt.js';
 import { pathTo } from './tree.js';
 
 /** The text before some calls, and the calls. */
@@ -14,10 +15,11 @@ function stepText({ content, calls }) {
 
 /** A conversation as it is shown. */
 export function asMarkdown({ entry, messages }) {
-  const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [], steps = [] }) => {
+  const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [], texts = [], steps = [] }) => {
     const shown = media.map(({ type, name }) => `*(${type === 'image' ? 'image' : 'video'}: ${name})*\n\n`).join('');
+    const attached = texts.map((text) => `${fenced(text)}\n\n`).join('');
     const before = steps.map((step) => `${stepText(step)}\n\n`).join('');
-    return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${before}${content.trim()}\n`;
+    return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${attached}${before}${content.trim()}\n`;
   });
   return [`# ${entry.title}\n`, ...parts].join('\n');
 }

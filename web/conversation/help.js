@@ -45,7 +45,8 @@ function shorten(error, { session, settings, talk, regenerate, edit }) {
   const { contextSize, contextLength } = session.model?.info ?? {};
   if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
   const asked = questionOf(talk); // an imported conversation may have none
-  if (settings.system.length <= (asked?.content.length ?? 0))
+  const { content = '', texts = [] } = asked ?? {};
+  if (settings.system.length <= texts.reduce((sum, { text }) => sum + text.length, content.length))
     return asked ? { label: 'Edit the message', run: () => edit(asked) } : null;
   const run = async () => {
     if (await settings.editSystem()) regenerate();

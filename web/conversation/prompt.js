@@ -2,14 +2,21 @@
 // Makes the messages that the model gets from a conversation. Unanswered and empty turns are left out. If the context
 // is too small, the library drops turns and tells.
 
+/** An attached text: its name, and a fence that is longer than any in the text. */
+export function fenced({ name, text }) {
+  const fence = '`'.repeat(text.match(/`{3,}/g)?.reduce((most, { length }) => Math.max(most, length + 1), 3) ?? 3);
+  return `${name}\n${fence}\n${text}\n${fence}`;
+}
+
 /**
- * The content of a message. Images and videos come first, as the models were trained. A model without vision gets the
- * words only.
+ * The content of a message. Images and videos come first, as the models were trained, and the texts before the
+ * question. A model without vision gets the words only.
  */
-function contentOf({ content, media = [] }, sees) {
-  if (!media.length) return content;
-  if (!sees) return content || '(an image)';
-  const text = content ? [{ type: 'text', text: content }] : [];
+function contentOf({ content, media = [], texts = [] }, sees) {
+  const words = [...texts.map(fenced), content].filter(Boolean).join('\n\n');
+  if (!media.length) return words;
+  if (!sees) return words || '(an image)';
+  const text = words ? [{ type: 'text', text: words }] : [];
   return [...media.map(({ type, blob }) => ({ type, [type]: blob })), ...text];
 }
 
@@ -25,7 +32,7 @@ const stepsOf = ({ steps = [] }) => steps.flatMap(({ content, thinking, calls })
 /** The turns with any content. The reply that is being written counts only if it is continued. */
 function turnsOf({ path, run }, goesOn) {
   const { id } = run?.message ?? {};
-  return path.filter((turn) => (turn.id === id ? goesOn : turn.content || turn.media));
+  return path.filter((turn) => (turn.id === id ? goesOn : turn.content || turn.media || turn.texts));
 }
 
 function messagesOf(turn, sees) {

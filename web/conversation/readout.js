@@ -32,6 +32,9 @@ export class Readout {
     this.meter({ used: 0 });
   }
 
+  /** Use of the context, in tokens. @returns {{size: number, used: number}} */
+  get context() { return { size: this.#limit, used: this.#used }; }
+
   /** @param {'none' | 'loading' | 'ready' | 'working'} state */
   setState(state) {
     document.documentElement.dataset.state = state;

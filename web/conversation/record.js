@@ -20,6 +20,12 @@ function checkMedium(value) {
   return isKnown ? { type: value.type, name: oneLine(text(value.name), TITLE), blob: value.blob } : null;
 }
 
+/** A text that was attached, or null. */
+const checkAttached = (value) =>
+  (typeof value?.text === 'string' ? { name: oneLine(text(value.name), TITLE) || 'Text', text: text(value.text) } : null);
+
+const checkAll = (values, check) => (Array.isArray(values) ? values.map(check).filter(Boolean) : []);
+
 /** The text before some calls, and the calls. */
 function checkStep(value) {
   const calls = (Array.isArray(value?.calls) ? value.calls : []).slice(0, 64).map((call) => ({
@@ -42,8 +48,9 @@ export function checkMessage(value) {
   const { id, role } = value;
   const common = { id, parent: isId(value.parent) ? value.parent : '', role, content: text(value.content) };
   if (role === 'user') {
-    const media = Array.isArray(value.media) ? value.media.map(checkMedium).filter(Boolean) : [];
-    return media.length ? { ...common, media } : common;
+    const media = checkAll(value.media, checkMedium);
+    const texts = checkAll(value.texts, checkAttached);
+    return { ...common, ...(media.length && { media }), ...(texts.length && { texts }) };
   }
   const steps = Array.isArray(value.steps) ? { steps: value.steps.slice(0, 100).map(checkStep) } : {};
   return {
@@ -87,8 +94,9 @@ export const checkText = (value) => (typeof value === 'string' ? value : undefin
 export const savedName = (id) => SAVED + id;
 export const savedId = (name) => (name.startsWith(SAVED) ? name.slice(SAVED.length) : '');
 
-/** The title of a conversation with this beginning, until the visitor renames it. */
-export const titleOf = (content) => oneLine(content.trim().split('\n')[0], TITLE) || 'Conversation';
+/** The title of a conversation with this first message, until the visitor renames it. */
+export const titleOf = ({ content = '', texts = [] } = {}) =>
+  oneLine(content.trim().split('\n')[0] || texts[0]?.name, TITLE) || 'Conversation';
 
 /** Text for searching: without case and accents. */
 export const folded = (content) => content.normalize('NFKD').replaceAll(/\p{M}+/gu, '').toLowerCase();

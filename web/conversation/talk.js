@@ -2,6 +2,7 @@
 // One conversation: its messages, the path that is shown, the message at which the model begins to read, and the reply
 // that this tab writes in it. Every change happens here first and is stored afterwards. The log, the list and the field
 // show this state.
+import { titleOf } from './record.js';
 import { familiesOf, newId, newestBelow, newestLeaf, pathTo } from './tree.js';
 
 /** Milliseconds between two writes of a growing reply: the most that is lost if the tab dies. */
@@ -42,7 +43,7 @@ export class Talk {
   }
 
   get isEmpty() { return this.path.length === 0; }
-  get title() { return this.entry?.title ?? this.path[0]?.content ?? ''; }
+  get title() { return this.entry?.title ?? (this.isEmpty ? '' : titleOf(this.path[0])); }
   get leaf() { return this.path.findLast((message) => !isNothing(message))?.id ?? ''; }
 
   /** Whether its last reply has failed, which only this tab knows. */
@@ -61,8 +62,9 @@ export class Talk {
   begin() { this.id ||= newId(); }
 
   /** Adds a question after another message ('': as the first one) and shows it. @returns {object} the question */
-  ask({ content, media = [] }, parent = this.leaf) {
-    const question = this.#add({ role: 'user', content, parent, ...(media.length && { media }) });
+  ask({ content, media = [], texts = [] }, parent = this.leaf) {
+    const parts = { ...(media.length && { media }), ...(texts.length && { texts }) };
+    const question = this.#add({ role: 'user', content, parent, ...parts });
     this.#store([question], { leaf: question.id, deleted: 0 });
     this.#events.onChange(this);
     return question;

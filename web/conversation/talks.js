@@ -3,7 +3,6 @@
 // a reply is being written there, has failed, or could not be stored. Replies continue while other conversations are
 // shown. All views show this state.
 import { read, write } from '../shell/storage.js';
-import { titleOf } from './record.js';
 import { Talk } from './talk.js';
 
 /** Key of the conversation that a tab shows; it outlives a reload. */
@@ -39,7 +38,7 @@ export class Talks {
   /** Rows of the list for conversations that only this tab has. */
   get unstored() {
     const all = [this.current, ...this.#away].filter(({ isUnsaved, entry }) => isUnsaved && !entry);
-    return all.map(({ id, title }) => ({ id, title: titleOf(title), isUnstored: true }));
+    return all.map(({ id, title }) => ({ id, title: title, isUnstored: true }));
   }
 
   /** Whether this tab knows more than the store. */

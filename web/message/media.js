@@ -8,7 +8,7 @@ import { oneLine } from '../shell/format.js';
 
 /** The kind of a file. SVG is refused, since it can run scripts and has no pixels. @returns {'image' | 'video' | ''} */
 function kindOf({ type, name = '' }) {
-  if (/^image\/(?!svg)/.test(type) || /\.(heic|heif)$/i.test(name)) return 'image';
+  if (/^image\/(?!svg)/.test(type) || /\.(?:hei[cf]|avif|tiff?|jxl)$/i.test(name)) return 'image';
   return type.startsWith('video/') ? 'video' : '';
 }
 

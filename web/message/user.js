@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Shows a message of the visitor: the bubble and its buttons. A very long message is folded.
 import { copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
+import { count } from '../shell/format.js';
 import { setBranches } from './branches.js';
 import { thumbInMessage } from './media.js';
 
 /** Messages with more characters or lines than this are folded. */
 const LONG = 1500;
 const LINES = 24;
+
+/** An attached text, folded. */
+const attached = ({ name, text }) =>
+  element(
+    'details',
+    { className: 'attached-text' },
+    element('summary', {}, element('bdi', {}, name), `, ${count(text.length)} characters`),
+    element('pre', { tabIndex: 0 }, text),
+  );
 
 export class UserMessage {
   node = fromTemplate('t-user');
@@ -15,10 +25,11 @@ export class UserMessage {
   /** @param {object} message @param {{onEdit: Function, onAnswer: Function, onBranch: Function}} actions */
   constructor(message, actions) {
     this.#actions = actions;
-    const { content, media = [] } = message;
+    const { content, media = [], texts = [] } = message;
     const bubble = this.node.querySelector('.bubble');
     bubble.hidden = !content;
     if (media.length) bubble.before(element('div', { className: 'thumbs' }, ...media.map(thumbInMessage)));
+    bubble.before(...texts.map(attached));
     bubble.textContent = content;
     if (content.length > LONG || content.split('\n', LINES + 1).length > LINES) this.#fold(bubble);
     const answer = iconButton('retry', 'Answer this', () => actions.onAnswer(message));
