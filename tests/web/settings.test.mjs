@@ -72,6 +72,26 @@ test('a system prompt that is too long leads to the settings, and a shorter one 
   await close();
 });
 
+test('a reset can be taken back, the system prompt too', async () => {
+  const settings = { system: 'You are a miller.', temperature: 0.5, tools: 'auto', thinking: true };
+  const visit = await openChat(here, { init: storeSettings, initArgument: settings });
+  const { page, close } = visit;
+  await page.locator('#settings').click();
+  await page.getByRole('button', { name: 'Reset all' }).click();
+  assert.deepEqual(await stored(page), { thinking: true });
+  assert.equal(await page.getByLabel('System prompt').inputValue(), '');
+  assert.deepEqual(await complaints(visit), []);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  assert.deepEqual(await stored(page), settings);
+  assert.equal(await page.getByLabel('System prompt').inputValue(), 'You are a miller.');
+  assert.equal(await page.getByLabel('Tools').inputValue(), 'auto');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'settings-reset');
+  await page.getByRole('button', { name: 'Reset all' }).click();
+  await enter(page, 'Top-k', '7');
+  assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0, 'a later change is not undone with it');
+  await close();
+});
+
 test('two tabs: neither takes away what the other has set', async () => {
   const visit = await openChat(here);
   const tabs = [visit.page, (await secondTab(visit)).page];

@@ -2,7 +2,7 @@
 // The settings and their drawer. An empty field means "the library decides" and is not passed on, so the model card's
 // values apply until the visitor changes one. Ranges are in the markup (min, max, and step if only whole numbers are
 // valid). An invalid value stays in its field, with a line that tells the problem and the value that applies.
-import { byId, element } from './dom.js';
+import { announce, byId, button, element } from './dom.js';
 import { count } from './format.js';
 import { read, write } from './storage.js';
 
@@ -43,6 +43,7 @@ export class Settings {
     this.#form.addEventListener('input', ({ target }) => {
       if (target.getAttribute('aria-invalid') && !problemOf(target)) this.#take(target);
     });
+    this.#dialog.addEventListener('close', () => this.#tellReset());
     this.#form.addEventListener('submit', (event) => event.preventDefault());
     this.#switch.addEventListener('click', () => this.#setThinking(!this.#values.thinking));
   }
@@ -91,10 +92,25 @@ export class Settings {
       contextSize && contextSize !== size ? `The model in use holds ${count(size)} tokens at most.` : '';
   }
 
+  /** Empties all fields. A button brings them back, until another change or the end of the drawer. */
   reset() {
+    const before = { ...this.#values };
+    const undo = button('Undo', () => {
+      this.#restore(before);
+      this.#save(before);
+      byId('settings-reset').focus();
+      this.#tellReset();
+      announce('The settings are as they were.');
+    }, 'link-button');
     this.#form.reset();
     for (const field of this.#form.elements) this.#note(field, '');
     this.#save(Object.fromEntries([...this.#form.elements].map(({ name }) => [name, undefined])));
+    this.#tellReset('All fields are empty, the system prompt too. ', undo);
+    announce('All settings are reset.');
+  }
+
+  #tellReset(...said) {
+    byId('settings-undo').replaceChildren(...said);
   }
 
   #restore(stored) {
@@ -113,6 +129,7 @@ export class Settings {
     const problem = problemOf(field);
     this.#note(field, problem && `${problem} Until then: ${this.#values[field.name] ?? field.placeholder}.`);
     if (problem) return;
+    this.#tellReset();
     this.#save({ [field.name]: valueOf(field) });
   }
 
