@@ -21,7 +21,7 @@ const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
 const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
 
 /** Parts of the page that are imported when they are needed. */
-const LATE = ['message/page-tools.js', 'conversation/documents.js'];
+const LATE = ['message/page-tools.js', 'conversation/documents.js', 'model/hub.js'];
 
 /** The comment that names a script's source map, which the page does not ship. */
 const SOURCE_MAP = /^\/\/# sourceMappingURL=.*\n?/m;

@@ -198,11 +198,11 @@ const axe = () => source ??= readFileSync(require.resolve('axe-core/axe.min.js')
 
 /**
  * The violations that axe finds on a page, one per line. A button's visible text must be in its name, for voice
- * control.
+ * control, and everything to press is large enough.
  */
 export async function complaints({ page }) {
   if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe());
-  const rules = { 'label-content-name-mismatch': { enabled: true } };
+  const rules = { 'label-content-name-mismatch': { enabled: true }, 'target-size': { enabled: true } };
   const { violations, passes } = await page.evaluate((options) => globalThis.axe.run(options), { resultTypes: ['violations'], rules });
   assert.ok(passes.length > 20);
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`);

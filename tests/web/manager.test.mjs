@@ -38,7 +38,7 @@ const LIBRARY = `
   export const load = async (source, { sha256, ...options }) => {
     store.hashes.push(sha256);
     const { largest: contextSize } = store;
-    if (contextSize !== undefined && source.includes('tiny') && options.contextSize !== contextSize) throw new real.QuernError('mem/plan', \`Too much; a contextSize of \${contextSize} would fit.\`, { detail: { contextSize } });
+    if (contextSize !== undefined && String(source).includes('tiny') && options.contextSize !== contextSize) throw new real.QuernError('mem/plan', \`Too much; a contextSize of \${contextSize} would fit.\`, { detail: { contextSize } });
     return real.load(source, options);
   };`;
 

@@ -135,7 +135,7 @@ test('without COOP, COEP and service workers: one thread, a notice, one line in 
   assert.equal(await page.evaluate(() => typeof SharedArrayBuffer), 'undefined');
   await chat.notice.getByText(/one thread/).waitFor();
   assert.equal(await chat.fact('Threads'), '1');
-  assert.match(await chat.fact('Kernels'), /^relaxed/);
+  assert.match(await chat.fact('Instructions'), /^relaxed SIMD/);
   const lines = console.filter((text) => /Cross-Origin-Opener-Policy/.test(text));
   assert.equal(lines.length, 1, console.join('\n'));
   assert.ok((await chat.ask('Hello!')).length > 0);

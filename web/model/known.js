@@ -134,16 +134,37 @@ const SCRATCH = 64e6;
  */
 const memoryNeed = ({ size }, { context }) => 1.04 * size + context + SCRATCH;
 
-/** @returns {{fits: boolean, text: string}} whether a file fits in `maxMemory` bytes, with a sentence about it */
+/** Gigabytes of this device's memory, as the browser tells it; 0: unknown. Some browsers say 8 for all that is more. */
+const deviceMemory = () => (navigator.deviceMemory < 8 ? navigator.deviceMemory : 0);
+
+/** Parts of the device's memory above which a model does not fit, and above which it leaves little to others. */
+const ALL = 0.8;
+const MUCH = 0.5;
+
+/**
+ * A sentence about a model that takes this many bytes of memory here, and whether the device holds it; '' if there is
+ * nothing to say.
+ */
+export function burden(need) {
+  const gigabytes = deviceMemory();
+  const part = gigabytes ? need / (gigabytes * 2 ** 30) : 0;
+  const says = `this device has ${gigabytes} GB of memory, as the browser tells`;
+  if (part > ALL) return { fits: false, text: `${says}: the browser will probably close the page.` };
+  return { fits: true, text: part > MUCH ? `${says}: it may be slow, and other programs should be closed.` : '' };
+}
+
+/** @returns {{fits: boolean, need: number, text: string}} whether a file fits here, with a sentence about it */
 export function verdict(known, one, maxMemory) {
   const need = memoryNeed(one, known);
-  const fits = need <= maxMemory;
-  return {
-    fits,
-    text: fits ? `It needs about ${bytes(need)} of memory, which this browser allows.`
-      : `It needs about ${bytes(need)} of memory, but this browser allows ${bytes(maxMemory)}: choose a smaller one.`,
-  };
+  const { fits, text } = burden(need);
+  const takes = `It needs about ${bytes(need)} of memory`;
+  if (need > maxMemory)
+    return { fits: false, need, text: `${takes}, but this browser allows ${bytes(maxMemory)}: choose a smaller one.` };
+  return { fits, need, text: text ? `${takes}; ${text}` : `${takes}, which this browser allows.` };
 }
+
+/** What is assumed of a model that the page does not know. */
+export const UNKNOWN = { context: ofLayers(28) };
 
 /** The known file at an address, or null. */
 export function findKnown(url) {

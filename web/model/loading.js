@@ -4,12 +4,12 @@
 // and says so if not. A download that a reload ends is remembered, too: a card offers to resume it.
 import { button } from '../shell/dom.js';
 import { codeOf, isAbort, mayHelpAgain } from '../shell/failure.js';
-import { count, oneLine } from '../shell/format.js';
+import { bytes, count, oneLine } from '../shell/format.js';
 import { read, write } from '../shell/storage.js';
 import { accessFor, tokenForm } from './access.js';
 import { place, readAddress } from './address.js';
 import { findStored } from './stored.js';
-import { DEMO, findKnown } from './known.js';
+import { DEMO, burden, findKnown } from './known.js';
 
 /** @typedef {import('./session.js').Choice} Choice */
 
@@ -159,10 +159,19 @@ export class Loading {
       write(KEY_COMING, essence(choice));
     }
     this.#events.onStart(choice);
-    this.#onProgress = this.#tray.progress('load', choice.label, {
-      onCancel,
-      onPause: isDownload ? onPause : undefined,
-    });
+    const show = this.#tray.progress('load', choice.label, { onCancel, onPause: isDownload ? onPause : undefined });
+    let weighed = 0;
+    this.#tray.remove('device');
+    this.#onProgress = (progress) => {
+      show(progress);
+      if (progress.total > weighed) this.#weigh(choice.label, (weighed = progress.total));
+    };
+  }
+
+  /** Says, as soon as the size is known, if the model is too much for this device. */
+  #weigh(label, size) {
+    const { text } = burden(size);
+    if (text) this.#tray.notice('device', `${label} has ${bytes(size)}; ${text}`);
   }
 
   #arrived(choice, isFirst) {

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The model dialog: the model in use, the stored models (kept.js), the models that the page knows by name (known.js),
-// and two ways to any other model (an address, a file). Choosing a known model only fills the address field and says
-// whether it fits. Only the Load button starts a download.
+// and two ways to any other model (an address, a file). Choosing a known file only fills the address field and says
+// whether it fits. Only buttons called Load start a download, or ask for the files of a repository.
 import { support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
-import { labelOf, place, readAddress } from './address.js';
+import { labelOf, place, readAddress, readRepository } from './address.js';
 import { isProjector, lacksVision } from './vision.js';
 import { Stored } from './stored.js';
-import { DEMO, KNOWN, findKnown, verdict } from './known.js';
+import { DEMO, KNOWN, UNKNOWN, findKnown, firstOffer, verdict } from './known.js';
 
-/** What the page knows of the model at an address. */
-function known(url) {
-  const { sha256, vision } = findKnown(url)?.one ?? {};
-  return { sha256, ...(vision && { vision }) };
-}
+/** What a load gets beside the address of a known file. */
+const besides = ({ sha256, vision } = {}) => ({ sha256, ...(vision && { vision }) });
 
 export class Shelf {
   #dialog = byId('model-dialog');
@@ -71,8 +68,30 @@ export class Shelf {
     this.#maxMemory = (await support()).maxMemory;
     byId('shelf').replaceChildren(
       this.#row('Demo model', 'A toy of 3 MB that comes with this page', this.#demo),
-      ...KNOWN.map((known) => this.#row(known.label, known.note, ...known.files.map((one) => this.#pick(known, one)))),
+      ...KNOWN.map((known) => this.#knownRow(known)),
     );
+  }
+
+  /** The row of a known model: a button that loads the file that is best here, and one for each file. */
+  #knownRow(known) {
+    const offer = firstOffer();
+    const isFirst = offer.known === known;
+    const one = isFirst ? offer.one : known.files[0];
+    const { fits, need } = verdict(known, one, this.#maxMemory);
+    const size = `${one.quant}: ${bytes(one.size)} to download, about ${bytes(need)} of memory.`;
+    const row = this.#row(known.label, `${known.note}. ${size}`, ...known.files.map((each) => this.#pick(known, each)));
+    const load = this.#loadButton(`${known.label} ${one.quant}`, { source: one.url, ...besides(one) });
+    if (fits) row.firstElementChild.after(load);
+    load.classList.toggle('primary', isFirst);
+    if (isFirst) row.querySelector('strong').after(' ', element('span', { className: 'tag' }, 'recommended'));
+    return row;
+  }
+
+  /** @param {object} choice without its label and kind */
+  #loadButton(name, choice) {
+    const load = button('Load', () => this.#choose({ label: labelOf(choice.source), kind: 'url', ...choice }));
+    load.setAttribute('aria-label', `Load ${name}`);
+    return load;
   }
 
   /** Shows whether the demo model is in use; then it need not be loaded. */
@@ -103,9 +122,12 @@ export class Shelf {
   async prefill(text) {
     const { url } = readAddress(text);
     if (!url) return;
-    this.#url.value = url;
+    const address = readRepository(text)?.repo ? text.trim() : url;
+    this.#url.value = address;
     if (!this.#dialog.open) await this.open();
-    if (this.#url.value === url) this.#describe(url);    // otherwise the visitor has typed something else meanwhile
+    if (this.#url.value !== address) return;    // the visitor has typed something else meanwhile
+    this.#edited();
+    byId('url-form').scrollIntoView({ block: 'center' });
   }
 
   /** Tells what Load would do with this address, and any problem. */
@@ -134,7 +156,8 @@ export class Shelf {
     const rest = size - (copy?.loaded ?? 0);
     const amount = copy?.loaded && size ? `the remaining ${bytes(rest)}` : (size ? bytes(size) : 'it');
     const room = rest > left ? ` Only ${bytes(left)} can still be stored, so it will not stay.` : '';
-    return `Load downloads ${amount} from ${new URL(url).host} to this device.${room}`;
+    const { origin, host } = new URL(url);
+    return `Load downloads ${amount} from ${origin === location.origin ? 'this page' : host} to this device.${room}`;
   }
 
   /** Chooses one file, the parts of a split file, or the files of a folder. @param {File[]} files */
@@ -160,17 +183,42 @@ export class Shelf {
 
   #edited() {
     const { url, problem } = readAddress(this.#url.value);
-    if (url) this.#describe(url);
+    const { repo } = readRepository(this.#url.value) ?? {};
+    this.#showFiles([]);
+    if (repo) this.#say(`Load looks for GGUF files in ${repo} on huggingface.co.`, false);
+    else if (url) this.#describe(url);
     else this.#say(this.#url.value.trim() ? problem : this.#hint, false);
   }
 
   #submit(event) {
     event.preventDefault();
     const { url, problem } = readAddress(this.#url.value);
-    if (url) return this.#choose({ source: url, label: labelOf(url), kind: 'url', ...known(url) });
+    const repository = readRepository(this.#url.value);
+    if (repository?.repo) return this.#look(repository);
+    if (url) return this.#choose({ source: url, label: labelOf(url), kind: 'url', ...besides(findKnown(url)?.one) });
     this.#say(problem, true);
     this.#url.setAttribute('aria-invalid', 'true');
     return this.#url.focus();
+  }
+
+  /** Shows the GGUF files of a repository. One without any is loaded as a folder; so the library says what is wrong. */
+  async #look(repository) {
+    const { value } = this.#url;
+    const { repo, url } = repository;
+    this.#say(`Asking huggingface.co for the files of ${repo}…`, false);
+    const files = await import('./hub.js').then(({ listFiles }) => listFiles(repository)).catch(() => []);
+    if (value !== this.#url.value || !this.#dialog.open) return;
+    if (!files.length) return this.#choose({ source: url, label: repo.split('/')[1], kind: 'url' });
+    this.#say(`${repo} has ${files.length === 1 ? 'one GGUF file' : `${files.length} GGUF models`}:`, false);
+    this.#showFiles(files);
+    byId('url-files').querySelector('button')?.focus();
+  }
+
+  #showFiles(files) {
+    byId('url-files').replaceChildren(...files.map(({ name, url, size, sha256 }) => {
+      const { text } = verdict(UNKNOWN, { size }, this.#maxMemory);
+      return this.#row(name, `${bytes(size)}. ${text}`, this.#loadButton(name, { source: url, sha256 }));
+    }));
   }
 
   #choose(choice) {
@@ -199,7 +247,7 @@ export class Shelf {
       ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
       ['Vision', info.vision && 'images and videos'],
       ['Threads', info.threads],
-      ['Kernels', info.variant],
+      ['Instructions', { relaxed: 'relaxed SIMD', simd: 'SIMD' }[info.variant] ?? info.variant],
       ['License', info.license],
     ];
     const rows = facts.filter(([, value]) => value).map(([name, value]) => element('div', {},
