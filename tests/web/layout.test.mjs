@@ -66,6 +66,17 @@ test('the greeting is what a small screen shows first', async () => {
   await close();
 });
 
+test('the actions of a conversation are large enough to press', async () => {
+  const visit = await openChat(here, { init: storeSettings, initArgument: { seed: 1, maxTokens: 4 } });
+  const { page, chat, close } = visit;
+  await chat.ask('Hello!');
+  await page.getByTestId('list-button').click();
+  await page.getByRole('button', { name: 'More about' }).click();
+  await page.getByRole('button', { name: 'Rename' }).waitFor();
+  assert.deepEqual(await complaints(visit), []);
+  await close();
+});
+
 test('paper gets the conversation and nothing else, dark on light', async () => {
   const { page, chat, close } = await openChat(here, { colorScheme: 'dark', init: storeSettings, initArgument: { temperature: 0 } });
   await page.getByTestId('theme').click();
