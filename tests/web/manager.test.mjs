@@ -166,6 +166,7 @@ test('a kept model loads from its row, and is marked as in use', async () => {
   await chat.modelName('tiny');
   await page.locator('#model-button').click();
   await rows.getByText('in use').waitFor();
+  assert.match(await rows.innerText(), /1\.0 MB of 5\.0 MB, the rest is not stored/);
   await close();
 });
 

@@ -28,6 +28,7 @@ function find(request, response) {
   if (url.startsWith('/busy') && times === 1) return refuse(429, { 'Retry-After': '4' });
   if (url.startsWith('/missing')) return undefined;
   if (url.startsWith('/closed') && headers.authorization !== 'Bearer hf_secret') return refuse(url.includes('403') ? 403 : 401);
+  if (url.startsWith('/large')) return talkativeModel();
   if (!url.startsWith('/half')) return tinyModel();
   if (times > 1) return talkativeModel();
   response.write(beginRange(request, response, talkativeModel()).subarray(0, 5_000_000));
@@ -37,7 +38,7 @@ function find(request, response) {
 before(async () => Object.assign(host, await serveModels(find)));
 after(() => host.close());
 
-const open = (options) => openChat(here, { origins: [host.url, host.url.replace('localhost', '127.0.0.1')], expected: /Failed to load resource/, ...options });
+const open = (options) => openChat(here, { origins: [host.url, host.url.replace('localhost', '127.0.0.1')], expected: /Failed to load resource|storage\/quota/, ...options });
 
 test('the model used last is there again at the next visit, from this device alone', async () => {
   const { page, chat, close } = await open();
@@ -131,6 +132,23 @@ for (const status of [401, 403]) {
     await close();
   });
 }
+
+test('a model that there was no room for is used, and the page says that it does not stay', async () => {
+  const { page, chat, close } = await open();
+  const driver = await page.context().newCDPSession(page);
+  await driver.send('Storage.overrideQuotaForOrigin', { origin: new URL(here.url).origin, quotaSize: 5_000_000 });
+  await chat.loadUrl(`${host.url}/large.gguf`);
+  await chat.modelName('large');
+  await chat.notice.getByText('large is in use, but there was no room to store it: the next visit downloads it again.').waitFor();
+  await chat.notice.getByRole('button', { name: 'Free some space' }).click();
+  await page.getByRole('dialog', { name: 'Model' }).waitFor();
+  await page.keyboard.press('Escape');
+  await driver.send('Storage.overrideQuotaForOrigin', { origin: new URL(here.url).origin });
+  await chat.loadUrl(`${host.url}/large.gguf`);
+  await eventually(async () => await chat.notice.count() === 0, 'there is room now');
+  await chat.modelName('large');
+  await close();
+});
 
 test('where trying again cannot help another model is offered', async () => {
   const { page, chat, close } = await open();

@@ -2,19 +2,23 @@
 // Loads as a visitor sees them: progress, pausing, remedies after a failure, and the question whether a load may end a
 // reply. The address of the model in use is remembered. The next visit loads that model if all of it is on this device,
 // and says so if not. A download that a reload ends is remembered, too: a card offers to resume it.
+import { models } from 'quern';
 import { button } from '../shell/dom.js';
 import { codeOf, isAbort, mayHelpAgain } from '../shell/failure.js';
 import { bytes, count, oneLine } from '../shell/format.js';
 import { read, write } from '../shell/storage.js';
 import { accessFor, tokenForm } from './access.js';
 import { place, readAddress } from './address.js';
-import { findStored } from './stored.js';
+import { findCopy, findStored } from './stored.js';
 import { DEMO, burden, findKnown } from './known.js';
 
 /** @typedef {import('./session.js').Choice} Choice */
 
 const KEY_USED = 'quern:model';
 const KEY_COMING = 'quern:download';
+
+/** A model is stored completely this long after it is loaded, in ms, if there is room. */
+const SETTLE_MS = 1000;
 
 /** The part of a choice that is remembered; of a file only that it was one. */
 const essence = ({ source, vision, label, kind }) => ({
@@ -179,6 +183,22 @@ export class Loading {
     if (choice.kind !== 'demo') this.#tray.remove('last');
     if (!isFirst) write(KEY_USED, choice.kind === 'demo' ? null : essence(choice));
     this.#events.onLoad(choice);
+    this.#tray.remove('room');
+    if (choice.kind === 'url') this.#checkStored(choice);
+  }
+
+  /** Says if there was no room to store the model in use. Where nothing can be stored at all, the dialog says so. */
+  async #checkStored(choice) {
+    const isMissing = async () => {
+      const found = await models.list().catch(() => null);
+      return found && !findCopy(found, choice.source)?.complete;
+    };
+    if (!await isMissing()) return;
+    await new Promise((done) => { setTimeout(done, SETTLE_MS); });
+    if (this.#session.choice !== choice || !await isMissing()) return;
+    const free = button('Free some space', this.#events.onChoose);
+    const sentence = `${choice.label} is in use, but there was no room to store it: the next visit downloads it again.`;
+    this.#tray.notice('room', sentence, [free]);
   }
 
   /** Options of a load. The demo model is not stored, since the service worker keeps it with the page. */

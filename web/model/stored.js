@@ -22,7 +22,7 @@ const quantOf = (name) => [...name.matchAll(QUANT)].at(-1)?.[1].toUpperCase() ??
 const withoutQuant = (name, quant) =>
   (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
 
-const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
+export const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
 
 /** The stored copy of a model, or null, also if nothing can be stored here. */
 export const findStored = async (url) => findCopy(await models.list().catch(() => []), url);
@@ -118,6 +118,7 @@ export class Stored {
   #talksRow(talks) {
     const amount = talks.reduce((sum, talk) => sum + talk.bytes, 0);
     const name = 'Cache of conversations';
+    const who = talks.length === 1 ? 'one conversation goes' : `${count(talks.length)} conversations go`;
     const row = element(
       'li',
       { className: 'stored-row' },
@@ -125,7 +126,7 @@ export class Stored {
         'div',
         { className: 'row-text' },
         element('strong', {}, name),
-        element('p', {}, `${bytes(amount)} for ${count(talks.length)}, so that they go on at once`),
+        element('p', {}, `${bytes(amount)}, so that ${who} on at once`),
       ),
     );
     row.dataset.testid = 'stored-talks';
@@ -138,10 +139,11 @@ export class Stored {
     return texts.flatMap((text) => [' ', element('span', { className: 'tag' }, text)]);
   }
 
-  #state({ complete, loaded, size, files }) {
+  #state({ url, complete, loaded, size, files }) {
     const parts = files > 1 ? `, ${files} files` : '';
     if (complete) return `${bytes(size || loaded)}${parts}, complete`;
-    return `${bytes(loaded)} of ${size ? bytes(size) : 'an unknown size'}${parts}, not complete`;
+    const rest = place(url) === this.#inUse ? 'the rest is not stored' : 'not complete';
+    return `${bytes(loaded)} of ${size ? bytes(size) : 'an unknown size'}${parts}, ${rest}`;
   }
 
   #bar({ complete, loaded, size }) {
