@@ -10,6 +10,9 @@ const STOP_MS = 5000;
 /** A reply that waits for less than this shows no sentence about it. */
 const PATIENCE_MS = 300;
 
+/** A reply with fewer tokens has no speed: its time is that of single steps. */
+const LEAST_TOKENS = 16;
+
 /** Sentences about the ends that need one. */
 const ENDINGS = {
   length: 'Cut off: the longest reply was reached.',
@@ -68,7 +71,7 @@ export class Run {
     return this.#to('reading', done < total ? `Reading ${count(done)} of ${count(total)} tokens` : '');
   }
 
-  /** Takes one event of the reply, about a token. The first tokens are too few to measure the speed. */
+  /** Takes one event of the reply, about a token. */
   take({ type, text }) {
     const { message } = this;
     const now = performance.now();
@@ -80,19 +83,19 @@ export class Run {
     of.start ||= now;
     of.tokens++;
     this.meter.used = of.prompt + of.tokens;
-    if (of.tokens > 4) this.meter.tokensPerSecond = ((of.tokens - 1) * 1000) / (now - of.start);
+    if (of.tokens >= LEAST_TOKENS) this.meter.tokensPerSecond = ((of.tokens - 1) * 1000) / (now - of.start);
     this.#to(type === 'thinking' ? 'thinking' : 'writing', '');
   }
 
   /** Completes the message. @param {object} result of the library, or the known part of it */
   finish({ finishReason, usage, timings }) {
     this.#close();
-    const speed = timings?.tokensPerSecond ?? 0;
+    const speed = usage?.completionTokens >= LEAST_TOKENS ? timings?.tokensPerSecond ?? 0 : 0;
     Object.assign(this.message, { writing: false, note: ENDINGS[finishReason] ?? '', speed, usage, timings });
     if (usage)
       Object.assign(this.meter, {
         used: usage.promptTokens + usage.completionTokens,
-        ...(speed && { tokensPerSecond: speed }),
+        tokensPerSecond: speed,
       });
   }
 

@@ -2,7 +2,7 @@
 // Turns errors into sentences. The library's errors have a code, a sentence and a hint; other errors have only a
 // message.
 import { QuernError } from 'quern';
-import { oneLine } from './format.js';
+import { count, oneLine } from './format.js';
 
 /** The library's code, or '' (DOMException also has a `code`: a number of its own). */
 export const codeOf = (error) => (error instanceof QuernError ? error.code : '');
@@ -24,6 +24,13 @@ function forPeople({ message, hint, code, detail }) {
       hint: 'Try again when one of them has ended, or stop one.',
     };
   }
+  if (code === 'model/unsupported' && detail?.rule === 'projector') {
+    return {
+      message: 'This file is the vision part of a model (a projector), or was taken for one.',
+      hint: 'Choose it together with the file of its language model.',
+    };
+  }
+  if (code === 'use/context') return { message: message.replaceAll(/\d{4,}/g, (n) => count(Number(n))), hint };
   const isClosed = code === 'net/http' && [401, 403].includes(detail.status);
   if (!isClosed) return { message, hint };
   return {

@@ -110,7 +110,9 @@ export class Settings {
   }
 
   #tellReset(...said) {
-    byId('settings-undo').replaceChildren(...said);
+    const line = byId('settings-undo');
+    line.replaceChildren(...said);
+    if (said.length) line.scrollIntoView({ block: 'nearest' });
   }
 
   #restore(stored) {
