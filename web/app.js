@@ -21,7 +21,7 @@ import { maySee } from './model/vision.js';
 import { DEMO, firstOffer } from './model/known.js';
 import { Loading } from './model/loading.js';
 import { Life } from './shell/life.js';
-import { forgetLink, readLink } from './shell/link.js';
+import { conversationInLink, forgetLink, linkConversation, readLink } from './shell/link.js';
 import { startOffline } from './shell/offline.js';
 import { Session } from './model/session.js';
 import { Settings } from './shell/settings.js';
@@ -47,6 +47,7 @@ class App {
   #list;
   #composer;
   #opening = null;
+  #isMoving = false;    // the visitor goes back or forth
   #loading = new Loading(this.#session, this.#tray, {
     options: () => this.#settings.loading,
     running: () => (this.#session.model && this.#talks ? this.#talks.running.length : 0),
@@ -62,6 +63,7 @@ class App {
     this.#composer = new Composer({
       onSend: (question, instead) => this.#send(question, instead),
       onStop: () => this.#chat?.stop(),
+      onEditing: (message) => this.#chat?.markEdited(message),
       mayShow: () => maySee(this.#session, this.#tray, (one) => this.#shelf.suggest(one)),
       costOf: async (medium) => this.#chat?.costOf(medium) ?? 0,
       onRefuse: (sentence) => this.#tray.passing('refused', sentence, [], 12_000),
@@ -111,7 +113,8 @@ class App {
       unstored: () => this.#talks.unstored,
       onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
     });
-    await (prompt === null ? this.#talks.resume() : this.#talks.open(''));
+    await (prompt === null ? this.#talks.resume(conversationInLink()) : this.#talks.open(''));
+    addEventListener('popstate', () => this.#goTo(conversationInLink()));
   }
 
   /** Shows a conversation, or a new one (''). */
@@ -119,6 +122,13 @@ class App {
     this.#opening = this.#talks?.open(id);
     await this.#opening;
     this.#composer.focus();
+  }
+
+  /** Follows the browser's buttons. A conversation that is gone leaves no trace in the history. */
+  async #goTo(id) {
+    this.#isMoving = true;
+    await this.#open(id);
+    this.#isMoving = false;
   }
 
   /**
@@ -225,6 +235,7 @@ class App {
     document.title = isEmpty ? 'quern' : `${oneLine(title, 50) || 'Conversation'} · quern`;
     this.#chat?.show();
     this.#composer.show(id);
+    if (talk) linkConversation(id, !this.#isMoving && this.#shown !== null && talk !== this.#shown);
     if (talk !== this.#shown) this.#turned(talk);
     this.#statesChanged();
   }

@@ -47,7 +47,9 @@ export class ChatPage {
   /** Sends without waiting for the reply. */
   async send(text) {
     await this.input.fill(text);
-    await this.input.press('Enter');
+    const isTouch = await this.page.evaluate(() => matchMedia('(hover: none)').matches);
+    if (isTouch) await this.page.getByTestId('send').click();
+    else await this.input.press('Enter');
   }
 
   /** @returns {Promise<string>} the reply's text */

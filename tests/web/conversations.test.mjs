@@ -576,3 +576,72 @@ test('the one conversation of earlier versions is taken over, once', async () =>
   assert.equal((await titles(page)).length, 1);
   await close();
 });
+
+const addressIn = (page) => page.evaluate(() => location.hash);
+
+test('conversations have addresses: back and forth, a bookmark, another tab; one that is deleted is a new one', async () => {
+  const { page, chat, close } = await openChat(here, { viewport: { width: 1280, height: 800 }, init: storeSettings, initArgument: { seed: 1, maxTokens: 4 } });
+  assert.equal(await addressIn(page), '');
+  await chat.ask('First.');
+  const first = await addressIn(page);
+  assert.match(first, /^#c=\w+$/);
+  await page.getByTestId('new-chat').click();
+  await eventually(async () => await addressIn(page) === '', 'a new one has none');
+  await chat.ask('Second.');
+  const second = await addressIn(page);
+  assert.notEqual(second, first);
+  await page.goBack();
+  await eventually(async () => (await users(page))[0] === 'First.', 'back');
+  await page.goForward();
+  await eventually(async () => (await users(page))[0] === 'Second.', 'forth');
+  const bookmark = await page.context().newPage();
+  await bookmark.goto(here.url + first);
+  await bookmark.getByText('First.').first().waitFor();
+  await page.getByTestId('list-button').click();
+  const [opened] = await Promise.all([page.context().waitForEvent('page'), row(page, 'First.').locator('.list-open').click({ button: 'middle' })]);
+  await opened.getByText('First.').first().waitFor();
+  assert.equal((await users(page))[0], 'Second.', 'this tab stays');
+  await row(page, 'Second.').getByRole('button', { name: 'More about' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await eventually(async () => (await users(page)).length === 0, 'deleted');
+  await page.goBack();
+  await eventually(async () => await addressIn(page) === '' && (await users(page)).length === 0, 'gone is gone');
+  await page.goBack();
+  await eventually(async () => (await users(page))[0] === 'First.', 'and blocks no way');
+  await close();
+});
+
+test('New chat stands at the head of the list', async () => {
+  const { page, chat, close } = await openChat(here, { viewport: { width: 390, height: 700 }, init: storeSettings, initArgument: { seed: 1, maxTokens: 4 } });
+  await chat.ask('First.');
+  await page.getByTestId('list-button').click();
+  await page.getByTestId('list').getByRole('button', { name: 'New chat' }).click();
+  await eventually(async () => (await users(page)).length === 0, 'a new one');
+  assert.equal(await page.getByTestId('list').isVisible(), false);
+  await close();
+});
+
+test('the message that is edited is marked, and the buttons of a question leave its answer beside it', async () => {
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { seed: 1, maxTokens: 4 } });
+  await chat.ask('First.');
+  const [question, answer] = await Promise.all(['.bubble', '.prose'].map((part) => page.locator(part).first().boundingBox()));
+  assert.ok(answer.y - question.y - question.height <= 20, `${answer.y - question.y - question.height}`);
+  const marked = page.locator('.message.edited');
+  await page.getByRole('button', { name: 'Edit and send again' }).click();
+  assert.equal(await marked.getByText('First.').count(), 1);
+  await page.keyboard.press('Escape');
+  assert.equal(await marked.count(), 0);
+  await close();
+});
+
+test('where fingers type, Enter makes a line', async () => {
+  const { page, chat, close } = await openChat(here, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, init: storeSettings, initArgument: { seed: 1, maxTokens: 4 } });
+  await chat.input.fill('First');
+  await chat.input.press('Enter');
+  await chat.input.pressSequentially('line');
+  assert.equal(await chat.input.inputValue(), 'First\nline');
+  assert.equal(await chat.input.getAttribute('enterkeyhint'), 'enter');
+  await page.getByTestId('send').tap();
+  await page.getByTestId('message-user').waitFor();
+  await close();
+});

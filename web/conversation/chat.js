@@ -75,6 +75,11 @@ export class Chat {
     return all - rest;
   }
 
+  /** Marks a message as the one that is being edited; null: none is. */
+  markEdited(message) {
+    this.#log.markEdited(message?.id);
+  }
+
   /** Writes a new reply to the last question. */
   regenerate() {
     const question = this.#talks.current.path.findLast(({ role }) => role === 'user');

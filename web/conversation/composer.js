@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The message field: grows with its text. Enter sends, Shift+Enter makes a new line, Esc stops. Send and Stop share one
-// place, and either returns the focus to the field. An unsent text stays with its conversation; while an earlier
-// message is edited it is put aside.
+// The message field: grows with its text. Enter sends, Shift+Enter makes a new line, Esc stops. Where fingers type,
+// Enter makes a new line too, since their keyboards have no Shift+Enter; Ctrl+Enter sends everywhere. Send and Stop
+// share one place, and either returns the focus to the field. An unsent text stays with its conversation; while an
+// earlier message is edited it is put aside.
 import { mediumOf } from '../message/media.js';
 import { byId, isComposed } from '../shell/dom.js';
 import { readDraft, writeDraft } from './drafts.js';
@@ -15,6 +16,8 @@ const MAX_PREFILL = 8000;
 const LONG_PASTE = 4000;
 
 const documents = () => import('./documents.js');
+
+const TOUCH = matchMedia('(hover: none)');
 
 export class Composer {
   #input = byId('input');
@@ -34,6 +37,7 @@ export class Composer {
    * @param {(question: {content: string, media: object[], texts: object[]}, instead?: object) => Promise<boolean>}
    *   actions.onSend
    * @param {() => void} actions.onStop
+   * @param {(message: ?object) => void} actions.onEditing this message is being edited
    * @param {() => boolean} actions.mayShow whether the model can read images; tells the reason if not
    * @param {(part: object) => Promise<number>} actions.costOf tokens of an image or a text
    * @param {(sentence: string) => void} actions.onRefuse
@@ -75,6 +79,7 @@ export class Composer {
         (event.target.type === 'search' && event.target.value);
       if (event.key === 'Escape' && !taken) this.#escape();
     });
+    if (TOUCH.matches) this.#input.enterKeyHint = 'enter';
     this.#input.value = readDraft('');
     this.#update();
   }
@@ -92,8 +97,7 @@ export class Composer {
     if (conversation === this.#conversation) return;
     this.#unsent.set(this.#conversation, this.#edited ? this.#aside.parts : this.#attached.parts);
     this.#conversation = conversation;
-    this.#edited = null;
-    this.#editing.hidden = true;
+    this.#setEdited(null);
     this.#fill(readDraft(conversation), this.#unsent.get(conversation));
     this.#recall();
   }
@@ -129,8 +133,7 @@ export class Composer {
   /** Puts a message back into the field, or an edited form of it. Sending adds another version of the message. */
   edit(message, { content, media, texts } = message) {
     if (!this.#edited) this.#aside = { text: this.#input.value, parts: this.#attached.parts };
-    this.#edited = message;
-    this.#editing.hidden = false;
+    this.#setEdited(message);
     this.#fill(content, { media, texts });
     this.#input.focus();
   }
@@ -214,7 +217,8 @@ export class Composer {
   }
 
   #key(event) {
-    if (event.key !== 'Enter' || event.shiftKey || isComposed(event)) return;
+    const isSend = event.ctrlKey || event.metaKey || !(event.shiftKey || TOUCH.matches);
+    if (event.key !== 'Enter' || !isSend || isComposed(event)) return;
     event.preventDefault();
     this.#submit();
   }
@@ -229,9 +233,14 @@ export class Composer {
     this.#input.focus();
   }
 
+  #setEdited(message) {
+    this.#edited = message;
+    this.#editing.hidden = !message;
+    this.#actions.onEditing(message);
+  }
+
   #endEdit() {
-    this.#edited = null;
-    this.#editing.hidden = true;
+    this.#setEdited(null);
     this.#fill(this.#aside.text, this.#aside.parts);
   }
 

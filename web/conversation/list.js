@@ -5,6 +5,7 @@
 import { announce, byId, button, element, iconButton, isComposed } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { when } from '../shell/format.js';
+import { addressOf } from '../shell/link.js';
 import { read, write } from '../shell/storage.js';
 import { UNDO_MS } from './archive.js';
 import { asMarkdown, pickFiles, saveFile } from './files.js';
@@ -46,6 +47,7 @@ export class List {
     this.#events = events;
     archive.watch(() => this.#soon());
     byId('list-button').addEventListener('click', () => this.toggle());
+    byId('list-new').addEventListener('click', () => this.#open(''));
     byId('list-close').addEventListener('click', () => this.toggle(false));
     this.#search.addEventListener('input', () => this.#fill());
     this.#search.addEventListener('focus', () => archive.search(''));   // reads the texts in advance
@@ -140,7 +142,7 @@ export class List {
     const held = document.activeElement;
     const { id } = held?.closest('#list-rows li')?.dataset ?? {};
     this.#rows.replaceChildren(...rows);
-    if (id && !held.isConnected) this.#rows.querySelector(`[data-id="${id}"] button`)?.focus();
+    if (id && !held.isConnected) this.#rows.querySelector(`[data-id="${id}"] .list-open`)?.focus();
     else if (id) held.focus();
   }
 
@@ -166,14 +168,13 @@ export class List {
   }
 
   #row(entry) {
-    const open = button(
-      '',
-      () => {
-        if (this.#dialog.matches(':modal')) this.toggle(false);
-        this.#events.onOpen(entry.id);
-      },
-      'list-open',
-    );
+    // A link, so that a conversation can be opened in another tab and bookmarked.
+    const onclick = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      this.#open(entry.id);
+    };
+    const open = element('a', { className: 'list-open', href: addressOf(entry.id), onclick });
     open.append(
       element(
         'span',
@@ -193,6 +194,11 @@ export class List {
     const row = element('li', {}, open, ...(entry.isUnstored ? [] : [more]));
     row.dataset.id = entry.id;
     return row;
+  }
+
+  #open(id) {
+    if (this.#dialog.matches(':modal')) this.toggle(false);
+    this.#events.onOpen(id);
   }
 
   #more(row, entry, more) {
@@ -221,7 +227,7 @@ export class List {
       field.remove();
       if (keep && field.value.trim()) await this.#archive.patch(entry.id, { title: field.value.trim() });
       await this.#fill();
-      this.#rows.querySelector(`[data-id="${entry.id}"] button`)?.focus();
+      this.#rows.querySelector(`[data-id="${entry.id}"] .list-open`)?.focus();
     };
     field.onkeydown = (event) => {
       if (isComposed(event) || !['Enter', 'Escape'].includes(event.key)) return;

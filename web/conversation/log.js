@@ -24,6 +24,7 @@ export class Log {
   #shown = 0;           // index of the first message that is shown
   #conversation = '';
   #isFilling = false;
+  #edited = '';         // id of the message that is being edited
 
   /**
    * @param {object} actions of a message's buttons: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the
@@ -55,6 +56,12 @@ export class Log {
     this.#conversation = id;
     this.#sync();
     this.#later();
+  }
+
+  /** @param {string} [id] of the message that is being edited */
+  markEdited(id = '') {
+    this.#edited = id;
+    for (const [other, { view }] of this.#views) view.node.classList.toggle('edited', other === id);
   }
 
   #later() {
@@ -141,6 +148,7 @@ export class Log {
       view.setBranches(this.#talk.siblings(message), message);
       view.node.classList.toggle('left-out', i < from);
       view.node.classList.toggle('first-read', i === from && Boolean(first) && message.id === first);
+      view.node.classList.toggle('edited', message.id === this.#edited);
       view.node.classList.toggle('last', i === path.length - 1);
     }
   }

@@ -50,10 +50,13 @@ export class Talks {
     return new Map([...this.#unseen, ...now]);
   }
 
-  /** Shows the conversation that this tab has shown before, or else the one that changed last. */
-  async resume() {
-    const id =
-      read(OPEN, 'sessionStorage') ?? (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
+  /**
+   * Shows the conversation of the address, or that this tab has shown before, or else the one that changed last.
+   * @param {string} linked id in the address, or ''
+   */
+  async resume(linked) {
+    const latest = async () => (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
+    const id = (linked || read(OPEN, 'sessionStorage')) ?? (await latest());
     await this.open(id ?? '');
   }
 

@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: MIT
-// Reads the address of the page: `?model=URL&prompt=TEXT`.
+// The address of the page: `?model=URL&prompt=TEXT` fills fields, and `#c=ID` is a conversation, so that the browser's
+// back button, bookmarks and links in new tabs work.
 
 /** @returns {{model: ?string, prompt: ?string}} */
 export function readLink() {
   const query = new URLSearchParams(location.search);
   return { model: query.get('model'), prompt: query.get('prompt') };
+}
+
+const CONVERSATION = /^#c=([\w-]{1,64})$/;
+
+/** The address of a conversation within the page; '' is a new one. */
+export const addressOf = (id) => (id ? `#c=${id}` : '#');
+
+/** The conversation in the address; '' if there is none. */
+export const conversationInLink = () => CONVERSATION.exec(location.hash)?.[1] ?? '';
+
+/**
+ * Puts a conversation into the address.
+ * @param {boolean} isOther whether it is another one than before, to which the back button leads
+ */
+export function linkConversation(id, isOther) {
+  if (id === conversationInLink()) return;
+  const url = new URL(location.href);
+  url.hash = id ? addressOf(id) : '';
+  if (isOther) history.pushState(null, '', url);
+  else history.replaceState(history.state, '', url);
 }
 
 /** Removes the request from the address, so that a reload does not repeat it. */
