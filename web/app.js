@@ -106,6 +106,7 @@ class App {
       onFailure: (error, model) => {
         if (isLost(error)) this.#session.release(model).then(() => this.#modelChanged());
       },
+      onGiveBack: (id, question) => this.#composer.giveBack(id, question),
       helpFor: (error) => this.#helpFor(error),
     });
     this.#list = new List(archive, {
@@ -114,6 +115,7 @@ class App {
       onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
     });
     await (prompt === null ? this.#talks.resume(conversationInLink()) : this.#talks.open(''));
+    addEventListener('pagehide', () => this.#chat.giveBackAll());
     addEventListener('popstate', () => this.#goTo(conversationInLink()));
   }
 
@@ -254,6 +256,7 @@ class App {
     const { model, isLoading } = this.#session;
     const { current, running = [], states } = this.#talks ?? {};
     this.#composer.setRunning(Boolean(current?.run));
+    this.#composer.showQueue(current?.queue ?? []);
     if (current) this.#list?.mark(current.id, states);
     if (current?.run) this.#readout.status(PHASES[current.run.phase]);
     this.#readout.setState((running.length && 'working') || (isLoading && 'loading') || (model ? 'ready' : 'none'));

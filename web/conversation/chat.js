@@ -29,6 +29,7 @@ export class Chat {
    *   that is shown
    * @param {(sentence: string) => void} events.onStatus a sentence about the conversation that is shown
    * @param {(message: object) => void} events.onEdit puts a message into the field
+   * @param {(id: string, question: object) => void} events.onGiveBack a waiting question of a conversation is not asked
    * @param {(error: Error, model: object) => void} events.onFailure a model's reply has failed
    * @param {(error: Error) => ?{label: string, run: Function}} events.helpFor a remedy other than trying again
    */
@@ -55,14 +56,45 @@ export class Chat {
   }
 
   /**
-   * Asks a question in the conversation that is shown, and writes the reply.
+   * Asks a question in the conversation that is shown, and writes the reply. While one is written, the question waits
+   * for its end.
    * @param {{content: string} & import('./attached.js').Parts} question
    * @param {{parent: string}} [instead] a message that the question replaces, as a new branch
    * @returns {Promise<boolean>} false: it was not sent, because another tab is writing in this conversation
    */
   async send(question, instead) {
-    if (this.#talks.current.run && !instead) return false;
-    return this.#answer((talk) => talk.reply(talk.ask(question, instead?.parent).id));
+    const talk = this.#talks.current;
+    if (talk.run && !instead) {
+      talk.queue.push(question);
+      this.#talks.tell();
+      return true;
+    }
+    return this.#ask(talk, question, instead);
+  }
+
+  #ask(talk, question, instead) {
+    return this.#answer(() => talk.reply(talk.ask(question, instead?.parent).id), talk);
+  }
+
+  /** Asks what has waited for a reply that is complete. After another end the visitor decides. */
+  async #askNext(talk, how) {
+    if (!talk.queue.length || talk.run || talk.held) return;
+    const [question] = talk.queue;
+    if (how !== 'done') return this.#giveBack(talk);
+    talk.queue.shift();
+    if (await this.#ask(talk, question)) return;
+    talk.queue.unshift(question);
+    this.#giveBack(talk);
+  }
+
+  /** Gives all waiting questions back, because the page is left. */
+  giveBackAll() {
+    for (const talk of this.#talks.running) this.#giveBack(talk);
+  }
+
+  #giveBack(talk) {
+    for (const question of talk.queue.splice(0)) this.#events.onGiveBack(talk.id, question);
+    this.#talks.tell();
   }
 
   /** Number of tokens of an image, a video or a text; 0 if unknown. */
@@ -113,13 +145,13 @@ export class Chat {
    * writes in it.
    * @param {(talk: import('./talk.js').Talk) => ?object} begin adds or finds the reply @returns {Promise<boolean>}
    */
-  async #answer(begin) {
-    const talk = this.#talks.current;
+  async #answer(begin, talk = this.#talks.current) {
     const ended = talk.stop();
+    let how = 'stopped';
     talk.begin();
     const held = talk.held = ended.then(() => this.#archive.alone(talk.id, async () => {
       const message = begin(talk);
-      if (message) await this.#write(talk, message);
+      if (message) how = await this.#write(talk, message);
     }));
     try {
       const free = await held;
@@ -127,6 +159,7 @@ export class Chat {
       return free;
     } finally {
       if (talk.held === held) talk.held = null;
+      this.#askNext(talk, how);
       this.#talks.settled(talk);
     }
   }
@@ -149,6 +182,7 @@ export class Chat {
       this.#talks.ended(talk, how);
       this.#changed(talk);
     }
+    return how;
   }
 
   /** Updates the views when a reply has begun or ended. */

@@ -4,7 +4,8 @@
 // share one place, and either returns the focus to the field. An unsent text stays with its conversation; while an
 // earlier message is edited it is put aside.
 import { mediumOf } from '../message/media.js';
-import { byId, isComposed } from '../shell/dom.js';
+import { byId, element, iconButton, isComposed } from '../shell/dom.js';
+import { oneLine } from '../shell/format.js';
 import { readDraft, writeDraft } from './drafts.js';
 import { pickFiles } from './files.js';
 import { Attached } from './attached.js';
@@ -29,6 +30,7 @@ export class Composer {
   #edited = null;   // the message that is being edited
   #aside = null;    // the field's content before the edit
   #unsent = new Map();    // attached parts of conversations that are not shown
+  #queue = [];      // the waiting questions that are shown
   #attached;
   #archive = null;        // stores these parts
 
@@ -125,6 +127,41 @@ export class Composer {
     }
   }
 
+  /**
+   * Shows the questions that wait for the end of a reply. Each can be taken back into the field.
+   * @param {object[]} queue which shrinks then
+   */
+  showQueue(queue) {
+    if (queue.length === this.#queue.length && queue.every((one, i) => one === this.#queue[i])) return;
+    this.#queue = [...queue];
+    const list = byId('queued');
+    const shown = queue.map((question) => {
+      const text = question.content || 'Files';
+      const back = iconButton('close', 'Do not send this', () => {
+        queue.splice(queue.indexOf(question), 1);
+        this.showQueue(queue);
+        this.giveBack(this.#conversation, question);
+      });
+      return element('li', {}, element('span', {}, `Next: ${oneLine(text, 200)}`), back);
+    });
+    list.replaceChildren(...shown);
+    list.hidden = !queue.length;
+  }
+
+  /** Puts a question that was not asked into the field of its conversation, below what is there. */
+  giveBack(conversation, { content, ...parts }) {
+    const isShown = conversation === this.#conversation && !this.#edited;
+    const there = isShown ? this.#input.value : readDraft(conversation);
+    const text = [there, content].filter(Boolean).join('\n\n');
+    writeDraft(conversation, text);
+    const { media = [], texts = [] } = (isShown ? this.#attached.parts : this.#unsent.get(conversation)) ?? {};
+    const all = { media: [...media, ...parts.media ?? []], texts: [...texts, ...parts.texts ?? []] };
+    if (isShown) this.#fill(text, all);
+    else this.#unsent.set(conversation, all);
+    this.#keep(conversation, all);
+    if (isShown) this.#input.focus();
+  }
+
   /** Counts the tokens of what is attached, because another model is in use. */
   modelChanged() {
     this.#attached.recount();
@@ -155,7 +192,7 @@ export class Composer {
     const { parts } = this.#attached;
     const edited = this.#edited;
     const conversation = this.#conversation;
-    if (this.#isEmpty || (this.#send.hidden && !edited)) return;
+    if (this.#isEmpty) return;
     if (edited) this.#endEdit();
     else this.#clear();
     this.#input.focus();

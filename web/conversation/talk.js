@@ -19,6 +19,7 @@ export class Talk {
   run = null;         // the reply that this tab writes; changes by other tabs are ignored meanwhile
   elsewhere = false;  // another tab writes in it
   held = null;        // promise: until it settles, this tab writes here or is about to
+  queue = [];         // questions that wait for the end of the reply
   isUnsaved = false;  // the store has refused the last change, which only this tab has
   #families = {};     // siblings by parent (all), and the messages they were computed from (of)
   #archive;
@@ -50,7 +51,9 @@ export class Talk {
   get hasFailed() { return Boolean(this.path.at(-1)?.error); }
 
   /** Whether this tab knows more than the store. */
-  get isLive() { return Boolean(this.run || this.held || this.hasFailed || this.isUnsaved); }
+  get isLive() {
+    return Boolean(this.run || this.held || this.queue.length || this.hasFailed || this.isUnsaved);
+  }
 
   /** All messages with the same parent as this one, itself included, oldest first. */
   siblings({ parent }) {
