@@ -21,7 +21,7 @@ const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
 const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
 
 /** Parts of the page that are imported when they are needed. */
-const LATE = ['message/page-tools.js', 'conversation/documents.js', 'model/hub.js'];
+const LATE = ['message/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'model/hub.js'];
 
 /** The comment that names a script's source map, which the page does not ship. */
 const SOURCE_MAP = /^\/\/# sourceMappingURL=.*\n?/m;
@@ -45,18 +45,14 @@ const beside = {
   },
 };
 
-/**
- * Bundles the page. Late parts have copies of the few helpers that they use, but there is only one library: theirs is
- * what app.js exports of it.
- */
+/** Bundles the page. Late parts have copies of the few helpers that they use. */
 async function bundle(web, dist, out) {
   const page = { ...shared, outdir: out, format: 'esm', splitting: false, plugins: [beside] };
   await build({ ...page, entryPoints: [join(web, 'app.js')], alias: { quern: join(dist, 'index.js') } });
   await build({
     ...page,
     entryPoints: LATE.map((name) => ({ in: join(web, name), out: basename(name, '.js') })),
-    external: ['./app.js'],
-    alias: { quern: './app.js', 'quern/run': join(dist, 'run.js') },
+    alias: { 'quern/run': join(dist, 'run.js') },
   });
   await build({ ...shared, entryPoints: [join(web, 'boot.js')], outdir: out, format: 'iife' });
   await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });

@@ -57,7 +57,7 @@ class App {
   });
   #shelf = new Shelf(this.#session, (choice) => this.#loading.load(choice));
   #life = new Life();
-  #toEnd = followEnd();
+  #scroll = followEnd();
 
   constructor() {
     this.#composer = new Composer({
@@ -110,7 +110,7 @@ class App {
       helpFor: (error) => this.#helpFor(error),
     });
     this.#list = new List(archive, {
-      onOpen: (id) => this.#open(id),
+      onOpen: (id, place) => this.#open(id, place),
       unstored: () => this.#talks.unstored,
       onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
     });
@@ -119,10 +119,14 @@ class App {
     addEventListener('popstate', () => this.#goTo(conversationInLink()));
   }
 
-  /** Shows a conversation, or a new one (''). */
-  async #open(id) {
+  /** Shows a conversation, or a new one (''), at a place if one is given. */
+  async #open(id, place) {
     this.#opening = this.#talks?.open(id);
     await this.#opening;
+    if (place) {
+      this.#scroll.stay();
+      await this.#chat.reveal(place);
+    }
     this.#composer.focus();
   }
 
@@ -168,7 +172,7 @@ class App {
   async #send(question, instead) {
     await this.#opening;    // the message belongs to the conversation that is about to be shown
     if (!this.#chat) return false;
-    this.#toEnd();
+    this.#scroll.toEnd();
     return this.#chat.send(question, instead);
   }
 
@@ -248,7 +252,7 @@ class App {
     this.#readout.meter({ used: 0, tokensPerSecond: 0, ...talk.run?.meter });
     this.#showStatus();
     this.#chat.measure();
-    this.#toEnd();
+    this.#scroll.toEnd();
   }
 
   /** Updates the page when any reply has begun, changed its phase, or ended. */

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { length } from '../fixtures/lengths.mjs';
-import { eventually, station } from './browser.mjs';
+import { complaints, eventually, station } from './browser.mjs';
 import { openChat, secondTab, storeSettings, talkativeModel } from './chat-page.mjs';
 
 const here = station();
@@ -643,5 +643,32 @@ test('where fingers type, Enter makes a line', async () => {
   assert.equal(await chat.input.getAttribute('enterkeyhint'), 'enter');
   await page.getByTestId('send').tap();
   await page.getByTestId('message-user').waitFor();
+  await close();
+});
+
+test('a search shows the place in each conversation, and leads there, on another branch too', async () => {
+  const messages = Array.from({ length: 60 }, (_, i) => ({ role: i % 2 ? 'assistant' : 'user', content: `${i === 21 ? 'The **Crème** brûlée is ready.' : `Turn ${i}.`}\n\n${'More text. '.repeat(40)}` }));
+  const visit = await openChat(here, { viewport: { width: 1280, height: 700 }, init: (text) => localStorage.setItem('quern:chat', text), initArgument: JSON.stringify({ version: 1, messages }) });
+  const { page, chat, close } = visit;
+  await page.getByTestId('list-button').click();
+  await page.locator('#list-search').fill('creme BRULEE');
+  const found = page.locator('.list-found');
+  await found.waitFor();
+  assert.match(await found.innerText(), /^The \*\*Crème\*\* brûlée is ready\. More text/);
+  assert.equal(await found.locator('mark').innerText(), 'Crème');
+  assert.deepEqual(await complaints(visit), []);
+  const place = chat.replies.filter({ hasText: 'brûlée' });
+  const isInSight = () => place.locator('strong').first().evaluate((node) => {
+    const { top, bottom } = node.getBoundingClientRect();
+    const view = document.getElementById('scroller').getBoundingClientRect();
+    return top > view.top && bottom < view.bottom;
+  }).catch(() => false);
+  await page.locator('.list-open').click();
+  await eventually(isInSight, 'it is in sight');
+  assert.equal(await page.evaluate(() => [...CSS.highlights.get('found')].join()), 'Crème');
+  await new Promise((done) => { setTimeout(done, 600); });
+  assert.ok(await isInSight(), 'and stays there');
+  await page.locator('#list-search').fill('');
+  await eventually(async () => await found.count() === 0, 'gone with the search');
   await close();
 });

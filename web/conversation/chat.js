@@ -107,6 +107,18 @@ export class Chat {
     return all - rest;
   }
 
+  /** Shows a place in the conversation that is shown, on another branch too. @param {{message: string, words: string}} place */
+  async reveal({ message: id, words }) {
+    const talk = this.#talks.current;
+    const { showPlace } = await import('./find.js');
+    const message = talk.messages.find((one) => one.id === id);
+    if (!message || talk !== this.#talks.current) return;
+    if (!talk.path.includes(message)) talk.choose(message);
+    const { node } = this.#log.reveal(message);
+    await new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); });
+    showPlace(node, words);
+  }
+
   /** Marks a message as the one that is being edited; null: none is. */
   markEdited(message) {
     this.#log.markEdited(message?.id);

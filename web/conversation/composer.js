@@ -18,6 +18,9 @@ const LONG_PASTE = 4000;
 
 const documents = () => import('./documents.js');
 
+/** @param {import('./attached.js').Parts} parts */
+const hasAny = ({ media, texts }) => media.length + texts.length > 0;
+
 const TOUCH = matchMedia('(hover: none)');
 
 export class Composer {
@@ -158,7 +161,7 @@ export class Composer {
     const all = { media: [...media, ...parts.media ?? []], texts: [...texts, ...parts.texts ?? []] };
     if (isShown) this.#fill(text, all);
     else this.#unsent.set(conversation, all);
-    this.#keep(conversation, all);
+    if (hasAny(all)) this.#keep(conversation, all);
     if (isShown) this.#input.focus();
   }
 
@@ -215,7 +218,7 @@ export class Composer {
     writeDraft(conversation, content);
     if (isShown) this.#fill(content, parts);
     else this.#unsent.set(conversation, parts);
-    return this.#keep(conversation, parts);
+    return hasAny(parts) ? this.#keep(conversation, parts) : undefined;
   }
 
   get #isEmpty() { return this.#input.value.trim() === '' && this.#attached.isEmpty; }

@@ -11,6 +11,8 @@ import { UNDO_MS } from './archive.js';
 import { asMarkdown, pickFiles, saveFile } from './files.js';
 
 const KEY = 'quern:list';
+const finding = () => import('./find.js');
+
 /** Rows that are made at once, and rows that are added at a time. */
 const FIRST = 40;
 const MORE = 100;
@@ -34,11 +36,13 @@ export class List {
   #late = null;
   #filling = 0;
   #made = new Map();      // id -> {row, said}, while the list is open
+  #places = new Map();    // id -> message that the search has found there
 
   /**
    * @param {import('./archive.js').Archive} archive
    * @param {object} events
-   * @param {(id: string) => void} events.onOpen
+   * @param {(id: string, place?: {message: string, words: string}) => void} events.onOpen a conversation, at a place
+   *   that was searched
    * @param {() => object[]} events.unstored {id, title, isUnstored} of conversations that only this tab has
    * @param {(message: string, actions: Node[], ms: number) => void} events.onNotice
    */
@@ -133,6 +137,27 @@ export class List {
     byId('list-none').textContent = wanted.length ? '' : (words ? 'Nothing found.' : 'No conversation yet.');
     byId('list-none').hidden = wanted.length > 0;
     this.#markRows();
+    this.#showPlaces(words, wanted.slice(0, count));
+  }
+
+  /** Shows below each title where the words are, one row after the other, as long as they are those searched for. */
+  async #showPlaces(words, entries) {
+    this.#places.clear();
+    for (const node of this.#rows.querySelectorAll('.list-found')) node.remove();
+    if (!words) return;
+    const { placeOf } = await finding();
+    for (const { id } of entries) {
+      const { messages = [] } = await this.#archive.read(id).catch(() => null) ?? {};
+      if (words !== this.#search.value.trim()) return;
+      const place = placeOf(messages, words);
+      if (!place) continue;
+      this.#places.set(id, { message: place.id, words });
+      const { before, found, after } = place;
+      const line = element('span', { className: 'list-found', dir: 'auto' }, before, element('mark', {}, found), after);
+      const open = this.#rows.querySelector(`[data-id="${id}"] .list-open`);
+      open?.querySelector('.list-found')?.remove();
+      open?.append(line);
+    }
   }
 
   /** Replaces the rows only if something has changed, so that a visitor can press them; then the focus is kept. */
@@ -198,7 +223,7 @@ export class List {
 
   #open(id) {
     if (this.#dialog.matches(':modal')) this.toggle(false);
-    this.#events.onOpen(id);
+    this.#events.onOpen(id, this.#places.get(id));
   }
 
   #more(row, entry, more) {

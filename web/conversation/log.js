@@ -58,6 +58,16 @@ export class Log {
     this.#later();
   }
 
+  /** Makes sure that a message of the path is among those that are shown. @returns {object} its view */
+  reveal(message) {
+    const at = this.#talk.path.findIndex(({ id }) => id === message.id);
+    if (at < this.#shown) {
+      this.#shown = at;
+      this.#sync();
+    }
+    return this.viewOf(message);
+  }
+
   /** @param {string} [id] of the message that is being edited */
   markEdited(id = '') {
     this.#edited = id;

@@ -12,7 +12,7 @@ const SLACK = 2;
 /** Milliseconds after a turn of the wheel until its effect is judged. */
 const HOLD_MS = 200;
 
-/** @returns {() => void} scrolls to the end and stays there */
+/** @returns {{toEnd: () => void, stay: () => void}} scrolls to the end and stays there; stays where it is from now on */
 export function followEnd() {
   const [scroller, toEnd, log] = ['scroller', 'to-end', 'log'].map(byId);
   let following = true;
@@ -62,5 +62,9 @@ export function followEnd() {
   const watcher = new ResizeObserver(follow);
   for (const node of [log, scroller]) watcher.observe(node);
   toEnd.addEventListener('click', jump);
-  return jump;
+  const stay = () => {
+    following = false;
+    showButton();
+  };
+  return { toEnd: jump, stay };
 }
