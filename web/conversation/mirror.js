@@ -5,8 +5,9 @@
 export class Mirror {
   #readAll;
   #readOne;
-  #rows = null;         // promise of a Map
+  #rows = null;                 // promise of a Map
   #stale = new Set();
+  #turn = Promise.resolve();    // reads follow each other, so that none misses what another is about to read
 
   /**
    * @param {() => Promise<Map<string, any>>} readAll
@@ -23,7 +24,12 @@ export class Mirror {
   }
 
   /** @returns {Promise<Map<string, any>>} */
-  async read() {
+  read() {
+    this.#turn = this.#turn.catch(() => {}).then(() => this.#update());
+    return this.#turn;
+  }
+
+  async #update() {
     this.#rows ??= this.#readAll();
     const rows = await this.#rows;
     for (const id of [...this.#stale]) {
