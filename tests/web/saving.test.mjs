@@ -129,7 +129,7 @@ test('the model dialog counts what was read of conversations, and deletes it', a
   const [[, bytes]] = await kept(page, 1);
   await page.locator('#model-button').click();
   const row = page.getByTestId('stored-talks');
-  assert.match(await row.innerText(), new RegExp(`${Math.round(bytes / 1e5) / 10} MB for 1, so that`));
+  assert.match(await row.innerText(), new RegExp(`${Math.round(bytes / 1e5) / 10} MB, so that one conversation goes`));
   assert.deepEqual(await complaints({ page }), []);
   await row.getByRole('button', { name: 'Delete' }).click();
   await row.getByRole('button', { name: /for good/ }).click();

@@ -44,6 +44,19 @@ const take = (name) => new Promise((done) => {
   else done(true);
 });
 
+/** How long a mark may take to go, in ms, and how often it is looked for. */
+const LATE_MS = 2000;
+const LOOK_MS = 100;
+
+/** Whether a mark stays. What a page writes while it is left may reach the next page's process only a moment later. */
+async function stays(name) {
+  for (let ms = 0; ms < LATE_MS; ms += LOOK_MS) {
+    if (!read(keyOf(name))) return false;
+    await new Promise((done) => { setTimeout(done, LOOK_MS); });
+  }
+  return true;
+}
+
 export class Life {
   #name = String(Math.random());
   #mark = { times: 0, heavy: false };
@@ -55,17 +68,17 @@ export class Life {
    */
   async begin() {
     const last = readMark();
-    const ended = last !== null && await take(last.name);
+    sweep();
+    addEventListener('pageshow', () => this.#write());
+    addEventListener('pagehide', () => forget(keyOf(this.#name)));
+    const ended = last !== null && await take(last.name) && await stays(last.name);
     if (ended) {
       this.#mark.times = last.times + 1;
       forget(keyOf(last.name));
     }
-    sweep();
     await take(this.#name);
     write(KEY, this.#name, 'sessionStorage');   // without storage, no end is detected
     this.#write();
-    addEventListener('pageshow', () => this.#write());
-    addEventListener('pagehide', () => forget(keyOf(this.#name)));
     return { times: this.#mark.times, heavy: ended && last.heavy };
   }
 
