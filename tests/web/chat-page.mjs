@@ -47,7 +47,7 @@ export class ChatPage {
   /** Sends without waiting for the reply. */
   async send(text) {
     await this.input.fill(text);
-    const isTouch = await this.page.evaluate(() => matchMedia('(hover: none)').matches);
+    const isTouch = await this.page.evaluate(() => matchMedia('(pointer: coarse)').matches);
     if (isTouch) await this.page.getByTestId('send').click();
     else await this.input.press('Enter');
   }

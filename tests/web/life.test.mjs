@@ -39,7 +39,13 @@ async function open(page) {
   const ready = (name) => eventually(async () => await text(part('status')) === 'Ready' && (await text(part('model-name'))).startsWith(name), `${name} is ready`);
   return {
     page, ready,
+    /** The sentence about an end, or '' if there is none within the time that a mark may take to go. */
     async notice() {
+      const end = Date.now() + 3000;
+      while (Date.now() < end && !await this.said()) await new Promise((done) => { setTimeout(done, 50); });
+      return this.said();
+    },
+    async said() {
       const all = await page.$$eval(`${part('notice')} .card-message`, (nodes) => nodes.map((node) => node.textContent));
       return all.find((one) => one.startsWith('The browser')) ?? '';
     },

@@ -21,7 +21,7 @@ const documents = () => import('./documents.js');
 /** @param {import('./attached.js').Parts} parts */
 const hasAny = ({ media, texts }) => media.length + texts.length > 0;
 
-const TOUCH = matchMedia('(hover: none)');
+const TOUCH = matchMedia('(pointer: coarse)');
 
 export class Composer {
   #input = byId('input');
