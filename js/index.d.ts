@@ -128,10 +128,11 @@ export interface LoadOptions {
    */
   snapshots?: number | undefined;
   /**
-   * Whether a model whose file has a block for it (MTP, `nextn`) drafts tokens while it writes, {@link Info.drafts}. A
-   * right draft is a token for a part of its price; a wrong one costs time only: the text is the same to the letter.
-   * Drafting stops while it does not pay. Replies with a constraint, tools, stop texts or probabilities do without.
-   * Default true; false saves the block's memory.
+   * Whether tokens are drafted while a reply is written: by the model, if its file has a block for it (MTP, `nextn`,
+   * {@link Info.drafts}), else by looking up what followed the newest tokens before, in the prompt or the reply (not in
+   * Qwen3.5). A right draft is a token for a part of its price; a wrong one costs time only: the text is the same to the
+   * letter. Drafting stops while it does not pay. Replies with a constraint, tools, stop texts or probabilities do
+   * without. Default true; false saves the block's memory, or 8 bytes for each token of the context.
    */
   drafts?: boolean | undefined;
   /**
@@ -814,7 +815,7 @@ export interface Result<Value = unknown> {
     completionTokens: number;
     thinkingTokens: number;
     /**
-     * Tokens that the model drafted, and those of them that were right; absent without drafts. See
+     * Tokens that were drafted, and those of them that were right; absent without drafts. See
      * {@link LoadOptions.drafts}.
      */
     draftedTokens?: number;
@@ -1084,7 +1085,7 @@ export interface Info {
   /** Bytes of a conversation's state, 0 if the model has none; and how many states are remembered at least. */
   readonly stateBytes: number;
   readonly snapshots: number;
-  /** Whether the model drafts tokens: see {@link LoadOptions.drafts}. */
+  /** Whether the model itself drafts tokens: see {@link LoadOptions.drafts}. */
   readonly drafts: boolean;
   /** Bytes that the engine needs once the model is loaded. */
   readonly memoryBytes: number;

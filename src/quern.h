@@ -161,8 +161,8 @@ struct quern_reply {
     /* [n_silent], copied: tokens that are not part of the reply's text, such as marks, in addition to control tokens */
     const int32_t *silent;
     int n_silent; /* <= QUERN_SILENT_MOST */
-    /* At most one token in a step: for callers that read the logits of every token. Otherwise a model that drafts
-     * tokens may write two, which are the same tokens. */
+    /* At most one token in a step: for callers that read the logits of every token. Otherwise drafts that
+     * were right are written too, up to seven, which are the same tokens. */
     bool single;
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);

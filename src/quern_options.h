@@ -33,7 +33,7 @@ struct quern_options {
     int waiting;           /* further sequences that may wait; default 64 */
     int kv_positions;      /* positions of all sequences together; default, and at least, context_size */
     int snapshots;         /* states that a model with states remembers; default 3, at most 64; -1: none */
-    bool no_drafts;        /* leave out the block of a model that drafts tokens */
+    bool no_drafts;        /* leave out the block of a model that drafts tokens, and look none up */
     int backend;           /* index into the table of backends (compute/backend.h); default the CPU */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes that the engine may allocate; default: the address space */

@@ -216,6 +216,8 @@ static int open_file(struct quern_engine *e, struct error *err)
     int status = first ? model_open(&e->mem, e->be, &e->intake.ck, &e->model, err) : OK;
     if (status) return status;
     if (e->options.no_drafts) e->model->config.drafts = false;
+    bool states = model_cache(e->model, 1, 1, (enum kv_type)e->options.kv).state.bytes > 0;
+    e->looks_up = !e->options.no_drafts && !e->model->config.drafts && !states;
     if (e->options.inspect) return gather(e, err);
     status = read_header(e, first, err);
     return status ? status : take_file(e, first, err);

@@ -476,13 +476,13 @@ int kv_reserve(struct kv_seq *s, int n)
     return status;
 }
 
-bool kv_reserve_draft(struct kv_seq *s, int n)
+bool kv_reserve_drafts(struct kv_seq *s, int n, int drafts)
 {
     struct slots *slots = &s->cache->slots;
     if (slots->n && (s->mid != NONE || (s->mid = slots_take_spare(slots)) == NONE)) return false;
     s->mid_at = s->length + n;
     s->mid_as = KEPT_NOT;
-    if (kv_reserve_pages(s, n + 1) == OK) return true;
+    if (kv_reserve_pages(s, n + drafts) == OK) return true;
     drop_slot(s, &s->mid);
     return false;
 }

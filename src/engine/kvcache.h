@@ -77,12 +77,12 @@ int kv_reserve_pages(struct kv_seq *s, int n);
  * step may lie before its end; it is given up if no slot is free. A snapshot that exists becomes younger. Does nothing
  * without states. */
 void kv_mark(struct kv_seq *s, int at, int end, enum kept_as as);
-/* For a step whose last row is a draft: reserves its page, and a slot for the state before it, without letting any
- * remembered state go, though the oldest page may. Returns false if there is no room; nothing has changed then. Call it
- * after kv_reserve() for the other rows of the step. */
-bool kv_reserve_draft(struct kv_seq *s, int n);
-/* kv_commit() for the n rows before the draft. What was reserved for the draft stays: kv_commit() its row, or
- * kv_trim(). */
+/* For a step whose last rows, behind n others, are drafts: reserves their pages, and a slot for the state before them,
+ * without letting any remembered state go, though the oldest page may. With states there is one draft only. Returns
+ * false if there is no room; nothing has changed then. Call it after kv_reserve() for the other rows of the step. */
+bool kv_reserve_drafts(struct kv_seq *s, int n, int drafts);
+/* kv_commit() for the n rows before the drafts. What was reserved for the drafts stays: kv_commit() their rows one by
+ * one, and then kv_trim(). */
 void kv_commit_before(struct kv_seq *s, const uint64_t *ids, int n);
 /* Lets reserved pages after the length go, and the slots that the step was to write. */
 void kv_trim(struct kv_seq *s);

@@ -14,21 +14,29 @@
 
 enum { CONTROL = 3 }; /* token type of control tokens */
 
-enum { PROBE_AFTER = 32 }; /* tokens without a draft, after which one is tried */
+enum {
+    PROBE_AFTER = 32, /* tokens without a draft, after which one is tried */
+    DRAFTS_MOST = 7,  /* of a sequence in a step */
+};
 
-/* Share of drafts assumed to be right at the beginning; cost of a draft, as a share of a step, before it is known. */
-static const double HITS_BEGIN = 0.6, DRAFT_COST = 0.35;
+/* Share of drafts assumed to be right at the beginning, by the length of what was found; the model's own drafts begin
+ * as the middle one. Cost of a draft, and of a row, as a share of a step, before it is known. */
+static const double HITS_BEGIN[LOOKUP_TRUSTS] = {0.35, 0.6, 0.85}, DRAFT_COST = 0.35, ROW_COST = 0.2;
 static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
-/* Most events of a step: five for each sequence in the step, and a LET_GO for each sequence that was admitted before
- * the plan and for each that was admitted in it. With vision two more for each: an ENCODE, and room for further plans
- * that are made while a medium is encoded. */
-static int events_most(const struct quern_engine *e) { return (e->projector ? 9 : 7) * e->options.parallel; }
+/* Most events of a step: a TOKEN for each output, three for each sequence in the step, and a LET_GO for each sequence
+ * that was admitted before the plan and for each that was admitted in it. With vision two more for each: an ENCODE, and
+ * room for further plans that are made while a medium is encoded. */
+static int events_most(const struct quern_engine *e)
+{
+    return e->step.max_out + (e->projector ? 7 : 5) * e->options.parallel;
+}
 
-/* Most bytes of text in a step: for each reply two of the longest tokens and the bytes held before, also at its end. */
+/* Most bytes of text in a step: a token for each output, and for each reply the bytes held before, also at its end. */
 static uint64_t told_most(const struct quern_engine *e)
 {
-    return (uint64_t)e->options.parallel * (2 * e->longest_token + sizeof((struct tok_stream *)0)->held);
+    return (uint64_t)e->step.max_out * e->longest_token +
+           (uint64_t)e->options.parallel * (e->longest_token + sizeof((struct tok_stream *)0)->held);
 }
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
@@ -73,11 +81,12 @@ void replies_free(struct quern_engine *e)
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
-/* Room for two TOKENs and an END of each reply in the step is reserved; others are dropped when the rest is full. */
+/* Room for all TOKENs and the ENDs of the step is reserved; others are dropped when the rest is full. */
 static void tell(struct quern_sequence *s, struct quern_event event)
 {
     struct quern_engine *e = s->e;
-    int others = event.type == QUERN_TOKEN || event.type == QUERN_END ? 0 : 3 * e->options.parallel;
+    bool reserved = event.type == QUERN_TOKEN || event.type == QUERN_END;
+    int others = reserved ? 0 : e->step.max_out + e->options.parallel;
     event.number = s->number;
     if (e->n_events < events_most(e) - others) e->events[e->n_events++] = event;
 }
@@ -174,9 +183,10 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (!status) status = sequence_enter(s);
     if (status) return status;
     s->single = r->single;
-    s->drafted = false;
-    s->hits = HITS_BEGIN;
+    s->drafted = 0;
+    memcpy(s->hits, HITS_BEGIN, sizeof s->hits);
     s->undrafted = s->n_drafted = s->n_right = 0;
+    lookup_forget(&s->lookup);
     s->begun = s->replies = true;
     s->reads = s->writes = s->limited = s->waits = false;
     s->let_go = s->turn.let_go;
@@ -222,22 +232,66 @@ static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, 
 
 /* --- drafts ---------------------------------------------------------------------------------------------------- */
 
-/* What a draft costs beside the rows of n writers, as a share of the step. */
+/* ms of a step with this number of rows, guessed from that of `writers` rows before it was measured. 0: not known. */
+static double step_ms(const struct quern_engine *e, int writers, int rows)
+{
+    double ms = sched_ms(e->sched, rows), plain = sched_ms(e->sched, writers);
+    return ms > 0 || rows == writers ? ms : plain * (1 + ROW_COST * (rows - writers) / writers);
+}
+
+/* What a draft of the model costs beside the rows of n writers, as a share of the step. */
 static double draft_cost(const struct quern_engine *e, int n)
 {
     double plain = sched_ms(e->sched, n), more = sched_ms(e->sched, n + 1);
     return plain > 0 && more > 0 ? (more - plain + e->step.draft_ms) / plain * n : DRAFT_COST;
 }
 
+/* The number of drafts, at most `most`, each right in a share `hits` of cases if the one before it is, with which steps
+ * of so many rows write the most tokens in their time. */
+static int best_number(const struct quern_engine *e, int writers, int rows, double hits, int most)
+{
+    double tokens = writers, right = 1, best = 0;
+    int best_n = 0;
+    for (int n = 0; n <= most; n++) {
+        double ms = step_ms(e, writers, rows + n);
+        if (n) tokens += right *= hits;
+        if (ms <= 0) return 0;
+        if (tokens / ms > best) best = tokens / ms, best_n = n;
+    }
+    return best_n;
+}
+
+/* Puts drafts behind the ids of s: what followed its end before. Returns their number. */
+static int look_up(struct quern_sequence *s, int writers, int rows)
+{
+    int length, n = 0, end = s->turn.n, most = min_int(DRAFTS_MOST, s->left - 1);
+    int from = lookup_find(&s->lookup, s->ids, end, &length);
+    if (!from) return 0;
+    s->trust = length < 4 ? 0 : length < LOOKUP_LONGEST ? 1 : 2;
+    most = best_number(s->e, writers, rows, s->hits[s->trust], most);
+    if (most == 0) most = ++s->undrafted > PROBE_AFTER;
+    for (; n < most && !(s->ids[from + n] >> 63); n++) s->ids[end + n] = s->ids[from + n]; /* parts of media are none */
+    return n;
+}
+
+static int drafts_of(struct quern_sequence *s, int writers, int rows)
+{
+    const struct quern_engine *e = s->e;
+    if (!s->replies || !s->writes || !s->made_rows || s->left <= 1 || s->single || s->limited || s->waits) return 0;
+    if (!e->model->config.drafts) return look_up(s, writers, rows);
+    s->trust = 1;
+    return s->hits[1] > draft_cost(e, writers) || ++s->undrafted > PROBE_AFTER;
+}
+
 void replies_draft(struct quern_engine *e)
 {
     int writers = 0;
-    if (!e->model->config.drafts || e->be->late) return;
+    if ((!e->model->config.drafts && !e->looks_up) || e->be->late) return;
     for (const struct quern_sequence *s = e->sequences; s; s = s->next) writers += s->replies && s->writes;
-    double cost = writers ? draft_cost(e, writers) : 0;
+    int rows = writers;
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
-        bool can = s->replies && s->made_rows && s->left > 1 && !s->single && !s->limited && !s->waits;
-        s->turn.drafts = can && (s->hits > cost || ++s->undrafted > PROBE_AFTER);
+        s->turn.drafts = drafts_of(s, writers, rows);
+        rows += s->turn.drafts;
     }
 }
 
@@ -245,11 +299,10 @@ void replies_draft(struct quern_engine *e)
 static bool judge(struct quern_sequence *s, bool right)
 {
     if (!s->drafted) return false;
-    s->drafted = false;
+    s->drafted = right ? s->drafted - 1 : 0;
     s->undrafted = 0;
-    s->n_drafted++;
     s->n_right += right;
-    s->hits += ((double)right - s->hits) / 8;
+    s->hits[s->trust] += ((double)right - s->hits[s->trust]) / 8;
     if (!s->replies) return false; /* it has left */
     sched_judge(s->e->sched, &s->turn, right);
     s->row += right;
@@ -310,9 +363,10 @@ void replies_write(struct quern_engine *e)
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
         if (!s->replies || !s->made_rows) continue;
         s->row = s->made_rows - 1 - s->drafted;
+        s->n_drafted += s->drafted;
         k->who[k->n++] = s;
     }
-    while (k->n > 0) { /* again for those whose draft was right */
+    while (k->n > 0) { /* again for those whose last draft was right */
         int n = k->n;
         k->next = 0;
         if (n > 1) pool_run(e->pool, pick_rows, k);

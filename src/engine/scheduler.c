@@ -118,7 +118,7 @@ int sched_add(struct sched *q, struct sched_seq *s)
     s->state = s->held ? SCHED_IDLE : SCHED_WAITING;
     s->arrival = ++q->last_arrival;
     s->rows = s->outs = s->made = s->let_go = s->overtaken = 0;
-    s->drafts = s->drafted = false;
+    s->drafts = s->drafted = 0;
     s->reached = s->cached = s->kv.length;
     s->follows = false;
     link_in(q, s);
@@ -158,7 +158,8 @@ void sched_remove(struct sched *q, struct sched_seq *s)
     else clear(&s->kv, s->forgotten_first);
     s->state = SCHED_IDLE;
     s->rows = s->outs = 0;
-    s->drafted = s->follows = false;
+    s->drafted = 0;
+    s->follows = false;
 }
 
 /* --- pages --------------------------------------------------------------------------------------------------- */
@@ -512,9 +513,9 @@ static void read_rows(struct sched *q, int most)
 static void draft_rows(struct sched *q)
 {
     for (struct sched_seq *s = q->first; s; s = s->next) {
-        bool room = s->n < s->limit && outs_free(q) > 0 && q->rows < q->limits.rows;
-        if (s->state != SCHED_WRITING || !s->drafts || s->rows != 1 || !room) continue;
-        s->drafted = kv_reserve_draft(&s->kv, 1);
+        int n = min_int(min_int(s->drafts, s->limit - s->n), min_int(outs_free(q), q->limits.rows - q->rows));
+        if (s->state != SCHED_WRITING || n <= 0 || s->rows != 1) continue;
+        s->drafted = kv_reserve_drafts(&s->kv, 1, n) ? n : 0;
         s->rows += s->drafted;
         s->outs += s->drafted;
         q->rows += s->drafted;
@@ -592,9 +593,10 @@ void sched_commit(struct sched *q, double ms)
     for (const struct sched_take *t = q->takes; t < q->takes + q->n_takes; t++) {
         struct sched_seq *s = t->seq;
         if (!s) continue;
-        if (t->drafted) kv_commit_before(&s->kv, s->ids + t->first, t->rows - 1);
+        if (t->drafted) kv_commit_before(&s->kv, s->ids + t->first, t->rows - t->drafted);
         else kv_commit(&s->kv, s->ids + t->first, t->rows);
         q->facts.recomputed += (uint64_t)min_int(max_int(s->reached - t->first, 0), t->rows);
+        q->facts.drafted += (uint64_t)t->drafted;
         s->reached = max_int(s->reached, s->kv.length);
         if (t->outs > 0) s->made = s->kv.length;
     }
@@ -605,7 +607,6 @@ void sched_commit(struct sched *q, double ms)
 
 void sched_judge(struct sched *q, struct sched_seq *s, bool right)
 {
-    q->facts.drafted++;
     if (!right) {
         kv_trim(&s->kv);
         return;

@@ -10,7 +10,7 @@
  * with states each sequence that computes needs two slots, one to read and one to write, so at most as many are
  * admitted as there are pairs. At a mark the rows become two runs, which makes the state in between available; a step
  * goes no further than the second mark. What is left beside all of these is for drafts: rows for tokens that writers
- * are thought to write next. Their states are kept apart until sched_judge(). A row depends on its sequence's ids only,
+ * are thought to write next. They count only after sched_judge(). A row depends on its sequence's ids only,
  * so no decision here changes a result.
  */
 #ifndef QUERN_SCHEDULER_H
@@ -37,15 +37,16 @@ struct sched_seq {
     /* [n_marks] lengths at which a model with states makes snapshots, ascending; the last one is remembered longest */
     int32_t marks[SCHED_MARKS];
     int n_marks;
-    /* a writer that may get a row more, for a token that the owner drafts: ids has room for it after the n tokens */
-    bool drafts;
+    /* a writer that may get so many rows more, for tokens that the owner drafts: ids has room for them after the n
+     * tokens; at most 1 in a model with states */
+    int drafts;
     /* after it has left, its pages are forgotten before others' pages, whatever its priority is then */
     bool forgotten_first;
     /* set by the scheduler, for the owner to read */
     enum sched_state state;
     uint64_t arrival; /* set by sched_add(); a sequence that is let go keeps it */
     int rows, outs;   /* in the current plan; the last `outs` rows need an output */
-    bool drafted;     /* the last of these rows is that of the draft */
+    int drafted;      /* the last ones of these rows are those of drafts */
     int made;         /* number of tokens up to the last one whose output was made */
     int reached;      /* most positions that it has had, computed or found in the cache */
     int cached;       /* positions found in the cache that it had not had before */
@@ -69,8 +70,7 @@ struct sched_limits {
 struct sched_take {
     struct sched_seq *seq;    /* NULL after it has left: its rows are still computed, but not used */
     const int32_t *pages;     /* its page table, which does not move until the plan ends */
-    int first, rows, outs;
-    bool drafted;
+    int first, rows, outs, drafted;
     struct state_run runs[2]; /* [n_runs]; rows are counted from the plan's first row */
     int n_runs;
 };
@@ -118,8 +118,8 @@ double sched_ms(const struct sched *q, int rows);
 const struct sched_take *sched_plan(struct sched *q, int rows, int *n);
 /* The plan was computed in `ms` (<= 0: not known): lengths grow, and pages of sequences that left are let go. */
 void sched_commit(struct sched *q, double ms);
-/* After the commit, before the next plan: whether the draft of a sequence that had one was right. A right one counts as
- * computed; its token is the sequence's next one. */
+/* After the commit, before the next plan: whether the next draft of a sequence that had some was right. A right one
+ * counts as computed; its token is the sequence's next one. After a wrong one the others are none. */
 void sched_judge(struct sched *q, struct sched_seq *s, bool right);
 void sched_drop(struct sched *q);       /* the plan was not computed */
 bool sched_lost(const struct sched *q); /* whether there is a plan that all its sequences have left */

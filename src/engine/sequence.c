@@ -16,7 +16,8 @@ uint64_t sequence_cost(const struct quern_engine *e, int context_size)
     const struct quern_sequence *s = NULL;
     uint64_t n = (uint64_t)context_size, pages = (n + KV_PAGE - 1) / KV_PAGE;
     return mem_cost(sizeof *s) + mem_cost(n * sizeof *s->ids) + mem_cost(pages * sizeof *s->turn.kv.pages) +
-           mem_cost(e->longest_token + sizeof s->stream.held) + sampler_cost(e->n_sampled, context_size) +
+           (e->looks_up ? lookup_cost(context_size) : 0) + mem_cost(e->longest_token + sizeof s->stream.held) +
+           sampler_cost(e->n_sampled, context_size) +
            mem_cost((uint64_t)(e->n_sampled + 31) / 32 * sizeof *s->allowed) +
            (has_pads(e) ? 2 * mem_cost(PADS * sizeof(struct logit_bias)) : 0);
 }
@@ -109,6 +110,7 @@ void quern_sequence_free(struct quern_sequence *s)
     *link = s->next;
     kv_seq_close(&s->turn.kv);
     sampler_free(s->sampler);
+    lookup_free(&e->mem, &s->lookup);
     mem_free(&e->mem, s->ids);
     mem_free(&e->mem, s->text);
     mem_free(&e->mem, s->allowed);
@@ -178,10 +180,10 @@ int sequence_reserve(struct quern_sequence *s, int n)
     struct quern_engine *e = s->e;
     if (n <= s->room) return OK;
     uint64_t *ids = mem_resize(&e->mem, s->ids, (uint64_t)n * sizeof *ids);
-    if (!ids)
+    if (ids) s->turn.ids = s->ids = ids;
+    if (!ids || (e->looks_up && !lookup_reserve(&e->mem, &s->lookup, n)))
         return fail(&e->error, ERR_MEM_LOAD, "tokens", 0, "There is not enough memory for a conversation of %d tokens.",
                     n);
-    s->turn.ids = s->ids = ids;
     s->room = n;
     return OK;
 }

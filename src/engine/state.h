@@ -9,6 +9,7 @@
 #include "engine/intake.h"
 #include "engine/saved_state.h"
 #include "engine/media.h"
+#include "engine/lookup.h"
 #include "engine/scheduler.h"
 #include "models/model.h"
 #include "quern.h"
@@ -113,6 +114,7 @@ struct quern_engine {
     uint8_t *told;            /* texts of events, n_told bytes */
     int n_told;
     struct quern_sequence *sequences; /* linked */
+    bool looks_up;            /* replies draft by look-up */
     int32_t numbers;          /* numbers given to sequences so far */
     struct quern_control control;
     struct printing printing;
@@ -146,8 +148,10 @@ struct quern_sequence {
     int picked;             /* the token sampled in this step, or an error */
     int row;                /* the row of outputs from which it is sampled */
     bool single;            /* the caller wants one token in a step */
-    bool drafted;           /* the last row of outputs is that of a draft: the token at ids[turn.n] */
-    double hits;            /* share of drafts that were right lately */
+    int drafted;            /* the last rows of outputs are those of drafts: the tokens from ids[turn.n] on */
+    struct lookup lookup;   /* finds drafts of a model that does not make its own */
+    int trust;              /* which of `hits` tells how good the drafts are */
+    double hits[LOOKUP_TRUSTS]; /* share of drafts that were right lately */
     int undrafted;          /* tokens since the last draft */
     int n_drafted, n_right; /* drafts of the reply; right ones */
     /* Outputs of the last finished step: made_rows rows, for positions from made_first on; made_at: the index of the

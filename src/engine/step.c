@@ -118,6 +118,7 @@ static void draft_tokens(struct quern_engine *e)
     struct batch *b = &p->batch;
     int32_t drafts[PARALLEL_MOST];
     double start = e->options.now();
+    if (!e->model->config.drafts) return;
     b->n = 0;
     b->features = NULL;
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
