@@ -192,7 +192,7 @@ function checkIncludes(file) {
 }
 
 /** The packages that the page may import. */
-const PAGE_IMPORTS = ['quern', 'quern/run', 'marked', 'idb'];
+const PAGE_IMPORTS = ['quern', 'quern/run', 'marked', 'idb', 'temml', 'sugar-high/core', 'sugar-high/lang'];
 
 function checkImports(file) {
   const text = read(file);

@@ -36,8 +36,11 @@ const CSP_SCRIPT = [
 const CSP_PAGE = [
   CSP_SCRIPT,
   "style-src 'self'", "img-src 'self' blob: data:", 'media-src blob:', "manifest-src 'self'",
-  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+  "font-src 'self'", "frame-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join('; ');
+
+/** What only the page itself may show in a frame. It has a policy of its own. */
+const FRAMED = /\/late\/preview\.html$/;
 
 /** Headers of every response. */
 function commonHeaders(path, { isolate, csp }) {
@@ -46,7 +49,10 @@ function commonHeaders(path, { isolate, csp }) {
     'Content-Type': type, 'Cache-Control': 'no-cache', 'Referrer-Policy': 'no-referrer',
     'X-Content-Type-Options': 'nosniff',
   };
-  if (csp) headers['Content-Security-Policy'] = type.startsWith('text/html') ? CSP_PAGE : CSP_SCRIPT;
+  if (csp) {
+    const whole = type.startsWith('text/html') ? CSP_PAGE : CSP_SCRIPT;
+    headers['Content-Security-Policy'] = FRAMED.test(path) ? "frame-ancestors 'self'" : whole;
+  }
   if (isolate) {
     headers['Cross-Origin-Opener-Policy'] = 'same-origin';
     headers['Cross-Origin-Embedder-Policy'] = 'require-corp';

@@ -35,15 +35,27 @@ const shared = {
   logLevel: 'warning',
 };
 
-/** What is imported when it is needed, of the page or of the package, is a file beside app.js. */
+/** What is imported when it is needed, of the page or of the package, is a file beside app.js or in late/. */
 const beside = {
   name: 'beside',
   setup({ onResolve }) {
     onResolve({ filter: /./ }, ({ path, kind }) =>
-      kind === 'dynamic-import' ? { path: `./${basename(path)}`, external: true } : undefined,
+      kind === 'dynamic-import' ? { path: `./${/\blate\//.exec(path)?.[0] ?? ''}${basename(path)}`, external: true } : undefined,
     );
   },
 };
+
+/** What only some replies need, in `web/message/late/`: a folder of its own, which the service worker knows (sw.js). */
+const RARE = ['mathematics.js', 'mathematics.css', 'code-tools.js', 'code-tools.css', 'rich-copy.js'];
+
+/** Bundles that folder. */
+async function bundleRare(web, out) {
+  const entryPoints = RARE.map((name) => join(web, 'message/late', name));
+  const fonts = { loader: { '.woff2': 'copy' }, assetNames: '[name]' };
+  await build({ ...shared, ...fonts, outdir: join(out, 'late'), format: 'esm', entryPoints });
+  await cp(join(web, 'message/late/preview.html'), join(out, 'late/preview.html'));
+  await cp(join(web, 'message/late/sugar-high.LICENSE'), join(out, 'sugar-high.LICENSE'));
+}
 
 /** Bundles the page. Late parts have copies of the few helpers that they use. */
 async function bundle(web, dist, out) {
@@ -54,6 +66,7 @@ async function bundle(web, dist, out) {
     entryPoints: LATE.map((name) => ({ in: join(web, name), out: basename(name, '.js') })),
     alias: { 'quern/run': join(dist, 'run.js') },
   });
+  await bundleRare(web, out);
   await build({ ...shared, entryPoints: [join(web, 'boot.js')], outdir: out, format: 'iife' });
   await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });
 }
@@ -118,7 +131,7 @@ export async function buildSite({
   for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
   await copyEngine(dist, out);
   // The licences of these packages must accompany every copy; the bundle contains one.
-  for (const name of ['marked', 'idb'])
+  for (const name of ['marked', 'idb', 'temml'])
     await cp(join(project, 'node_modules', name, 'LICENSE'), join(out, `${name}.LICENSE`));
   const { version, files } = await fingerprint(out);
   const define = { SHELL_VERSION: JSON.stringify(version), SHELL_FILES: JSON.stringify(files) };

@@ -2,8 +2,9 @@
 // The page's only service worker, since a scope has only one. It has two tasks. It keeps the shell (page, engine, demo
 // model), so that the page works without a network. And it adds the isolation headers that threads need, for static
 // hosts that cannot send them. Each build has one version and one cache, and replaces the last one as a whole. This
-// script's address names the variant of the engine that the browser runs: its text build is cached at once, and other
-// builds when they are requested. Later versions keep these too, because stored models may need them without a network.
+// script's address names the variant of the engine that the browser runs: its text build is cached at once; other
+// builds, and the files in late/, when they are requested. Later versions keep these too, because what is stored may
+// need them without a network.
 // Requests to other origins (models) are not touched: the library stores models itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
 import { isolated } from './isolated.js';
@@ -28,6 +29,9 @@ self.addEventListener('fetch', (event) => {
 /** A request that asks the server again ('no-cache'), so that no stale file gets into a new version. */
 const fresh = (url) => new Request(url, { cache: 'no-cache' });
 
+/** Whether a file is only cached when it is requested. */
+const isLate = (url) => /\.wasm$|\/late\//.test(url);
+
 /** Addresses of the files that older versions have cached. */
 async function keptSoFar() {
   const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX));
@@ -37,9 +41,9 @@ async function keptSoFar() {
 
 /** Caches all files, or fails. */
 async function fillCache() {
-  const engines = [ENGINE, ...await keptSoFar()];
+  const wanted = [ENGINE, ...await keptSoFar()];
   const cache = await caches.open(CACHE);
-  const needed = [...SHELL].filter((url) => !url.endsWith('.wasm') || engines.includes(url));
+  const needed = [...SHELL].filter((url) => !isLate(url) || wanted.includes(url));
   await cache.addAll(needed.map(fresh));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conversations as files: one as Markdown, for reading, and the dialogs for saving and choosing files.
+// Conversations as files: one as Markdown, for reading, and the dialog for choosing files.
 import { element } from '../shell/dom.js';
 import { fenced } from './prompt.js';
 import { pathTo } from './tree.js';
@@ -22,13 +22,6 @@ export function asMarkdown({ entry, messages }) {
     return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${attached}${before}${content.trim()}\n`;
   });
   return [`# ${entry.title}\n`, ...parts].join('\n');
-}
-
-/** Offers a text as a download. @param {string | Blob} content */
-export function saveFile(name, content, type) {
-  const url = URL.createObjectURL(new Blob([content], { type }));
-  element('a', { href: url, download: name.replaceAll(/[\\/:*?"<>|]/g, ' ') }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /**

@@ -2,13 +2,13 @@
 // The list of conversations: beside the page if that is wide, over it on a phone. Conversations can be searched,
 // opened, named, pinned, deleted (and restored), and saved as files. A row's buttons are made on demand, since there
 // may be a thousand rows.
-import { announce, byId, button, element, iconButton, isComposed } from '../shell/dom.js';
+import { announce, byId, button, element, iconButton, isComposed, saveFile } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { when } from '../shell/format.js';
 import { addressOf } from '../shell/link.js';
 import { read, write } from '../shell/storage.js';
 import { UNDO_MS } from './archive.js';
-import { asMarkdown, pickFiles, saveFile } from './files.js';
+import { asMarkdown, pickFiles } from './files.js';
 
 const KEY = 'quern:list';
 const finding = () => import('./find.js');

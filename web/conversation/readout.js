@@ -5,7 +5,7 @@ import { byId } from '../shell/dom.js';
 import { count, speed } from '../shell/format.js';
 
 /** Milliseconds between two changes of the numbers; faster changes cannot be read. */
-const PACE_MS = 100;
+const PACE_MS = 250;
 
 export class Readout {
   #limit = 0;

@@ -95,17 +95,25 @@ export class Talk {
 
   /** Stores a message in its present state. */
   put(message) {
-    clearTimeout(this.#later);
+    this.#forgetLater();
     this.#stored = performance.now();
     this.#store([{ ...message }], { leaf: this.leaf });
   }
 
   /** Stores a growing message soon. In a hidden tab, where timers sleep, the next addition does it. */
   grown(message) {
-    clearTimeout(this.#later);
     const due = this.#pending ? STORE_MS : this.#stored + STORE_MS - performance.now();
-    if (due > 0) this.#later = setTimeout(() => this.grown(message), due);
-    else this.put(message);
+    if (due <= 0) this.put(message);
+    else
+      this.#later ??= setTimeout(() => {
+        this.#later = null;
+        this.grown(message);
+      }, due);
+  }
+
+  #forgetLater() {
+    clearTimeout(this.#later);
+    this.#later = null;
   }
 
   /** Shows the branch of a message. */
@@ -133,7 +141,7 @@ export class Talk {
    */
   fail(message) {
     if (!isNothing(message)) return this.put(message);
-    clearTimeout(this.#later);
+    this.#forgetLater();
     this.messages = this.messages.filter(({ id }) => id !== message.id);
     return undefined;
   }

@@ -31,7 +31,7 @@ export class AssistantMessage {
     this.#goOn = iconButton('go-on', 'Continue this reply', () => actions.onContinue(message));
     this.#goOn.classList.add('only-last');
     this.#goOn.hidden = true;
-    this.#part('.tools').append(copyButton(() => this.#stream.text, 'Copy reply'),
+    this.#part('.tools').append(copyButton(() => this.#stream.text, 'Copy reply', () => this.#html()),
       iconButton('retry', 'Write this reply again', () => actions.onAgain(message)), this.#goOn,
       element('span', { className: 'caption' }));
     this.#part('.thought').append(this.#thought);
@@ -110,6 +110,11 @@ export class AssistantMessage {
     const cached = usage.cachedTokens ? `, ${count(usage.cachedTokens)} of them known already` : '';
     this.#part('.tools').title = `Read ${count(usage.promptTokens)} tokens${cached} in ${duration(timings.prefillMs)}; `
       + `wrote ${count(usage.completionTokens)} in ${duration(timings.decodeMs)}`;
+  }
+
+  async #html() {
+    const { htmlOf } = await import('./late/rich-copy.js');
+    return htmlOf(this.#part('.prose'));
   }
 
   #part(selector) {

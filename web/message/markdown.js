@@ -1,105 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Markdown -> DOM nodes, for text nobody has vouched for. `marked` only splits the text into tokens; the nodes are
-// built here, one case per token type, text as text nodes. What the model writes can therefore never become
-// markup, load anything or run anything: HTML stays visible text, an image is a note that names its host, a link
-// is a link only to http, https or mail. Reference definitions are off: with them a late line would change
-// paragraphs above it, and a growing text could not be rendered block by block (stream.js).
-import { Lexer, Tokenizer } from 'marked';
+// Tokens of Markdown (tokens.js) -> DOM nodes, one case per type of token, text as text nodes. What the model writes
+// can therefore never become markup, load anything or run anything: HTML stays visible text, an image is a note that
+// names its host, a link is a link only to http, https or mail. A node follows its token in place: what has not changed
+// keeps its nodes, so a growing block costs what is new in it. What few replies need (late/) is fetched with the first
+// of them; until it is there, and without it, formulas stand as they were typed, and code has no colours.
 import { element, copyButton } from '../shell/dom.js';
-
-/** Nesting beyond this is shown as text: the lexer and the builder recurse once per level. */
-const MAX_DEPTH = 12;
-
-/**
- * Longer inline texts, and those with more marks, are shown unformatted, because emphasis takes quadratic time in the
- * marks, or worse.
- */
-const MAX_INLINE = 4096;
-const MAX_MARKS = 500;
-
-/** Longest heading of the kind that is underlined by the next line, in characters. */
-const MAX_HEADING = 256;
-
-/**
- * Longest block, in characters. A longer block is cut (stream.js), and its content is not parsed before, since its
- * lines may take quadratic time.
- */
-export const MAX_BLOCK = 4096;
 
 const MAX_COLUMNS = 64;
 
-class PlainTokenizer extends Tokenizer {
-  #quotes = 0;
-
-  // For lines that continue a quote, marked calls this once per level past blockTokens and its bound.
-  blockquote(src) {
-    if (this.#quotes > 2 * MAX_DEPTH) throw new RangeError('quotes nested too deeply');
-    this.#quotes++;
-    try {
-      return super.blockquote(src);
-    } finally {
-      this.#quotes--;
-    }
-  }
-
-  // Both are tried at every line, and would read all other lines each time.
-  table(src) {
-    const head = src.split('\n', 2).join('\n');
-    return super.table(head) && super.table(src);
-  }
-
-  lheading(src) {
-    return super.lheading(src.length > MAX_HEADING ? src.slice(0, src.lastIndexOf('\n', MAX_HEADING) + 1) : src);
-  }
-
-  html() { return undefined; }
-  tag() { return undefined; }
-  def() { return undefined; }
-  reflink() { return undefined; }
-}
-
-class BoundedLexer extends Lexer {
-  #depth = 0;
-
-  constructor() {
-    super({ gfm: true, tokenizer: new PlainTokenizer() });
-  }
-
-  blockTokens(src, tokens = [], clipped = false) {
-    const depth = this.#depth > 0 && src.length > MAX_BLOCK ? 0 : MAX_DEPTH;
-    return this.#bounded(src, tokens, depth, () => super.blockTokens(src, tokens, clipped));
-  }
-
-  inlineTokens(src, tokens = []) {
-    const isSlow = src.length > MAX_INLINE || src.split(/[*_~]/, MAX_MARKS + 1).length > MAX_MARKS;
-    const depth = isSlow ? 0 : MAX_DEPTH;
-    return this.#bounded(src, tokens, depth, () => super.inlineTokens(src, tokens));
-  }
-
-  #bounded(src, tokens, limit, split) {
-    if (this.#depth >= limit) {
-      tokens.push({ type: 'text', raw: src, text: src, literal: true });
-      return tokens;
-    }
-    this.#depth++;
-    try {
-      return split();
-    } finally {
-      this.#depth--;
-    }
-  }
-}
-
-/** Block tokens of a text with "\n" line ends; their `raw` parts joined are the text. */
-export function blocks(text) {
-  try {
-    const tokens = new BoundedLexer().lex(text);
-    if (tokens.reduce((sum, token) => sum + token.raw.length, 0) === text.length) return tokens;
-  } catch {
-    // The lexer gives up on this text: it is shown as written.
-  }
-  return [{ type: 'text', raw: text, text, literal: true }];
-}
+/** Cells with at most this many characters are not broken into lines: the table scrolls sideways. */
+const SHORT_CELL = 32;
 
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' };
 
@@ -112,17 +22,59 @@ function decodeEntities(text) {
   });
 }
 
-/** A link target that may be followed, or null. Relative addresses are refused, since they mean nothing in a reply. */
+/** A link target that may be followed, or null. Relative addresses mean nothing in a reply. */
 function safeUrl(href) {
   if (!URL.canParse(href)) return null;
   const url = new URL(href);
   return ['https:', 'http:', 'mailto:'].includes(url.protocol) ? url : null;
 }
 
+/**
+ * Makes the last children of a node those of some tokens. Nodes of unchanged tokens stay, and a node that can follow
+ * its token does so.
+ * @param {(token: object) => (Node | string)[]} make @param {object[]} [parts] {raw, type, nodes} of those children
+ */
+export function fill(node, tokens, make, parts = node.parts ??= []) {
+  for (const [i, token] of tokens.entries()) {
+    const { raw, type, level } = token;
+    const old = parts[i];
+    const isLike = old && old.type === type && old.level === level;
+    if (isLike && old.raw === raw) continue;
+    if (isLike && old.nodes[0]?.follow) {
+      old.nodes[0].follow(token);
+      old.raw = raw;
+      continue;
+    }
+    const nodes = make(token);
+    for (const gone of old?.nodes ?? []) gone.remove();
+    const next = parts.slice(i + 1).find((part) => part.nodes.length)?.nodes[0] ?? null;
+    for (const one of nodes) node.insertBefore(one, next);
+    parts[i] = { raw, type, level, nodes };
+  }
+  for (const { nodes } of parts.splice(tokens.length)) for (const gone of nodes) gone.remove();
+}
+
+/** A text node that grows with its token. (To set the data costs Chromium a quarter of what appendData costs.) */
+function text(words) {
+  const node = document.createTextNode(words);
+  node.follow = (token) => { node.data = wordsOf(token); };
+  return node;
+}
+
+const wordsOf = (token) => (token.literal || token.type !== 'text' ? token.text : decodeEntities(token.text));
+
+/** An element whose children follow the token's inline tokens. @returns {(token: object) => Element[]} */
+const inside = (tag, attributes) => (token) => {
+  const node = element(typeof tag === 'string' ? tag : tag(token), attributes);
+  node.follow = (next) => fill(node, next.tokens, inline);
+  node.follow(token);
+  return [node];
+};
+
 /** A link shows its host whenever its words do not. `host` is in ASCII form, so look-alike letters are visible. */
 function link(token) {
   const url = safeUrl(token.href);
-  const label = inline(token.tokens);
+  const label = token.tokens.flatMap(inline);
   if (!url) return label;
   const anchor = element(
     'a',
@@ -142,90 +94,175 @@ function link(token) {
 function image(token) {
   const host = URL.canParse(token.href) ? new URL(token.href).host : '';
   const from = host ? ` from ${host}` : '';
-  return element('span', { className: 'image', title: token.href.slice(0, 300) },
-    `[image${from} not loaded${token.text ? `: ${token.text}` : ''}]`);
+  return [element('span', { className: 'image', title: token.href.slice(0, 300) },
+    `[image${from} not loaded${token.text ? `: ${token.text}` : ''}]`)];
+}
+
+let mathematics = null;
+
+/** The source as it was typed, which becomes mathematics once the code for it is there. */
+function formula({ raw, tex, display }) {
+  const node = element(display ? 'div' : 'span', { className: 'formula', dir: 'ltr' }, raw.trim());
+  if (mathematics) mathematics.show(node, tex, display);
+  else
+    import('./late/mathematics.js').then((code) => {
+      mathematics = code;
+      code.show(node, tex, display);
+    }, () => {});
+  return [node];
+}
+
+/** The number of a footnote, which leads to its text if that is there. */
+function note(token) {
+  const find = ({ target }) => target.closest('.prose').querySelector(`[data-note="${token.text}"]`);
+  const onclick = (event) => find(event)?.scrollIntoView({ block: 'nearest' });
+  const button = element('button', { type: 'button', className: 'link-button', onclick }, token.text);
+  button.setAttribute('aria-label', `Footnote ${token.text}`);
+  return [element('sup', {}, button)];
+}
+
+function checkbox({ checked }) {
+  const node = element('input', { type: 'checkbox', checked, disabled: true });
+  node.setAttribute('aria-label', checked ? 'Done' : 'To do');
+  return [node, ' '];
 }
 
 const INLINE = {
-  text: (t) => (t.tokens ? inline(t.tokens) : [t.literal ? t.text : decodeEntities(t.text)]),
+  text: (t) => (t.tokens ? t.tokens.flatMap(inline) : [text(wordsOf(t))]),
   escape: (t) => [t.text],
-  strong: (t) => [element('strong', {}, ...inline(t.tokens))],
-  em: (t) => [element('em', {}, ...inline(t.tokens))],
-  del: (t) => [element('del', {}, ...inline(t.tokens))],
-  codespan: (t) => [element('code', {}, t.text)],
+  strong: inside('strong'),
+  em: inside('em'),
+  del: inside('del'),
+  sub: inside('sub'),
+  sup: inside('sup'),
+  codespan: (t) => [element('code', { dir: 'ltr' }, text(t.text))],
   br: () => [element('br')],
   link,
-  image: (t) => [image(t)],
-  checkbox: (t) => [t.checked ? '☑ ' : '☐ '],
+  image,
+  checkbox,
+  note,
+  formula,
 };
 
-const inline = (tokens = []) => tokens.flatMap((token) => INLINE[token.type]?.(token) ?? [token.raw]);
+const nodesOf = (list) => list.map((one) => (typeof one === 'string' ? document.createTextNode(one) : one));
+
+const inline = (token) => nodesOf(INLINE[token.type]?.(token) ?? [token.raw]);
 
 /**
  * Characters that change the order of shown text: code with them may mean something else than it shows (Trojan Source).
  */
 const BIDI_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/;
 
-/** A code block; `update` replaces its text in place, so that a growing block keeps its button and selection. */
+/** A code block. It grows in place, so that it keeps its buttons and what is selected. */
 function code(token) {
-  const text = document.createTextNode(token.text);
+  const grown = document.createTextNode('');
   const language = element('span', { className: 'language' });
-  const pre = element('pre', { tabIndex: 0 }, element('code', {}, text));
+  const pre = element('pre', { tabIndex: 0 }, element('code', {}, grown));
   pre.setAttribute('aria-label', 'Code');
-  const copy = copyButton(() => text.data, 'Copy code');
-  const node = element(
-    'div',
-    { className: 'code', dir: 'ltr' },
-    element('div', { className: 'code-head' }, language, copy),
-    pre,
-  );
-  node.update = (next) => {
+  const node = element('div', { className: 'code', dir: 'ltr' },
+    element('div', { className: 'code-head' }, language, copyButton(() => node.token.text, 'Copy code')), pre);
+  node.done = '';     // the beginning that code-tools.js has coloured; the text node has the rest
+  node.follow = (next) => {
     const warning = BIDI_CONTROLS.test(next.text) ? ' · contains hidden direction marks' : '';
     language.textContent = (next.lang ?? '').slice(0, 40) + warning;
-    if (next.text.startsWith(text.data)) text.appendData(next.text.slice(text.data.length));
-    else text.data = next.text;
+    if (!next.text.startsWith(node.done)) {
+      node.done = '';
+      grown.parentNode.replaceChildren(grown);
+    }
+    grown.data = next.text.slice(node.done.length);
+    node.token = next;
+    node.colour?.();
   };
-  node.update(token);
-  return node;
+  node.follow(token);
+  import('./late/code-tools.js').then((tools) => tools.addTo(node, grown), () => {});
+  return [node];
 }
+
+/** Inside a tight list, text stands without a paragraph of its own. Blocks inside others take their direction. */
+const inItem = (isLoose) => (token) => {
+  if (token.type === 'text' && !isLoose) return nodesOf(INLINE.text(token));
+  const nodes = BLOCK[token.type] ? block(token) : INLINE[token.type] ? inline(token) : [];
+  for (const node of nodes) if (node.dir === 'auto') node.removeAttribute('dir');
+  return nodes;
+};
+
+/** The tokens of an item, with those of its texts in their place if it is tight: they grow one by one. */
+const partsOf = ({ tokens }, isLoose) =>
+  tokens.flatMap((token) => (token.type === 'text' && token.tokens && !isLoose ? token.tokens : [token]));
 
 function list(token) {
-  const node = element(token.ordered ? 'ol' : 'ul');
-  if (token.ordered && token.start !== 1) node.start = token.start;
-  for (const item of token.items) node.append(element('li', {}, ...children(item.tokens, token.loose)));
-  return node;
+  const node = element(token.ordered ? 'ol' : 'ul', { dir: 'auto' });
+  const item = (first) => {
+    const li = element('li', { className: first.task ? 'task' : '' });
+    li.follow = ({ loose, ...next }) => fill(li, partsOf(next, loose), inItem(loose));
+    li.follow(first);
+    return [li];
+  };
+  node.follow = (next) => {
+    if (next.ordered && next.start !== 1) node.start = next.start;
+    const kind = next.loose ? 'loose' : 'tight';
+    fill(node, next.items.map((one) => ({ ...one, type: kind + one.task, loose: next.loose })), item);
+  };
+  node.follow(token);
+  return [node];
 }
 
-/** Inside a tight list or a table cell, text stands without a paragraph of its own. */
-const children = (tokens, loose = true) => tokens.flatMap((token) => {
-  if (token.type === 'text' && !loose) return INLINE.text(token);
-  return block(token) ?? INLINE[token.type]?.(token) ?? [];
-});
-
 function table(token) {
-  const row = (cells, tag) => element('tr', {}, ...cells.slice(0, MAX_COLUMNS).map((cell, column) => {
-    const node = element(tag, {}, ...inline(cell.tokens));
-    if (token.align[column]) node.style.textAlign = token.align[column];
-    return node;
-  }));
-  const body = element('tbody', {}, ...token.rows.map((cells) => row(cells, 'td')));
-  const grid = element('table', {}, element('thead', {}, row(token.header, 'th')), body);
-  const node = element('div', { className: 'table', tabIndex: 0, role: 'region' }, grid);
+  const cell = (tag) => ({ align, text: words, ...first }) => {
+    const [node] = inside(tag, { className: words.length <= SHORT_CELL ? 'short' : '' })(first);
+    if (align) node.style.textAlign = align;
+    return [node];
+  };
+  const row = (tag) => (first) => {
+    const node = element('tr');
+    node.follow = ({ cells }) => fill(node, cells, cell(tag));
+    node.follow(first);
+    return [node];
+  };
+  const cellsOf = (cells) => cells.slice(0, MAX_COLUMNS).map((one) => (
+    { ...one, raw: one.text, type: `${one.align} ${one.text.length <= SHORT_CELL}` }
+  ));
+  const rowOf = (cells) => ({ type: 'row', raw: cells.map((one) => one.text).join('|'), cells: cellsOf(cells) });
+  const [head, body] = [element('thead'), element('tbody')];
+  const node = element('div', { className: 'table', tabIndex: 0, role: 'region', dir: 'auto' },
+    element('table', {}, head, body));
   node.setAttribute('aria-label', 'Table');
-  return node;
+  node.follow = (next) => {
+    fill(head, [rowOf(next.header)], row('th'));
+    fill(body, next.rows.map(rowOf), row('td'));
+  };
+  node.follow(token);
+  return [node];
+}
+
+function blockquote(token) {
+  const node = element('blockquote', { dir: 'auto' });
+  node.follow = (next) => fill(node, next.tokens, inItem(true));
+  node.follow(token);
+  return [node];
+}
+
+function footnote(token) {
+  const label = element('sup', {}, token.label);
+  const node = element('p', { dir: 'auto', className: 'footnote', 'data-note': token.label }, label, ' ');
+  node.follow = (next) => fill(node, next.tokens, inline);
+  node.follow(token);
+  return [node];
 }
 
 const BLOCK = {
-  paragraph: (t) => element('p', { dir: 'auto' }, ...inline(t.tokens)),
-  text: (t) => element('p', { dir: 'auto', className: t.literal ? 'literal' : '' }, ...INLINE.text(t)),
-  // The page's own headings are h1 and h2: a reply's start below them.
-  heading: (t) => element(`h${Math.min(t.depth + 2, 6)}`, { dir: 'auto' }, ...inline(t.tokens)),
+  paragraph: inside('p', { dir: 'auto' }),
+  text: (t) => (t.tokens ? BLOCK.paragraph(t) : [element('p', { dir: 'auto', className: 'literal' }, text(t.text))]),
+  heading: inside((t) => `h${t.level}`, { dir: 'auto' }),
   code,
   list,
   table,
-  blockquote: (t) => element('blockquote', {}, ...children(t.tokens)),
-  hr: () => element('hr'),
+  blockquote,
+  footnote,
+  display: formula,
+  cut: () => [element('p', { className: 'aside' }, 'The model began to call a tool here and has not finished the call.')],
+  hr: () => [element('hr')],
 };
 
-/** The node of one block token; null for blank space. */
-export const block = (token) => (Object.hasOwn(BLOCK, token.type) ? BLOCK[token.type](token) : null);
+/** The nodes of one block token; none for blank space. @returns {Node[]} */
+export const block = (token) => (Object.hasOwn(BLOCK, token.type) ? BLOCK[token.type](token) : []);

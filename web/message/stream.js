@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Shows a growing markdown text, at most once per frame, in time proportional to what is new. The text is split
+// Shows a growing markdown text, at most 13 times a second, in time proportional to what is new. The text is split
 // into blocks. What stands before a blank line is settled once the first line of the block after it is complete:
 // nothing later can change it then. Only the unsettled tail is split and built again. Settling looks at the text
 // alone, never at how it arrived, so a text in one piece and the same text in crumbs end as the same nodes.
 // No block may grow without bound: an overlong one is cut at a line, again by its text alone.
-import { MAX_BLOCK, blocks, block } from './markdown.js';
+import { block, fill } from './markdown.js';
+import { MAX_BLOCK, blocks } from './tokens.js';
 
 /** Longest block of code, in characters. It is cheap (its text node only grows), the rest is built again each frame. */
 const MAX_CODE = 32768;
+
+const limitOf = ({ type }) => (type === 'code' || type === 'cut' ? MAX_CODE : MAX_BLOCK);
 
 /**
  * Characters looked at in one step, and then at a time of a block of code that goes on; must exceed the longest block
@@ -20,6 +23,12 @@ const LONG = 100_000;
 
 /** Time one frame may spend here, in ms; what is left waits for the next. */
 const BUDGET = 8;
+
+/**
+ * Milliseconds between two times that text is shown: a browser's layout takes as long for one token as for three, and
+ * nobody reads faster.
+ */
+const PACE_MS = 75;
 
 /** The beginning that is repeated in the second part of a cut block: a code block's fence line, a table's head. */
 const REOPEN = { code: /^ {0,3}(?:`{3,}|~{3,})[^\n]*\n/, table: /^[^\n]*\n[^\n]*\n/ };
@@ -40,18 +49,17 @@ function cutPoint(raw, limit) {
   return /[\ud800-\udbff]/.test(raw[limit - 1]) ? limit - 1 : limit;
 }
 
-/** A hidden page gets no frames, but its text must not pile up. */
-const nextFrame = (run) => (document.hidden ? setTimeout(run, 100) : requestAnimationFrame(run));
-
 export class MarkdownStream {
   #container;
   #text = '';
   #offset = 0;     // start of the unsettled tail in #text
   #reopen = '';    // put before the tail after a cut (REOPEN)
-  #tail = [];      // [{raw, type, node}] of the unsettled blocks, in order
+  #tail = [];      // parts of the unsettled blocks, in order (fill)
+  #headings = [];  // those that the tail stands under (blocks)
   #held = '';      // a "\r" at the end, until what follows it is known
   #waiting = false;
   #notBefore = 0;  // a slow frame is followed by as long a rest
+  #last = 0;       // time of the last rendering
   #finished = null;
 
   /** @param {Element} container receives the block nodes */
@@ -81,23 +89,30 @@ export class MarkdownStream {
     });
   }
 
-  #schedule() {
+  /** Renders now if that is due. @param {number} [pace] ms since the last time */
+  #schedule(pace = PACE_MS) {
     if (this.#waiting) return;
+    const due = Math.max(this.#notBefore, this.#last + pace) - performance.now();
+    if (due <= 0 && pace && this.#container.isConnected) {
+      this.#render();
+      return;
+    }
     this.#waiting = true;
-    nextFrame(() => {
+    const run = () => {
       this.#waiting = false;
-      if (performance.now() < this.#notBefore) this.#schedule();
-      else this.#render();
-    });
+      this.#render();
+    };
+    if (due > 0 || document.hidden) setTimeout(run, Math.max(due, 0));
+    else requestAnimationFrame(run);
   }
 
   #render() {
     const start = performance.now();
     let more = true;
     while (more && performance.now() - start < BUDGET) more = this.#step();
-    const end = performance.now();
+    const end = this.#last = performance.now();
     this.#notBefore = end - start > BUDGET ? end + (end - start) : 0;
-    if (more) this.#schedule();
+    if (more) this.#schedule(0);
     else this.#finished?.();
   }
 
@@ -106,7 +121,7 @@ export class MarkdownStream {
     const { window, found, last } = this.#look(WINDOW);
     const tokens = this.#bounded(found);
     const settled = last && this.#finished ? tokens.length : settledCount(tokens, window, last);
-    this.#show(tokens);
+    fill(this.#container, tokens, block, this.#tail);
     if (this.#text.length > LONG) this.#container.classList.add('long');
     for (const token of tokens.slice(0, settled)) this.#settle(token);
     if (tokens.cut) this.#reopen = tokens.reopen;
@@ -120,18 +135,18 @@ export class MarkdownStream {
   #look(reach) {
     const window = this.#reopen + this.#text.slice(this.#offset, this.#offset + reach);
     const last = this.#offset + reach >= this.#text.length;
-    const found = blocks(window);
+    const found = blocks(window, this.#headings);
     const goesOn = !last && found.length === 1 && found[0].type === 'code' && window.length <= MAX_CODE;
     return goesOn ? this.#look(reach + WINDOW) : { window, found, last };
   }
 
   /** The tokens up to an overlong one, which is cut: what follows the cut belongs to the next step. */
   #bounded(tokens) {
-    const at = tokens.findIndex((token) => token.raw.length > (token.type === 'code' ? MAX_CODE : MAX_BLOCK));
+    const at = tokens.findIndex((token) => token.raw.length > limitOf(token));
     if (at < 0) return tokens;
     const { raw, type } = tokens[at];
-    const end = cutPoint(raw, type === 'code' ? MAX_CODE : MAX_BLOCK);
-    const head = blocks(raw.slice(0, end));
+    const end = cutPoint(raw, limitOf(tokens[at]));
+    const head = blocks(raw.slice(0, end), this.#headings);
     const kept = [...tokens.slice(0, at), ...head];
     const start = REOPEN[type]?.exec(raw)?.[0] ?? '';
     kept.cut = true;
@@ -139,35 +154,10 @@ export class MarkdownStream {
     return kept;
   }
 
-  /** Makes the container's last nodes those of the tokens; unchanged blocks keep their nodes. */
-  #show(tokens) {
-    tokens.forEach(({ raw }, i) => {
-      const old = this.#tail[i];
-      const token = tokens[i];
-      if (old?.raw === raw && old.type === token.type) return;
-      if (old?.type === token.type && old.node?.update) {
-        old.node.update(token);
-        old.raw = raw;
-        return;
-      }
-      const node = block(token);
-      this.#place(node, old, i);
-      this.#tail[i] = { raw, type: token.type, node };
-    });
-    for (const extra of this.#tail.splice(tokens.length)) extra.node?.remove();
-  }
-
-  #place(node, old, index) {
-    if (old?.node && node) return old.node.replaceWith(node);
-    old?.node?.remove();
-    if (!node) return undefined;
-    const next = this.#tail.slice(index + 1).find((entry) => entry.node);
-    return this.#container.insertBefore(node, next?.node ?? null);
-  }
-
   #settle(token) {
     this.#offset += token.raw.length - this.#reopen.length;
     this.#reopen = '';
+    this.#headings = token.headings ?? this.#headings;
     this.#tail.shift();
   }
 }

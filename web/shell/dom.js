@@ -48,10 +48,19 @@ export function iconButton(name, label, onclick) {
   return node;
 }
 
-/** Copies text and shows for a moment whether that worked. */
-export function copyButton(getText, label = 'Copy') {
+/**
+ * Copies text and shows for a moment whether that worked.
+ * @param {() => Promise<Blob>} [getHtml] the same as rich text, for programs that take it
+ */
+export function copyButton(getText, label = 'Copy', getHtml = undefined) {
+  const write = () => {
+    if (!getHtml || !globalThis.ClipboardItem) return navigator.clipboard.writeText(getText());
+    const plain = new Blob([getText()], { type: 'text/plain' });
+    return navigator.clipboard.write([new ClipboardItem({ 'text/plain': plain, 'text/html': getHtml() })])
+      .catch(() => navigator.clipboard.writeText(getText()));
+  };
   const node = iconButton('copy', label, async () => {
-    const worked = await navigator.clipboard.writeText(getText()).then(() => true, () => false);
+    const worked = await write().then(() => true, () => false);
     show(worked ? 'check' : 'alert', worked ? 'Copied' : 'Copying is not allowed here');
     setTimeout(() => show('copy', label), 1600);
   });
@@ -61,6 +70,13 @@ export function copyButton(getText, label = 'Copy') {
     node.setAttribute('aria-label', text);
   };
   return node;
+}
+
+/** Offers a text as a download. @param {string | Blob} content */
+export function saveFile(name, content, type) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  element('a', { href: url, download: name.replaceAll(/[\\/:*?"<>|]/g, ' ') }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /** Whether a key belongs to an input method, which composes a character (229 is what Safari sends then). */

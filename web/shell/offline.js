@@ -25,6 +25,12 @@ const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
 /** Whether the page may reload now. Remembers it; without storage there is no reload. */
 const mayReload = () => !read(TRIED, 'sessionStorage') && write(TRIED, true, 'sessionStorage');
 
+/** Requests again what was fetched late before the worker was there, so that it is kept. */
+function keepLate() {
+  for (const { name } of performance.getEntriesByType('resource'))
+    if (/\/late\//.test(name)) fetch(name).catch(() => {});
+}
+
 /** Calls `onUpdate` when a newer build is ready. */
 function watchUpdates(registration, onUpdate) {
   const offer = (worker) => {
@@ -56,6 +62,7 @@ export async function startOffline(variant, { onWait, isBusy, onUpdate }) {
   const registration = await navigator.serviceWorker.register(scriptFor(variant)).catch(() => null);
   if (!registration) return false;
   watchUpdates(registration, onUpdate);
+  navigator.serviceWorker.addEventListener('controllerchange', keepLate);
   const ready = navigator.serviceWorker.ready.then(() => { document.documentElement.dataset.offline = 'ready'; });
   if (crossOriginIsolated || !mayReload()) return false;
   onWait();
