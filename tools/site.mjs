@@ -42,6 +42,24 @@ const beside = {
     onResolve({ filter: /./ }, ({ path, kind }) =>
       kind === 'dynamic-import' ? { path: `./${/\blate\//.exec(path)?.[0] ?? ''}${basename(path)}`, external: true } : undefined,
     );
+    );
+  },
+};
+
+/**
+ * Of marked the page needs the lexer, which comes first in marked's only file. Behind it are renderers that make HTML,
+ * and statements that keep esbuild from leaving them out.
+ */
+const lexerOnly = {
+  name: 'lexer-only',
+  setup({ onLoad }) {
+    onLoad({ filter: /marked\.esm\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8');
+      const end = text.search(/;var \w+=class\{options;parser;/);
+      const [lexer, tokenizer] = ['Lexer', 'Tokenizer'].map((name) => new RegExp(`[{,]([\\w$]+) as ${name}\\b`).exec(text)?.[1]);
+      if (end < 0 || !lexer || !tokenizer) throw new Error('marked has another form now: see lexerOnly');
+      return { contents: `${text.slice(0, end)};export{${lexer} as Lexer,${tokenizer} as Tokenizer};` };
+    });
   },
 };
 
@@ -59,7 +77,7 @@ async function bundleRare(web, out) {
 
 /** Bundles the page. Late parts have copies of the few helpers that they use. */
 async function bundle(web, dist, out) {
-  const page = { ...shared, outdir: out, format: 'esm', splitting: false, plugins: [beside] };
+  const page = { ...shared, outdir: out, format: 'esm', splitting: false, plugins: [beside, lexerOnly] };
   await build({ ...page, entryPoints: [join(web, 'app.js')], alias: { quern: join(dist, 'index.js') } });
   await build({
     ...page,

@@ -71,6 +71,14 @@ test('a call is folded like thinking, with its result; it stays with the convers
   await close();
 });
 
+test('a call that is cut off is told in words', async () => {
+  const { chat, close } = await openChat(here, { init: storeSettings, initArgument: { temperature: 0, seed: 1, tools: 'required', maxTokens: 8 } });
+  await chat.ask('What time is it?');
+  assert.match(await chat.reply.innerText(), /^Cut off: the longest reply was reached\. The call of (a tool|now|calculate) was cut off\.$/m);
+  assert.doesNotMatch(await chat.reply.innerText(), /tool_call/);
+  await close();
+});
+
 test('a page of plain text fetches none of it', async () => {
   const asked = [];
   const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { temperature: 0 } });

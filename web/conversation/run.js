@@ -88,10 +88,12 @@ export class Run {
   }
 
   /** Completes the message. @param {object} result of the library, or the known part of it */
-  finish({ finishReason, usage, timings }) {
+  finish({ finishReason, usage, timings, unfinishedCall }) {
     this.#close();
+    const cut = unfinishedCall && `The call of ${unfinishedCall.name || 'a tool'} was cut off.`;
+    const note = [ENDINGS[finishReason], cut].filter(Boolean).join(' ');
     const speed = usage?.completionTokens >= LEAST_TOKENS ? timings?.tokensPerSecond ?? 0 : 0;
-    Object.assign(this.message, { writing: false, note: ENDINGS[finishReason] ?? '', speed, usage, timings });
+    Object.assign(this.message, { writing: false, note, speed, usage, timings });
     if (usage)
       Object.assign(this.meter, {
         used: usage.promptTokens + usage.completionTokens,

@@ -63,13 +63,18 @@ function text(words) {
 
 const wordsOf = (token) => (token.literal || token.type !== 'text' ? token.text : decodeEntities(token.text));
 
-/** An element whose children follow the token's inline tokens. @returns {(token: object) => Element[]} */
-const inside = (tag, attributes) => (token) => {
-  const node = element(typeof tag === 'string' ? tag : tag(token), attributes);
-  node.follow = (next) => fill(node, next.tokens, inline);
-  node.follow(token);
+/** A node that follows its token. @param {(token: object) => void} follow @returns {Node[]} */
+function live(node, token, follow) {
+  node.follow = follow;
+  follow(token);
   return [node];
-};
+}
+
+/** A node whose children follow the token's inline tokens. */
+const filled = (node, token) => live(node, token, ({ tokens }) => fill(node, tokens, inline));
+
+/** @returns {(token: object) => Element[]} */
+const inside = (tag, attributes) => (token) => filled(element(tag, attributes), token);
 
 /** A link shows its host whenever its words do not. `host` is in ASCII form, so look-alike letters are visible. */
 function link(token) {
@@ -116,16 +121,15 @@ function formula({ raw, tex, display }) {
 function note(token) {
   const find = ({ target }) => target.closest('.prose').querySelector(`[data-note="${token.text}"]`);
   const onclick = (event) => find(event)?.scrollIntoView({ block: 'nearest' });
-  const button = element('button', { type: 'button', className: 'link-button', onclick }, token.text);
-  button.setAttribute('aria-label', `Footnote ${token.text}`);
+  const about = { type: 'button', className: 'link-button', 'aria-label': `Footnote ${token.text}`, onclick };
+  const button = element('button', about, token.text);
   return [element('sup', {}, button)];
 }
 
-function checkbox({ checked }) {
-  const node = element('input', { type: 'checkbox', checked, disabled: true });
-  node.setAttribute('aria-label', checked ? 'Done' : 'To do');
-  return [node, ' '];
-}
+const checkbox = ({ checked }) => [
+  element('input', { type: 'checkbox', checked, disabled: true, 'aria-label': checked ? 'Done' : 'To do' }),
+  ' ',
+];
 
 const INLINE = {
   text: (t) => (t.tokens ? t.tokens.flatMap(inline) : [text(wordsOf(t))]),
@@ -157,12 +161,12 @@ const BIDI_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/;
 function code(token) {
   const grown = document.createTextNode('');
   const language = element('span', { className: 'language' });
-  const pre = element('pre', { tabIndex: 0 }, element('code', {}, grown));
-  pre.setAttribute('aria-label', 'Code');
+  const pre = element('pre', { tabIndex: 0, 'aria-label': 'Code' }, element('code', {}, grown));
   const node = element('div', { className: 'code', dir: 'ltr' },
     element('div', { className: 'code-head' }, language, copyButton(() => node.token.text, 'Copy code')), pre);
   node.done = '';     // the beginning that code-tools.js has coloured; the text node has the rest
-  node.follow = (next) => {
+  import('./late/code-tools.js').then((tools) => tools.addTo(node, grown), () => {});
+  return live(node, token, (next) => {
     const warning = BIDI_CONTROLS.test(next.text) ? ' · contains hidden direction marks' : '';
     language.textContent = (next.lang ?? '').slice(0, 40) + warning;
     if (!next.text.startsWith(node.done)) {
@@ -172,10 +176,7 @@ function code(token) {
     grown.data = next.text.slice(node.done.length);
     node.token = next;
     node.colour?.();
-  };
-  node.follow(token);
-  import('./late/code-tools.js').then((tools) => tools.addTo(node, grown), () => {});
-  return [node];
+  });
 }
 
 /** Inside a tight list, text stands without a paragraph of its own. Blocks inside others take their direction. */
@@ -194,17 +195,12 @@ function list(token) {
   const node = element(token.ordered ? 'ol' : 'ul', { dir: 'auto' });
   const item = (first) => {
     const li = element('li', { className: first.task ? 'task' : '' });
-    li.follow = ({ loose, ...next }) => fill(li, partsOf(next, loose), inItem(loose));
-    li.follow(first);
-    return [li];
+    return live(li, first, ({ loose, ...next }) => fill(li, partsOf(next, loose), inItem(loose)));
   };
-  node.follow = (next) => {
-    if (next.ordered && next.start !== 1) node.start = next.start;
-    const kind = next.loose ? 'loose' : 'tight';
-    fill(node, next.items.map((one) => ({ ...one, type: kind + one.task, loose: next.loose })), item);
-  };
-  node.follow(token);
-  return [node];
+  return live(node, token, ({ ordered, start, loose, items }) => {
+    if (ordered && start !== 1) node.start = start;
+    fill(node, items.map((one) => ({ ...one, type: `${loose} ${one.task}`, loose })), item);
+  });
 }
 
 function table(token) {
@@ -215,45 +211,35 @@ function table(token) {
   };
   const row = (tag) => (first) => {
     const node = element('tr');
-    node.follow = ({ cells }) => fill(node, cells, cell(tag));
-    node.follow(first);
-    return [node];
+    return live(node, first, ({ cells }) => fill(node, cells, cell(tag)));
   };
   const cellsOf = (cells) => cells.slice(0, MAX_COLUMNS).map((one) => (
     { ...one, raw: one.text, type: `${one.align} ${one.text.length <= SHORT_CELL}` }
   ));
   const rowOf = (cells) => ({ type: 'row', raw: cells.map((one) => one.text).join('|'), cells: cellsOf(cells) });
   const [head, body] = [element('thead'), element('tbody')];
-  const node = element('div', { className: 'table', tabIndex: 0, role: 'region', dir: 'auto' },
+  const node = element('div', { className: 'table', tabIndex: 0, role: 'region', dir: 'auto', 'aria-label': 'Table' },
     element('table', {}, head, body));
-  node.setAttribute('aria-label', 'Table');
-  node.follow = (next) => {
-    fill(head, [rowOf(next.header)], row('th'));
-    fill(body, next.rows.map(rowOf), row('td'));
-  };
-  node.follow(token);
-  return [node];
+  return live(node, token, ({ header, rows }) => {
+    fill(head, [rowOf(header)], row('th'));
+    fill(body, rows.map(rowOf), row('td'));
+  });
 }
 
 function blockquote(token) {
   const node = element('blockquote', { dir: 'auto' });
-  node.follow = (next) => fill(node, next.tokens, inItem(true));
-  node.follow(token);
-  return [node];
+  return live(node, token, ({ tokens }) => fill(node, tokens, inItem(true)));
 }
 
 function footnote(token) {
   const label = element('sup', {}, token.label);
-  const node = element('p', { dir: 'auto', className: 'footnote', 'data-note': token.label }, label, ' ');
-  node.follow = (next) => fill(node, next.tokens, inline);
-  node.follow(token);
-  return [node];
+  return filled(element('p', { dir: 'auto', className: 'footnote', 'data-note': token.label }, label, ' '), token);
 }
 
 const BLOCK = {
   paragraph: inside('p', { dir: 'auto' }),
   text: (t) => (t.tokens ? BLOCK.paragraph(t) : [element('p', { dir: 'auto', className: 'literal' }, text(t.text))]),
-  heading: inside((t) => `h${t.level}`, { dir: 'auto' }),
+  heading: (t) => filled(element(`h${t.level}`, { dir: 'auto' }), t),
   code,
   list,
   table,

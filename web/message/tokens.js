@@ -48,7 +48,8 @@ const CUT_CALL = /^<tool_call>(?=\s*(?:[{<]|$))(?![^]*<\/tool_call>)[^]*/;
 /** The only HTML that is no text. */
 const HTML = /^<(?:(br) ?\/?|(su[bp])>([^]{1,300}?)<\/\2)>/i;
 
-const CJK = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\u3000-\\u303f\\uff00-\\uffef]';
+/** Letters and punctuation of Chinese, Japanese and Korean: nearly all that Unicode has, as two ranges. */
+const CJK = '[\\u2e80-\\ud7af\\uf900-\\uffef]';
 const IS_CJK = new RegExp(`^\\*+${CJK}|^${CJK}`, 'u');
 
 /** Punctuation before an asterisk that counts as a letter there, since these scripts put no spaces beside it. */

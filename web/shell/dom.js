@@ -53,14 +53,14 @@ export function iconButton(name, label, onclick) {
  * @param {() => Promise<Blob>} [getHtml] the same as rich text, for programs that take it
  */
 export function copyButton(getText, label = 'Copy', getHtml = undefined) {
-  const write = () => {
-    if (!getHtml || !globalThis.ClipboardItem) return navigator.clipboard.writeText(getText());
+  const writeRich = async () => {
     const plain = new Blob([getText()], { type: 'text/plain' });
-    return navigator.clipboard.write([new ClipboardItem({ 'text/plain': plain, 'text/html': getHtml() })])
-      .catch(() => navigator.clipboard.writeText(getText()));
+    await navigator.clipboard.write([new ClipboardItem({ 'text/plain': plain, 'text/html': getHtml() })]);
   };
+  const writePlain = () => navigator.clipboard.writeText(getText());
   const node = iconButton('copy', label, async () => {
-    const worked = await write().then(() => true, () => false);
+    const writing = getHtml ? writeRich().catch(writePlain) : writePlain();
+    const worked = await writing.then(() => true, () => false);
     show(worked ? 'check' : 'alert', worked ? 'Copied' : 'Copying is not allowed here');
     setTimeout(() => show('copy', label), 1600);
   });
