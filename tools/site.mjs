@@ -42,7 +42,6 @@ const beside = {
     onResolve({ filter: /./ }, ({ path, kind }) =>
       kind === 'dynamic-import' ? { path: `./${/\blate\//.exec(path)?.[0] ?? ''}${basename(path)}`, external: true } : undefined,
     );
-    );
   },
 };
 
