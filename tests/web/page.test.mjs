@@ -49,7 +49,7 @@ test('the demo model loads by itself, on two threads or more, with relaxed SIMD'
 });
 
 test('a reply streams in over several frames, while the page moves', async () => {
-  const { page, chat, close } = await openChat(here, { reducedMotion: 'no-preference', init: storeSettings, initArgument: { seed: 1, maxTokens: 300 } });
+  const { page, chat, close } = await openChat(here, { reducedMotion: 'no-preference', init: storeSettings, initArgument: { seed: 1, maxTokens: 1000 } });
   await chat.loadFile('talkative.gguf', talkativeModel());
   await chat.modelName('talkative');
   await page.evaluate(recordGrowth);

@@ -270,28 +270,39 @@ async function openStream(options) {
 
 const MIXED = readFileSync(new URL('../fixtures/replies/mixed.md', import.meta.url), 'utf8');
 
+/** Blocks that are longer than any may be, and are therefore cut: code, a list, a table, a quote. */
+const LONG = [
+  `\`\`\`js\n${Array.from({ length: 1200 }, (_, i) => `const a${i} = "b" + ${i};\n${i % 9 ? '' : '\n'}`).join('')}\`\`\``, '- item with **words** and $x$\n'.repeat(300),
+  `| a | b |\n| --- | --- |\n${'| 1 | some more words |\n'.repeat(400)}`, '> a line of a quote\n'.repeat(400),
+].join('\n\n');
+
 test('a text in crumbs ends as the same nodes as in one piece', async () => {
   const { page, close } = await openStream();
-  const [whole, ...others] = await page.evaluate(async (text) => {
-    const shown = [];
-    for (const size of [text.length, 1, 3, 17]) {
-      const stream = globalThis.newStream();
-      for (let i = 0; i < text.length; i += size) {
-        stream.append(text.slice(i, i + size));
-        if (i % 2 === 0) stream.prose.isConnected && await globalThis.frame();
-      }
-      await stream.finish();
-      await new Promise((done) => { setTimeout(done, 700); });
-      stream.prose.normalize();
-      shown.push(stream.prose.cloneNode(true).outerHTML);
-      stream.prose.remove();
-    }
-    return shown;
-  }, MIXED);
-  for (const other of others) assert.equal(other, whole);
+  const [long, other] = await page.evaluate(compare, [LONG, [LONG.length, 1777]]);
+  assert.equal(other, long);
+  const [whole, ...others] = await page.evaluate(compare, [MIXED, [MIXED.length, 1, 3, 17]]);
+  for (const one of others) assert.equal(one, whole);
   assert.ok(/<math/.test(whole) && /sh-keyword/.test(whole) && /<table/.test(whole));
   await close();
 });
+
+/** In the page: a text as it is shown after it has come in pieces of each of some sizes. */
+async function compare([text, sizes]) {
+  const shown = [];
+  for (const size of sizes) {
+    const stream = globalThis.newStream();
+    for (let i = 0; i < text.length; i += size) {
+      stream.append(text.slice(i, i + size));
+      if (i % 2 === 0) stream.prose.isConnected && await globalThis.frame();
+    }
+    await stream.finish();
+    await new Promise((done) => { setTimeout(done, 700); });
+    stream.prose.normalize();
+    shown.push(stream.prose.outerHTML);
+    stream.prose.remove();
+  }
+  return shown;
+}
 
 test('what is finished is not rendered again while a reply grows', async () => {
   const { page, close } = await openStream();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shows a growing markdown text, at most 13 times a second, in time proportional to what is new. The text is split
+// Shows a growing markdown text, at most ten times a second, in time proportional to what is new. The text is split
 // into blocks. What stands before a blank line is settled once the first line of the block after it is complete:
 // nothing later can change it then. Only the unsettled tail is split and built again. Settling looks at the text
 // alone, never at how it arrived, so a text in one piece and the same text in crumbs end as the same nodes.
@@ -28,7 +28,7 @@ const BUDGET = 8;
  * Milliseconds between two times that text is shown: a browser's layout takes as long for one token as for three, and
  * nobody reads faster.
  */
-const PACE_MS = 75;
+const PACE_MS = 100;
 
 /** The beginning that is repeated in the second part of a cut block: a code block's fence line, a table's head. */
 const REOPEN = { code: /^ {0,3}(?:`{3,}|~{3,})[^\n]*\n/, table: /^[^\n]*\n[^\n]*\n/ };
