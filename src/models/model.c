@@ -146,11 +146,20 @@ static const struct foreign {
     {"rope_factors_", "a table of RoPE's frequencies"},
 };
 
-/* The angles of positions, which some programs store; they can always be computed. */
-static bool is_angles(struct bytes name)
+static bool ends_in(struct bytes name, const char *end)
+{
+    size_t n = strlen(end);
+    return name.size >= n && !memcmp(name.data + name.size - n, end, n);
+}
+
+/* Tensors of a layer that change nothing: the angles of positions, which some programs store although they can always
+ * be computed, and scales for activations, which stand beside the weights of NVFP4; here every row of activations gets
+ * scales of its own. */
+static bool is_idle(struct bytes name)
 {
     static const char angles[] = "attn_rot_embd.";
-    return name.size >= sizeof angles - 1 && !memcmp(name.data, angles, sizeof angles - 1);
+    return ends_in(name, ".input_scale") ||
+           (name.size >= sizeof angles - 1 && !memcmp(name.data, angles, sizeof angles - 1));
 }
 
 /* Refuses tensors that the computation would leave out; other unbound tensors are ignored, and so are blocks behind the
@@ -163,7 +172,7 @@ static int check_unbound(const struct checkpoint *ck, int n_layers, struct error
         for (size_t at = ck_first(ck, f->begin); ck_rest(ck, at, f->begin, &rest); at++) {
             const struct tensor *t = &ck->tensors[ck->by_name[at]];
             int layer = f == foreign ? bind_layer_of(&rest) : 0;
-            if (t->put || layer < 0 || layer >= n_layers || (f == foreign && is_angles(rest))) continue;
+            if (t->put || layer < 0 || layer >= n_layers || (f == foreign && is_idle(rest))) continue;
             return fail(
                 err, ERR_UNSUPPORTED, "tensor", t->name.at,
                 "The tensor %.64s is %s, which this version does not compute; results without it would be wrong.",
