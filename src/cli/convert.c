@@ -245,12 +245,13 @@ static const struct model_config *config_of(const struct convert *c)
     return c->model ? &c->model->config : &none;
 }
 
-static int check_type(const struct made *m, const struct tensor *t, struct error *err)
+/* `bound`: the tensor with the type that binding gave it. */
+static int check_type(const struct made *m, const struct tensor *t, const struct tensor *bound, struct error *err)
 {
     if (t->type->block == 1 && !layouts[t->type->layout].scaled && !t->packing) return OK;
     return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
-                "The tensor %s is quantised already (%s); convert the model's F32, F16 or BF16 files.", m->name,
-                t->type->name);
+                "The tensor %s belongs to weights that are quantised already (%s); convert the model's F32, F16 or BF16 files.",
+                m->name, (bound->weights ? bound->weights : bound->type)->name);
 }
 
 static int add_made(struct convert *c, const struct made *m, struct error *err)
@@ -297,7 +298,8 @@ static struct made describe(const struct convert *c, const struct checkpoint *ck
 }
 
 /* Adds a bound tensor of a file. */
-static int add_tensor(struct convert *c, const struct checkpoint *ck, struct tensor *t, struct error *err)
+static int add_tensor(struct convert *c, const struct checkpoint *ck, struct tensor *t, const struct tensor *bound,
+                      struct error *err)
 {
     struct target *target = mem_alloc(&c->mem, sizeof *target);
     if (!target) return fail_memory(err);
@@ -308,25 +310,27 @@ static int add_tensor(struct convert *c, const struct checkpoint *ck, struct ten
     t->put = put_rows;
     c->total += t->bytes;
     c->max_cols = max_int(c->max_cols, (int)t->cols);
-    int status = check_type(&m, t, err);
+    int status = check_type(&m, t, bound, err);
     if (status || target->made < c->n_made) return status;
     m.type = choose_type(c->options.recipe, m.name, t, config_of(c));
     return add_made(c, &m, err);
 }
 
-static bool is_bound(const struct convert *c, struct bytes name)
+static const struct tensor *find_bound(const struct convert *c, struct bytes name)
 {
     char text[80]; /* names that a model binds are shorter */
     snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
     const struct tensor *t = name.size < sizeof text ? ck_find(&c->all, text) : NULL;
-    return t && t->put;
+    return t && t->put ? t : NULL;
 }
 
 static int add_tensors(struct convert *c, struct checkpoint *ck, struct error *err)
 {
     int status = OK;
-    for (size_t i = 0; !status && i < ck->n_tensors; i++)
-        if (is_bound(c, ck_view(ck, ck->tensors[i].name))) status = add_tensor(c, ck, &ck->tensors[i], err);
+    for (size_t i = 0; !status && i < ck->n_tensors; i++) {
+        const struct tensor *bound = find_bound(c, ck_view(ck, ck->tensors[i].name));
+        if (bound) status = add_tensor(c, ck, &ck->tensors[i], bound, err);
+    }
     return status;
 }
 
