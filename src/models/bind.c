@@ -321,14 +321,19 @@ int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int l
     return bind_changed(b, ck, name, layer, n, NULL, out, err);
 }
 
+static int check_floats(const struct tensor *t, const char *name, struct error *err)
+{
+    if (t->type->block == 1 && !layouts[t->type->layout].scaled && t->type->layout != LAYOUT_NONE) return OK;
+    return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                "The tensor %s has the type %s; floats are supported.", name, t->type->name);
+}
+
 static int bind_floats(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, bool turned,
                        float **out, struct error *err)
 {
     const struct tensor *t = ck_find(ck, name);
-    if (t && (t->type->block != 1 || layouts[t->type->layout].scaled || t->type->layout == LAYOUT_NONE))
-        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
-                    "The tensor %s has the type %s; floats are supported.", name, t->type->name);
-    return bind(
+    int status = t ? check_floats(t, name, err) : OK;
+    return status ? status : bind(
         ck, name, *out != NULL,
         &(struct sink){.b = b, .rows = rows, .cols = cols, .stack = 1, .vector = out, .turned = turned, .new = true},
         err);
@@ -345,6 +350,25 @@ int bind_turned(struct binder *b, struct checkpoint *ck, const char *name, int l
 {
     char full[80];
     return bind_floats(b, ck, tensor_name(full, name, layer), cols, rows, true, out, err);
+}
+
+static void put_zeros(void *context, int row, int n, const uint8_t *bytes)
+{
+    const struct sink *s = context;
+    (void)row;
+    for (int64_t i = 0; i < (int64_t)n * s->cols; i++, bytes += s->from->bytes) {
+        float number;
+        read_floats(s->from, bytes, 1, &number);
+        if (number != 0) s->b->biased = true;
+    }
+}
+
+int bind_zeros(struct binder *b, struct tensor *t, const char *name, struct error *err)
+{
+    const struct sink sink = {.b = b, .from = t->type, .cols = (int)t->cols, .beside = true};
+    int status = check_floats(t, name, err);
+    t->uncounted = true;
+    return status || !t->bytes ? status : sink_keep(t, &sink, put_zeros, err);
 }
 
 /* --- one matrix in strips ----------------------------------------------------------------------------- */
@@ -475,6 +499,9 @@ int binder_take(struct binder *b, struct checkpoint *ck, struct error *err)
 
 int binder_check(const struct binder *b, struct error *err)
 {
+    if (b->biased)
+        return fail(err, ERR_UNSUPPORTED, "architecture", 0,
+                    "The folder has biases that are not 0 where the architecture has none; this version does not compute them.");
     switch (b->order) {
     case ORDER_FOLLOWED: return OK;
     case ORDER_MEMORY: return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the order of a matrix's columns.");

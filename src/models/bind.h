@@ -64,6 +64,10 @@ int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int co
 int bind_turned(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, float **out,
                 struct error *err);
 
+/* Binds a tensor whose numbers must all be 0, which binder_check() tells. ERR_UNSUPPORTED "quantisation" unless they
+ * are floats, ERR_MEM_LOAD. */
+int bind_zeros(struct binder *b, struct tensor *t, const char *name, struct error *err);
+
 /* Reads the number and the full stop at the beginning of `rest`, and removes them; -1: there are none. */
 int bind_layer_of(struct bytes *rest);
 
@@ -81,7 +85,7 @@ void binder_quantize(struct binder *b, struct checkpoint *ck, struct model_types
 uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck);
 /* Allocates the weights bound in this file. ERR_MEM_LOAD. */
 int binder_take(struct binder *b, struct checkpoint *ck, struct error *err);
-/* Call when all data have come: ERR_UNSUPPORTED "quantisation" for what only data tell. */
+/* Call when all data have come: ERR_UNSUPPORTED "quantisation" or "architecture" for what only data tell. */
 int binder_check(const struct binder *b, struct error *err);
 /* Frees what the binder itself holds. */
 void binder_free(struct binder *b);

@@ -28,6 +28,8 @@ struct binder {
     bool more; /* more files of a split model follow, and may have what is missing */
     enum order_fault order; /* why the order of a matrix's columns cannot be followed */
     struct held *held; /* scales and mins that came before their weights (bind_parts.h) */
+    bool zeros; /* biases that the architecture does not have are allowed, if all numbers are 0 */
+    bool biased; /* one of them has another number */
 };
 
 #endif

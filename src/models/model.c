@@ -98,6 +98,14 @@ static int read_pooling(struct model *m, const struct checkpoint *ck, struct err
     return status;
 }
 
+/* AutoGPTQ saves a bias beside each matrix that it quantises: zeros, unless the architecture has one. */
+static void read_quantizer(struct model *m, const struct checkpoint *ck)
+{
+    struct bytes by;
+    meta_text(ck, "general.quantized_by", false, &by, NULL);
+    m->bind.zeros = bytes_equal(by, "gptq") || bytes_equal(by, "gptq_v2");
+}
+
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
     const struct architecture *architecture = NULL;
@@ -107,6 +115,7 @@ int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck,
     if (!status) status = find_architecture(ck, &architecture, &prefix, err);
     if (!status) status = families[architecture->family]->open(architecture, mem, be, ck, prefix, out, err);
     if (!status) status = check_promises(*out, ck, err);
+    if (!status) read_quantizer(*out, ck);
     return status ? status : read_pooling(*out, ck, err);
 }
 
@@ -164,21 +173,25 @@ static bool is_idle(struct bytes name)
 
 /* Refuses tensors that the computation would leave out; other unbound tensors are ignored, and so are blocks behind the
  * layers. */
-static int check_unbound(const struct checkpoint *ck, int n_layers, struct error *err)
+static int check_unbound(struct binder *b, struct checkpoint *ck, int n_layers, struct error *err)
 {
     char name[QUOTED];
     struct bytes rest;
+    int status = OK;
     for (const struct foreign *f = foreign; f < foreign + sizeof foreign / sizeof *foreign; f++)
-        for (size_t at = ck_first(ck, f->begin); ck_rest(ck, at, f->begin, &rest); at++) {
-            const struct tensor *t = &ck->tensors[ck->by_name[at]];
+        for (size_t at = ck_first(ck, f->begin); !status && ck_rest(ck, at, f->begin, &rest); at++) {
+            struct tensor *t = &ck->tensors[ck->by_name[at]];
             int layer = f == foreign ? bind_layer_of(&rest) : 0;
             if (t->put || layer < 0 || layer >= n_layers || (f == foreign && is_idle(rest))) continue;
-            return fail(
-                err, ERR_UNSUPPORTED, "tensor", t->name.at,
-                "The tensor %.64s is %s, which this version does not compute; results without it would be wrong.",
-                quoted(ck_view(ck, t->name), name), f->what);
+            quoted(ck_view(ck, t->name), name);
+            if (f == foreign && b->zeros && ends_in(rest, ".bias")) status = bind_zeros(b, t, name, err);
+            else
+                status = fail(
+                    err, ERR_UNSUPPORTED, "tensor", t->name.at,
+                    "The tensor %.64s is %s, which this version does not compute; results without it would be wrong.",
+                    name, f->what);
         }
-    return OK;
+    return status;
 }
 
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err)
@@ -187,7 +200,7 @@ int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *
     m->bind.more = more;
     if (!status) status = bind_vectors(m, ck, err);
     if (!status) status = m->ops->bind(m, ck, err);
-    return status ? status : check_unbound(ck, m->config.n_layers, err);
+    return status ? status : check_unbound(&m->bind, ck, m->config.n_layers, err);
 }
 
 bool model_of_experts(const struct tensor *t) { return bind_of_experts(t); }

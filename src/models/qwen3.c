@@ -82,7 +82,7 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     return dense ? decoder_bind_dense(&m->d, ck, l, w->ffn_dim, &w->ffn, err) : bind_experts(m, ck, l, err);
 }
 
-/* Ignoring biases would give wrong numbers silently. */
+/* Ignoring biases would give wrong numbers silently, unless they are zeros. */
 static int check_biases(const struct qwen3 *m, const struct checkpoint *ck, int l, struct error *err)
 {
     static const char *const roles[] = {"output", "q", "k", "v"};
@@ -91,7 +91,7 @@ static int check_biases(const struct qwen3 *m, const struct checkpoint *ck, int 
     for (size_t i = 0; i < (a->biases ? 1 : sizeof roles / sizeof *roles); i++) {
         snprintf(name, sizeof name, "blk.%d.attn_%s.bias", l, roles[i]);
         const struct tensor *t = ck_find(ck, name);
-        if (t)
+        if (t && !m->d.base.bind.zeros)
             return fail(err, ERR_UNSUPPORTED, "architecture", t->name.at,
                         "Attention with biases (%s) is not supported; %s has none there.", name, a->name);
     }

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { load } from '../../../dist/node.js';
 import { PROJECT } from '../../fixtures/golden.mjs';
+import { biasedTensors } from '../../fixtures/bad-quantised.mjs';
 import { floatsOf } from '../../fixtures/divergence.mjs';
 import { writeSafetensors } from '../../fixtures/folder.mjs';
 import { QUANTISED, QUANTISED_TOKENS, QUANTISED_VOCAB, SPLITS, exactFolder, quantisedFolder, splitFolder } from '../../fixtures/quantised.mjs';
@@ -63,6 +64,15 @@ test('the same bits and the same facts in Node, from a folder and from its files
   }
 });
 
+test("AutoGPTQ's biases of zeros change nothing", () => {
+  for (const name of ['gptq4', 'gptq4-moe']) {
+    const { config, tokenizer, tensors } = quantisedFolder(name);
+    const folder = write({ 'config.json': JSON.stringify(config), 'tokenizer.json': tokenizer, 'model.safetensors': writeSafetensors(biasedTensors(tensors)) });
+    assert.deepEqual(logitsOf(folder), logitsOf(join(FOLDERS, name)), name);
+    assert.deepEqual(JSON.parse(native('info', folder)).types, JSON.parse(native('info', join(FOLDERS, name))).types);
+  }
+});
+
 test('what is not read is refused by its name, with an alternative', () => {
   const methods = { bitsandbytes: 'bitsandbytes', torchao: 'torchao', quanto: 'quanto', hqq: 'HQQ', exl2: 'EXL2', exl3: 'EXL3', 'auto-round': 'auto-round' };
   const refused = (config, tensors, sentence) => {
@@ -89,6 +99,6 @@ test('what is not read is refused by its name, with an alternative', () => {
 test('a quantised folder is not quantised again', () => {
   const out = join(place, 'x.gguf');
   for (const name of QUANTISED)
-    assert.throws(() => native('quantize', join(FOLDERS, name), out, '--type', 'q4_0'), ({ stderr }) => /model\/unsupported: .*quantised already/.test(stderr));
+    assert.throws(() => native('quantize', join(FOLDERS, name), out, '--type', 'q4_0'), ({ stderr }) => /model\/unsupported: .*quantised already \([UFQ][2-8]/.test(stderr), name);
   assert.throws(() => readFileSync(out));
 });
