@@ -57,7 +57,7 @@ enum { STOPS_MOST = 64, STOP_LETTERS_MOST = 1000 };
     OPTION(GENERATE, "generate", "N", WHOLE_QUOTED, 0, 16777216, \
            "number of tokens to write (32)", NULL) \
     OPTION(TYPE, "type", "TYPE", TEXT, 0, 0, \
-           "q8_0, q4_0, q4_k, q5_k, q6_k or iq4_xs", NULL) \
+           "q8_0, q4_0, q4_k (known as Q4_K_M), q5_k (Q5_K_M), q6_k or iq4_xs", NULL) \
     OPTION(IMATRIX, "imatrix", "FILE", TEXT, 0, 0, \
            "how much each column matters, from llama-imatrix", NULL) \
     OPTION(PROFILE, "profile", "", FLAG, 0, 0, \

@@ -3,11 +3,14 @@
 
 import { COMMANDS, OPTIONS } from './cli-syntax.js';
 
-const MODEL = `\
+const LOCAL = `\
 MODEL is one of these:
 - the path of a GGUF file, or of the first part of one that is split;
 - the path of a folder with safetensors and JSON files;
-- the path of a qwen3.c checkpoint, with its .tokenizer file beside it;
+- the path of a qwen3.c checkpoint, with its .tokenizer file beside it`;
+
+const MODEL = `\
+${LOCAL};
 - the web address of such a file or folder;
 - hf:OWNER/REPO[/FILE][@REVISION], a file or folder on Hugging Face;
 - hf:OWNER/REPO:Q8_0, the GGUF file of this weight type there.
@@ -43,11 +46,11 @@ function general() {
 }
 
 function ofCommand(name) {
-  const { text, more = '', words, options } = COMMANDS[name];
+  const { text, more = '', words, options, local } = COMMANDS[name];
   return [
     `usage: ${usage(name)}${options.length ? ' [options]' : ''}\n\n${text[0].toUpperCase()}${text.slice(1)}.${more}\n`,
     ...(options.length ? [table(options.map(option))] : []),
-    ...(words.includes('MODEL') ? [MODEL] : []),
+    ...(words.includes('MODEL') ? [local ? `${LOCAL}.\n` : MODEL] : []),
   ].join('\n');
 }
 

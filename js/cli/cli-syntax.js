@@ -50,7 +50,7 @@ export const FLAGS = {
   },
   prompt: { ...TOKENS, least: 1, value: 'N', text: 'number of tokens to read (128)', native: true },
   generate: { ...TOKENS, least: 0, value: 'N', text: 'number of tokens to write (32)', native: true },
-  type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k, q5_k, q6_k or iq4_xs', native: true },
+  type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k (known as Q4_K_M), q5_k (Q5_K_M), q6_k or iq4_xs', native: true },
   imatrix: { value: 'FILE', text: 'how much each column matters, from llama-imatrix', native: true },
   ...load,
   feed: {
@@ -206,6 +206,9 @@ export const COMMANDS = {
     rest: '--type TYPE',
     options: ['type', 'imatrix', 'threads'],
     text: 'writes a model with another weight type',
+    more: ' MODEL has its weights in F32, F16 or BF16; it may also be\n'
+      + 'a projector (mmproj). Download a model from an address first, all files of it.',
+    local: true,
   },
   copy: {
     words: ['DIR'], options: [], text: 'copies the files that a page loads into DIR',

@@ -52,7 +52,10 @@ static const struct {
     [COMMAND_INFO] = {"info", "MODEL", "MODEL", "says what a model is and what memory it takes; reads no weights", "",
                       1, BIT(OPT_JSON) | BIT(OPT_VISION) | LOAD},
     [COMMAND_QUANTIZE] = {"quantize", "MODEL OUT.gguf --type TYPE", "MODEL and OUT.gguf",
-                          "writes a model with another weight type", "", 2,
+                          "writes a model with another weight type",
+                          " MODEL has its weights in F32, F16 or BF16; it may also be\n"
+                          "a projector (mmproj). Download a model from an address first, all files of it.",
+                          2,
                           BIT(OPT_TYPE) | BIT(OPT_IMATRIX) | BIT(OPT_THREADS)},
     [COMMAND_BENCH] = {"bench", "MODEL", "MODEL", "measures speed", "", 1,
                        BIT(OPT_PROMPT) | BIT(OPT_GENERATE) | BIT(OPT_PROFILE) | BIT(OPT_JSON) | LOAD},

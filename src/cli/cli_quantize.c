@@ -96,14 +96,22 @@ struct quantizing *quantizing_new(const char *in, const char *out, const char *t
     return q;
 }
 
-/* Whether the new file would replace one of the model's files. */
-static bool is_input(const struct quantizing *q)
+/* Whether the new file would replace this one. */
+static bool is_output(const struct quantizing *q, const char *path)
 {
     struct stat new, old;
-    if (stat(q->out, &new)) return false;
+    return !stat(q->out, &new) && !stat(path, &old) && old.st_dev == new.st_dev && old.st_ino == new.st_ino;
+}
+
+static int check_inputs(struct quantizing *q)
+{
     for (int i = 0; i < q->files.n; i++)
-        if (!stat(q->files.paths[i], &old) && old.st_dev == new.st_dev && old.st_ino == new.st_ino) return true;
-    return false;
+        if (is_output(q, q->files.paths[i]))
+            return complain(q, "use/param",
+                            "The new file would replace the model it is made from; give it another name.");
+    if (q->imatrix && is_output(q, q->imatrix))
+        return complain(q, "use/param", "The new file would replace the file of --imatrix; give it another name.");
+    return OK;
 }
 
 static bool is_address(const char *path) { return !strncmp(path, "hf:", 3) || strstr(path, "://"); }
@@ -152,8 +160,8 @@ static int open_imatrix(struct quantizing *q)
 
 static int open_output(struct quantizing *q)
 {
-    if (is_input(q))
-        return complain(q, "use/param", "The new file would replace the model it is made from; give it another name.");
+    int status = check_inputs(q);
+    if (status) return status;
     if (output_is_stream(q->out))
         return complain(q, "use/param", "The new file's name belongs to something that is not a regular file.");
     int failed = output_open(&q->output, q->out);
@@ -163,7 +171,9 @@ static int open_output(struct quantizing *q)
 static int begin(struct quantizing *q)
 {
     if (!q->out) return fail_memory(q);
-    if (!q->options.recipe) return complain(q, "use/param", "The type must be q8_0, q4_0, q4_k, q5_k, q6_k or iq4_xs.");
+    if (!q->options.recipe)
+        return complain(q, "use/param",
+                        "The type must be q8_0, q4_0, q4_k (known as Q4_K_M), q5_k (Q5_K_M), q6_k or iq4_xs.");
     if (q->files.n == 0) return complain(q, "use/param", "The folder holds no model.");
     int status = open_inputs(q);
     if (!status) status = open_imatrix(q);

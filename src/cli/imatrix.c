@@ -77,7 +77,7 @@ static int read_tensors(struct imatrix *im, struct checkpoint *ck, struct bytes 
     static const char end[] = ".in_sum2";
     size_t used, n_end = sizeof end - 1;
     int status = ck_header(ck, file.data, file.size, &used, err);
-    if (status == NEED_MORE) return fail_file(err, "is cut off");
+    if (status && status != ERR_MEM_LOAD) return fail_file(err, "is cut off or damaged");
     for (size_t i = 0; !status && i < ck->n_tensors; i++) {
         const struct tensor *t = &ck->tensors[i];
         struct bytes name = ck_view(ck, t->name);
@@ -150,7 +150,7 @@ int imatrix_weights(const struct imatrix *im, const char *tensor, uint64_t cols,
     if (!e) return OK;
     if (e->n != cols * matrices)
         return fail(err, ERR_PARAM, "imatrix", 0,
-                    "The importance matrix has %llu numbers for %s, which has %llu columns: it is of another model.",
+                    "The importance matrix has %llu numbers for %s, which needs %llu: it is of another model.",
                     (unsigned long long)e->n, tensor, (unsigned long long)(cols * matrices));
     *out = mem_array(im->mem, e->n, sizeof **out);
     if (!*out) return fail_memory(err);

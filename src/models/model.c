@@ -21,6 +21,9 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     if (bytes_equal(kind, "adapter"))
         return fail(err, ERR_UNSUPPORTED, "lora", 0,
                     "This is an adapter (LoRA), not a model; merge it into its model first.");
+    if (bytes_equal(kind, "imatrix"))
+        return fail(err, ERR_UNSUPPORTED, "imatrix", 0,
+                    "This is an importance matrix, not a model; `quern quantize` takes it as --imatrix.");
     if (bytes_equal(kind, "mmproj") || bytes_equal(name, "clip"))
         return fail(err, ERR_UNSUPPORTED, "projector", 0,
                     "This is the vision part of a model. Load the language model and give this file as `vision`.");

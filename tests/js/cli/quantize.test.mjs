@@ -130,17 +130,24 @@ test('importance of another model, damaged, or no importance at all is refused',
     [/negative or not finite/, older(entries.map(([name, sums]) => [name, sums.map((v, i) => (i === 9 ? -1 : v))]))],
     [/negative or not finite/, asGguf(entries.map(([name, sums]) => [name, sums.map((v, i) => (i === 9 ? NaN : v))]))],
     [/cut off or damaged/, older(entries).subarray(0, -1)],
+    [/needs 2048: it is of another model/, older([['blk.0.ffn_down_exps.weight', new Float32Array(256)]]), golden('moe-nano.F32.gguf')],
+    [/cut off or damaged/, asGguf(entries).subarray(0, -999)],
+    [/cut off or damaged/, asGguf([])],
     [/is a model/, readFileSync(input)],
     [/not an importance matrix/, Buffer.from('{"not": "one"}')],
     [/not an importance matrix/, Buffer.alloc(0)],
   ];
-  for (const [wanted, bytes] of cases) {
+  for (const [wanted, bytes, model = input] of cases) {
     writeFileSync(join(folder, 'imatrix.bad'), bytes);
-    const { status, stderr } = cli(input, join(folder, 'x.gguf'), '--type', 'q4_k', '--imatrix', join(folder, 'imatrix.bad'));
+    const { status, stderr } = cli(model, join(folder, 'x.gguf'), '--type', 'q4_k', '--imatrix', join(folder, 'imatrix.bad'));
     assert.equal(status, 1);
     assert.match(stderr, /^quern: use\/param: The /);
     assert.match(stderr, wanted);
   }
+  const kept = join(folder, 'imatrix.kept');
+  writeFileSync(kept, older(entries));
+  assert.match(cli(input, kept, '--type', 'q4_k', '--imatrix', kept).stderr, /^quern: use\/param: The new file would replace the file of --imatrix/);
+  assert.ok(readFileSync(kept).equals(Buffer.from(older(entries))));
   assert.match(cli(input, join(folder, 'x.gguf'), '--type', 'q4_k', '--imatrix', join(folder, 'none')).stderr, /use\/param: The file of --imatrix cannot be read/);
   assert.ok(!readdirSync(folder).includes('x.gguf'));
 });
