@@ -338,8 +338,10 @@ int parts_bind_order(struct checkpoint *ck, const char *weight, const struct sin
 {
     char name[80];
     const struct tensor *codes = ck_find(ck, weight), *scales = find_part(ck, weight, "scale", name);
+    const struct held *early = find_held(sink->b, name);
     struct tensor *t = find_part(ck, weight, "order", name);
     struct sink order = *sink;
+    if (!scales && early) scales = &early->t;
     if (!t) return OK;
     if (t->rows != 1 || t->cols != (uint64_t)sink->cols || t->bytes != 4 * t->cols)
         return fail_shape(t, name, sink, err);

@@ -64,6 +64,13 @@ test('the same bits and the same facts in Node, from a folder and from its files
   }
 });
 
+test('an order of columns in other groups than the scales have, which an earlier file has', () => {
+  const groups = new Uint8Array(Int32Array.from({ length: 128 }, (_, i) => i % 4).buffer);
+  const tensors = quantisedFolder('gptq4-asym').tensors.map((tensor) => (/layers.0.*q_proj.g_idx/.test(tensor.name) ? { ...tensor, data: groups } : tensor));
+  const folder = write(splitFolder('gptq4-asym', (name) => (/scales|qzeros/.test(name) ? 0 : 1), { tensors }));
+  assert.throws(() => logitsOf(folder), ({ stderr }) => /^quern: model\/inconsistent: .*other groups than its scales have/.test(stderr));
+});
+
 test("AutoGPTQ's biases of zeros change nothing", () => {
   for (const name of ['gptq4', 'gptq4-moe']) {
     const { config, tokenizer, tensors } = quantisedFolder(name);
