@@ -358,11 +358,14 @@ int ck_unfold(struct tensor *t, const char *name, uint64_t cols, uint64_t rows, 
                     (unsigned long long)rows);
     const bool biased = t->packing == PACKING_MLX, awq = t->packing == PACKING_AWQ;
     const struct dtype *type = bits <= 8 ? dtype_of_codes((int)bits, group % 64 ? 32 : 64, biased) : NULL;
-    if (!type || (awq && bits != 4))
+    const bool turned = t->packing != PACKING_MLX && t->packing != PACKING_CT; /* zero points are in whole words */
+    if (!type || (awq && bits != 4) || (turned && 32 % bits))
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                     "The tensor %s has codes of %llu bits; %s.", name, (unsigned long long)bits,
-                    awq ? "in this form, 4 bits are supported" : "2, 3, 4, 5, 6 and 8 bits are supported");
-    t->turned = t->packing != PACKING_MLX && t->packing != PACKING_CT;
+                    awq      ? "in this form, 4 bits are supported"
+                    : turned ? "in this form, 2, 4 and 8 bits are supported"
+                             : "2, 3, 4, 5, 6 and 8 bits are supported");
+    t->turned = turned;
     t->type = type;
     if (t->turned) t->rows = rows;
     t->cols = cols;
