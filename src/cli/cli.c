@@ -91,6 +91,13 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect
     return status;
 }
 
+static void complain_of_file(const char *path)
+{
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "The file '%.400s' is missing or cannot be read.", path);
+    complain("use/param", sentence);
+}
+
 /* Checks that all files exist, and adds their sizes to the engine's options. The last file is the projector, if one was
  * given. */
 static bool measure_files(struct job *j, const struct cli_files *files)
@@ -102,7 +109,7 @@ static bool measure_files(struct job *j, const struct cli_files *files)
         uint64_t size;
         FILE *f = cli_open(files->paths[i], &size);
         if (f) fclose(f);
-        else return complain("use/param", "The model, or one of its files, is missing or cannot be read."), false;
+        else return complain_of_file(files->paths[i]), false;
         *(i ? &j->engine.rest_size : &j->engine.file_size) += size;
         if (vision && i == j->engine.files) j->engine.vision_size = size;
     }

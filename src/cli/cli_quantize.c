@@ -116,13 +116,16 @@ static int check_inputs(struct quantizing *q)
 
 static bool is_address(const char *path) { return !strncmp(path, "hf:", 3) || strstr(path, "://"); }
 
-/* The error sentence for the model's file i, which cannot be opened. */
-static const char *missing(const struct quantizing *q, int i)
+/* Reports that the model's file i cannot be opened. */
+static int fail_missing(struct quantizing *q, int i)
 {
-    if (i) return "A file of the model is missing or cannot be read.";
-    if (is_address(q->files.paths[0]))
-        return "This is an address, but quantize takes files and folders of this machine; download the model first.";
-    return "The model is neither a readable file nor a folder with one.";
+    const char *path = q->files.paths[i];
+    if (i) return fail(&q->error, ERR_PARAM, "file", 0, "The file '%.300s' is missing or cannot be read.", path);
+    return complain(
+        q, "use/param",
+        is_address(path)
+            ? "This is an address, but quantize takes files and folders of this machine; download the model first."
+            : "The model is neither a readable file nor a folder with one.");
 }
 
 static int open_inputs(struct quantizing *q)
@@ -137,7 +140,7 @@ static int open_inputs(struct quantizing *q)
         FILE *f = cli_open(q->files.paths[i], &q->sizes[i]);
         if (f) fclose(f);
         q->inputs[i] = f ? open(q->files.paths[i], O_RDONLY) : -1;
-        if (q->inputs[i] < 0) return complain(q, "use/param", missing(q, i));
+        if (q->inputs[i] < 0) return fail_missing(q, i);
         q->described[i] = cli_described(q->files.paths[i]);
         if (q->described[i].data) q->sizes[i] = q->described[i].size;
     }

@@ -17,6 +17,7 @@ import { readGguf } from '../../fixtures/gguf-reader.mjs';
 import { ByteSink, writeGguf } from '../../fixtures/gguf-writer.mjs';
 import { divergence, floatsOf } from '../../fixtures/divergence.mjs';
 import { some } from '../../fixtures/lengths.mjs';
+import { splitGguf } from '../../fixtures/split.mjs';
 
 const CLI = join(PROJECT, 'dist/cli.js');
 const TYPES = ['q8_0', 'q4_0', 'q4_k', 'q5_k', 'q6_k', 'iq4_xs'];
@@ -198,7 +199,10 @@ test('refused: other types, itself, what is quantised, bad names; nothing is lef
   const bad = Buffer.from(readFileSync(own));
   bad.writeFloatLE(NaN, bad.length - 200);
   writeFileSync(join(folder, 'bad.gguf'), bad);
+  const part = join(folder, 'part-00001-of-00002.gguf');
+  writeFileSync(part, splitGguf(readFileSync(own), [3])[0]);
   const cases = [
+    [/^quern: use\/param: The file '.*part-00002-of-00002.gguf' is missing or cannot be read/, part, join(folder, 'x.gguf'), '--type', 'q8_0'],
     [/^quern: use\/param: The type must be/, own, join(folder, 'x.gguf'), '--type', 'q2_k'],
     [/^quern: use\/param: --type is missing/, own, join(folder, 'x.gguf')],
     [/^quern: use\/param: The new file would replace/, own, own, '--type', 'q8_0'],
@@ -220,4 +224,5 @@ test('refused: other types, itself, what is quantised, bad names; nothing is lef
     assert.deepEqual(readdirSync(folder).sort(), files, String(args));
   }
   assert.ok(readFileSync(own).equals(readFileSync(golden('nano.F32.gguf'))));
+  assert.match(spawnSync(join(PROJECT, 'build/release/quern'), ['info', part], { encoding: 'utf8' }).stderr, /^quern: use\/param: The file '.*part-00002-of-00002.gguf' is missing/);
 });
