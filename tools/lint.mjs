@@ -50,7 +50,7 @@ const JS_ROOMS = {
   cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', 'facades', ''],
 };
 
-const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'] };
+const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'], document: [] };
 
 /** The room of a file; '' for a public interface. */
 const roomOf = (file) => (file.split('/').length > 2 ? file.split('/')[1] : '');
@@ -192,7 +192,7 @@ function checkIncludes(file) {
 }
 
 /** The packages that the page may import. */
-const PAGE_IMPORTS = ['quern', 'quern/run', 'marked', 'idb', 'temml', 'sugar-high/core', 'sugar-high/lang'];
+const PAGE_IMPORTS = ['quern', 'quern/run', 'marked', 'idb', 'temml', 'sugar-high/core', 'sugar-high/lang', 'pdfjs-dist/legacy/build/pdf.min.mjs'];
 
 function checkImports(file) {
   const text = read(file);

@@ -21,7 +21,10 @@ const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
 const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
 
 /** Parts of the page that are imported when they are needed. */
-const LATE = ['message/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'model/hub.js'];
+const LATE = ['message/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'document/reader.js', 'model/hub.js'];
+
+/** The library that reads PDF files. The page fetches it with the first one. */
+const PDFJS = join(project, 'node_modules/pdfjs-dist');
 
 /** The comment that names a script's source map, which the page does not ship. */
 const SOURCE_MAP = /^\/\/# sourceMappingURL=.*\n?/m;
@@ -115,6 +118,24 @@ async function copyEngine(dist, out) {
   }));
 }
 
+/** Copies pdf.js, and packs its 169 tables of letters into one file, which document/pdf.js reads. */
+async function copyPdf(out) {
+  for (const name of ['pdf.min.mjs', 'pdf.worker.min.mjs']) {
+    const script = await readFile(join(PDFJS, 'legacy/build', name), 'utf8');
+    await writeFile(join(out, name), script.replace(SOURCE_MAP, ''));
+  }
+  await cp(join(PDFJS, 'LICENSE'), join(out, 'pdf.LICENSE'));
+  const names = (await readdir(join(PDFJS, 'cmaps'))).filter((name) => name.endsWith('.bcmap')).sort();
+  const tables = await Promise.all(names.map((name) => readFile(join(PDFJS, 'cmaps', name))));
+  const places = {};
+  let at = 0;
+  for (const [i, { length }] of tables.entries()) {
+    places[names[i]] = [at, length];
+    at += length;
+  }
+  await writeFile(join(out, 'pdf.cmaps'), Buffer.concat([Buffer.from(`${JSON.stringify(places)}\n`), ...tables]));
+}
+
 async function listFiles(folder) {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
   return entries
@@ -147,6 +168,7 @@ export async function buildSite({
   await bundle(web, dist, out);
   for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
   await copyEngine(dist, out);
+  await copyPdf(out);
   // The licences of these packages must accompany every copy; the bundle contains one.
   for (const name of ['marked', 'idb', 'temml'])
     await cp(join(project, 'node_modules', name, 'LICENSE'), join(out, `${name}.LICENSE`));

@@ -3,7 +3,7 @@
 // model), so that the page works without a network. And it adds the isolation headers that threads need, for static
 // hosts that cannot send them. Each build has one version and one cache, and replaces the last one as a whole. This
 // script's address names the variant of the engine that the browser runs: its text build is cached at once; other
-// builds, and the files in late/, when they are requested. Later versions keep these too, because what is stored may
+// builds, the files in late/ and the reader of PDF files when they are requested. Later versions keep these too, because what is stored may
 // need them without a network.
 // Requests to other origins (models) are not touched: the library stores models itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
@@ -30,7 +30,7 @@ self.addEventListener('fetch', (event) => {
 const fresh = (url) => new Request(url, { cache: 'no-cache' });
 
 /** Whether a file is only cached when it is requested. */
-const isLate = (url) => /\.wasm$|\/late\//.test(url);
+const isLate = (url) => /\.wasm$|\/late\/|\/pdf\.[^/]+$/.test(url);
 
 /** Addresses of the files that older versions have cached. */
 async function keptSoFar() {

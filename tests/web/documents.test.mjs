@@ -95,15 +95,15 @@ test('a text is read before the question, folded in the conversation, kept and e
 test('files that are neither text nor a model say so, and nothing is loaded', async () => {
   const { page, chat, close } = await openChat(here);
   for (const [name, content, says] of [
-    ['report.pdf', '%PDF-1.7\n', 'report.pdf: PDF files cannot be read yet.'], ['letter.docx', 'PK\x03\x04\x14', 'letter.docx: Word files cannot be read yet.'],
-    ['sheet.xlsx', 'PK\x03\x04\x14', 'sheet.xlsx: Office files cannot be read yet.'], ['data.bin', '\x00\x01\x02', 'data.bin is no image, model or text'],
+    ['report.pdf', '%PDF-1.7\n', 'report.pdf is damaged, or is no PDF file'], ['letter.docx', 'PK\x03\x04\x14', 'letter.docx is damaged'],
+    ['data.bin', '\x00\x01\x02', 'data.bin is no image, model, document or text'],
     ['empty.txt', '', 'empty.txt is empty.'],
   ]) {
     await drop(page, file(name, content));
     await chat.notice.getByText(says).waitFor();
   }
   await drop(page, { name: 'latin.txt', numbers: [72, 0xe9, 10] });
-  await chat.notice.getByText('latin.txt is no image, model or text').waitFor();
+  await chat.notice.getByText('latin.txt is no image, model, document or text').waitFor();
   await drop(page, file('photo.HEIC', 'ftypheic'));
   await chat.notice.getByText('The model in use reads text only.').waitFor();
   assert.equal(await chips(page).count(), 0);
