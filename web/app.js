@@ -67,7 +67,7 @@ class App {
       mayShow: () => maySee(this.#session, this.#tray, (one) => this.#shelf.suggest(one)),
       costOf: async (medium) => this.#chat?.costOf(medium) ?? 0,
       onRefuse: (sentence) => this.#tray.passing('refused', sentence, [], 12_000),
-      onAdvice: (sentence) => (sentence ? this.#tray.notice('advice', sentence) : this.#tray.remove('advice')),
+      onAdvice: (...advice) => (advice[0] ? this.#tray.notice('advice', ...advice) : this.#tray.remove('advice')),
       context: () => this.#readout.context,
       onModels: (files) => this.#shelf.chooseFiles(files),
     });

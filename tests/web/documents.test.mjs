@@ -153,7 +153,7 @@ test('a text that is too long for the context says so before it is sent', async 
   while (await model.countTokens(`page.txt\n\`\`\`\n${content(words)}\n\`\`\``) < 1010) words++;
   const { page, chat, close } = await openChat(here);
   await drop(page, file('book.txt', 'word '.repeat(5000)));
-  await chat.notice.getByText(/^The text takes [\d,]+ tokens, and the context holds 1,024 tokens: it will not fit\./).waitFor();
+  await chat.notice.getByText(/^The text takes [\d,]+ tokens, and the context holds 1,024 tokens: only the passages nearest to your question will be read\./).waitFor();
   await page.getByRole('button', { name: 'Remove book.txt' }).click();
   await eventually(async () => await chat.notice.count() === 0, 'gone with it');
   await chat.ask('Hello!');

@@ -108,10 +108,10 @@ test('a file dropped on the page', async () => {
     return data;
   }, Array.from(tinyModel()));
   await page.dispatchEvent('main', 'dragover', { dataTransfer: transfer });
-  await page.getByText('Drop texts or images to ask about them').waitFor();
+  await page.getByText('Drop documents or images to ask about them').waitFor();
   await page.dispatchEvent('main', 'drop', { dataTransfer: transfer });
   await chat.modelName('dropped');
-  assert.equal(await page.getByText('Drop texts or images to ask about them').isVisible(), false);
+  assert.equal(await page.getByText('Drop documents or images to ask about them').isVisible(), false);
   await chat.ask('Hi');
   await close();
 });

@@ -46,7 +46,8 @@ export class Composer {
    * @param {() => boolean} actions.mayShow whether the model can read images; tells the reason if not
    * @param {(part: object) => Promise<number>} actions.costOf tokens of an image or a text
    * @param {(sentence: string) => void} actions.onRefuse
-   * @param {(sentence: string) => void} actions.onAdvice about texts that are too long; '' if they are not
+   * @param {(sentence: string, actions?: HTMLElement[]) => void} actions.onAdvice about texts that are too long; '' if
+   *   they are not
    * @param {() => {size: number, used: number}} actions.context in tokens
    * @param {(files: File[]) => void} actions.onModels files that are models
    */
@@ -174,7 +175,7 @@ export class Composer {
   edit(message, { content, media, texts } = message) {
     if (!this.#edited) this.#aside = { text: this.#input.value, parts: this.#attached.parts };
     this.#setEdited(message);
-    this.#fill(content, { media, texts });
+    this.#fill(content, { media, texts: texts?.map(({ name, text }) => ({ name, text })) });
     this.#input.focus();
   }
 
@@ -201,7 +202,10 @@ export class Composer {
     this.#input.focus();
     let sent = false;
     try {
-      sent = await this.#actions.onSend({ content, ...parts }, edited ?? undefined);
+      const { media, texts: all } = parts;
+      const texts = all.length ? await (await documents()).fit(all, content, this.#actions) : all;
+      if (texts && conversation === this.#conversation)
+        sent = await this.#actions.onSend({ content, media, texts }, edited ?? undefined);
     } finally {
       if (!sent) this.#giveBack(conversation, edited, content, parts);
     }
@@ -247,8 +251,8 @@ export class Composer {
   }
 
   async #advise(tokens) {
-    const advice = tokens ? (await documents()).adviceOn(tokens, this.#actions.context()) : '';
-    this.#actions.onAdvice(advice);
+    if (tokens) (await documents()).advise(tokens, this.#actions);
+    else this.#actions.onAdvice('');
   }
 
   #fill(text, parts) {

@@ -2,16 +2,15 @@
 // Files that become texts of a message, and the question whether a file is a model. Kinds are recognised by their first
 // bytes, since browsers guess a file's type from its name only. Documents other than plain text are read by a worker
 // (the room `document`), which ends with its job.
-import { announce, button, byId, element } from '../shell/dom.js';
-import { bytes as amount, count, oneLine } from '../shell/format.js';
+import { bytes as amount, oneLine } from '../shell/format.js';
+import { inWorker } from './reading.js';
+
+export { advise, fit } from './nearest.js';
 
 /** Most bytes of a text. A token has some four letters, so no context of this page holds more. */
 const LARGEST = 4e6;
 
 const HEAD = 512;
-
-/** Work that is done sooner than this shows no line. */
-const PATIENCE_MS = 300;
 
 const ascii = (head) => String.fromCharCode(...head);
 
@@ -43,51 +42,6 @@ const KINDS = [
 /** Files that only their own programs read. */
 const isOldOffice = (head) => head.startsWith('\xd0\xcf\x11\xe0');
 
-/** Shows what is being done, with a button that cancels it. @returns {{say: Function, remove: Function}} */
-function showWork(sentence, onCancel) {
-  const words = element('span', {}, sentence);
-  const node = element('p', { className: 'hint', hidden: true }, words, ' ', button('Cancel', onCancel, 'link-button'));
-  byId('attached').before(node);
-  const shown = setTimeout(() => {
-    node.hidden = false;
-    announce(sentence);
-  }, PATIENCE_MS);
-  return {
-    say: (more) => { words.textContent = `${sentence}: ${more}`; },
-    remove: () => {
-      clearTimeout(shown);
-      node.remove();
-    },
-  };
-}
-
-const rules = { createScriptURL: () => './reader.js' };
-let policy;
-
-/**
- * Lets a worker of its own do a job.
- * @returns {Promise<?object>} its answer; null if the visitor cancelled it; rejects with a sentence
- */
-function inWorker(job, sentence, name) {
-  policy ??= globalThis.trustedTypes?.createPolicy('quern-read', rules) ?? rules;
-  const worker = new Worker(policy.createScriptURL(''), { type: 'module' });
-  return new Promise((done, fail) => {
-    const line = showWork(sentence, () => end(done, null));
-    const end = (how, value) => {
-      worker.terminate();
-      line.remove();
-      how(value);
-    };
-    worker.addEventListener('message', ({ data }) => {
-      if (data.what) line.say(`${data.what} ${count(data.done + 1)} of ${count(data.all)}`);
-      else if (data.refusal) end(fail, new Error(`${name} ${data.refusal}`));
-      else end(done, data);
-    });
-    worker.addEventListener('error', () => end(fail, new Error(`${name} cannot be read: the reader of documents has failed.`)));
-    worker.postMessage(job);
-  });
-}
-
 /**
  * The text of a file.
  * @param {File} file
@@ -115,18 +69,4 @@ export async function sortFiles(files) {
   const isModel = await Promise.all(files.map(async (file) => (
     /\.gguf$/i.test(file.name) || await file.slice(0, 4).text() === 'GGUF')));
   return { models: files.filter((_, i) => isModel[i]), others: files.filter((_, i) => !isModel[i]) };
-}
-
-const amountOf = (tokens) => `${count(tokens)} tokens`;
-
-/**
- * A sentence about texts that are too long for what is left of the context, or ''.
- * @param {number} tokens of the texts
- * @param {{size: number, used: number}} context in tokens: its size, and what the conversation takes
- */
-export function adviceOn(tokens, { size, used }) {
-  if (!size || used + tokens < size) return '';
-  const takes = `The text takes ${amountOf(tokens)}, and `;
-  if (tokens >= size) return `${takes}the context holds ${amountOf(size)}: it will not fit. The settings have the context size.`;
-  return `${takes}${amountOf(size - used)} are left: the model will no longer read the beginning of the conversation.`;
 }

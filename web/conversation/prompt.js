@@ -2,8 +2,8 @@
 // Makes the messages that the model gets from a conversation. Unanswered and empty turns are left out. If the context
 // is too small, the library drops turns and tells.
 
-/** An attached text: its name, and a fence that is longer than any in the text. */
-export function fenced({ name, text }) {
+/** An attached text, or its passages: the name, and a fence that is longer than any in the text. */
+export function fenced({ name, text: whole, passages: text = whole }) {
   const fence = '`'.repeat(text.match(/`{3,}/g)?.reduce((most, { length }) => Math.max(most, length + 1), 3) ?? 3);
   return `${name}\n${fence}\n${text}\n${fence}`;
 }

@@ -20,9 +20,12 @@ function checkMedium(value) {
   return isKnown ? { type: value.type, name: oneLine(text(value.name), TITLE), blob: value.blob } : null;
 }
 
-/** A text that was attached, or null. */
-const checkAttached = (value) =>
-  (typeof value?.text === 'string' ? { name: oneLine(text(value.name), TITLE) || 'Text', text: text(value.text) } : null);
+/** A text that was attached, with the passages that the model reads instead of it, if any; or null. */
+function checkAttached(value) {
+  if (typeof value?.text !== 'string') return null;
+  const passages = text(value.passages);
+  return { name: oneLine(text(value.name), TITLE) || 'Text', text: text(value.text), ...(passages && { passages }) };
+}
 
 const checkAll = (values, check) => (Array.isArray(values) ? values.map(check).filter(Boolean) : []);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Reads a document in a worker of its own: whatever a document costs, the page goes on, and the end of the worker ends
-// the work. The first bytes and the content of a file tell its kind, never its name alone.
+// Reads a document in a worker of its own, or finds passages in texts. Whatever they cost, the page goes on, and the
+// end of the worker ends the work. The content of an archive tells the kind of its document, not its name.
 import { readBook, readPage } from './hypertext.js';
 import { readSlides, readWord } from './office.js';
 import { readOpenDocument } from './open-document.js';
+import { nearest } from './passages.js';
 import { readPdf } from './pdf.js';
 import { Refusal } from './refusal.js';
 import { Zip } from './zip.js';
@@ -31,11 +32,15 @@ const READERS = { pdf: readPdf, archive: readArchive, page: readPage };
 /** Signs that no text has, which may confuse a model or a terminal. */
 const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]/g;
 
-addEventListener('message', async ({ data: { kind, file } }) => {
-  const onPart = (done, all, what) => postMessage({ done, all, what });
+async function answer({ kind, file, ...job }) {
+  if (kind === 'passages') return { passages: nearest(job) };
+  const text = await READERS[kind](file, (done, all, what) => postMessage({ done, all, what }));
+  return { text: text.replaceAll(CONTROLS, '') };
+}
+
+addEventListener('message', async ({ data }) => {
   try {
-    const text = await READERS[kind](file, onPart);
-    postMessage({ text: text.replaceAll(CONTROLS, '') });
+    postMessage(await answer(data));
   } catch (error) {
     postMessage({ refusal: error instanceof Refusal ? error.message : `cannot be read (${error.message}).` });
   }

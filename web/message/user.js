@@ -9,13 +9,14 @@ import { thumbInMessage } from './media.js';
 const LONG = 1500;
 const LINES = 24;
 
-/** An attached text, folded. */
-const attached = ({ name, text }) =>
+/** An attached text, or the passages of it that are sent, folded. */
+const attached = ({ name, text, passages }) =>
   element(
     'details',
     { className: 'attached-text' },
-    element('summary', {}, element('bdi', {}, name), `, ${count(text.length)} characters`),
-    element('pre', { tabIndex: 0 }, text),
+    element('summary', {}, element('bdi', {}, name),
+      passages ? ', the nearest passages' : `, ${count(text.length)} characters`),
+    element('pre', { tabIndex: 0 }, passages ?? text),
   );
 
 export class UserMessage {

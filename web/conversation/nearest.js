@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// What happens to texts that are too long for the context: the visitor is told before sending, and instead of the whole
+// the passages nearest to the question can be sent (document/passages.js), as many as fit. A text that does not fit at
+// all has no other way.
+import { button } from '../shell/dom.js';
+import { count } from '../shell/format.js';
+import { inWorker } from './reading.js';
+
+/** Most tokens that are left for the reply, and the part of a small context. */
+const REPLY = 1024;
+const PART = 4;
+
+/** Tokens around the texts of a message: the template's marks, and names. */
+const MARGIN = 64;
+
+/** Each further try takes so much less, if the passages had more tokens than their letters promised. */
+const LESS = 0.8;
+
+let isNearest = false;      // the visitor wants passages of texts that would fit as a whole
+
+const amountOf = (tokens) => `${count(tokens)} tokens`;
+
+/**
+ * Tells about texts that are too long for what is left of the context.
+ * @param {number} tokens of the texts
+ * @param {object} actions of the composer
+ */
+export function advise(tokens, actions) {
+  const { size, used } = actions.context();
+  const takes = `The text takes ${amountOf(tokens)}, and `;
+  if (!size || used + tokens < size) {
+    isNearest = false;
+    actions.onAdvice('');
+  } else if (tokens >= size) {
+    const says = `the context holds ${amountOf(size)}: only the passages nearest to your question will be read.`;
+    actions.onAdvice(`${takes}${says} The settings have the context size.`);
+  } else {
+    const says = isNearest
+      ? 'only the passages nearest to your question will be read.'
+      : `${amountOf(size - used)} are left: the model will no longer read the beginning of the conversation.`;
+    const other = button(isNearest ? 'Send the whole' : 'Send the nearest passages', () => {
+      isNearest = !isNearest;
+      advise(tokens, actions);
+    });
+    actions.onAdvice(takes + says, [other]);
+  }
+}
+
+/** Tokens of all texts together. */
+async function tokensOf(texts, { costOf }) {
+  const costs = await Promise.all(texts.map(costOf));
+  return costs.reduce((sum, cost) => sum + cost, 0);
+}
+
+/**
+ * The texts as they are sent: whole, or with the passages that the model reads instead.
+ * @param {Array<{name: string, text: string}>} texts
+ * @param {string} question
+ * @param {object} actions of the composer
+ * @returns {Promise<?Array<{name: string, text: string, passages?: string}>>} null if it was cancelled
+ */
+export async function fit(texts, question, actions) {
+  const isWanted = isNearest;
+  isNearest = false;
+  const { size, used } = actions.context();
+  const letters = texts.reduce((sum, { text }) => sum + text.length, 0);
+  if (!size || 3 * letters < size - used) return texts;     // a letter has 3 bytes at most, and a token one at least
+  const tokens = await tokensOf(texts, actions);
+  if (tokens < size && (!isWanted || used + tokens < size)) return texts;
+  const asked = await actions.costOf({ name: '', text: question });
+  const room = Math.max(size - used, size / 2) - Math.min(REPLY, size / PART) - asked - MARGIN;
+  for (let most = (room * letters) / tokens; ; most *= LESS) {
+    const job = { kind: 'passages', texts, question, most, letters: letters / tokens };
+    const answer = await inWorker(job, 'Finding the nearest passages', 'The text');
+    const found = answer?.passages.map((passages, i) => ({ ...texts[i], ...(passages !== null && { passages }) }));
+    if (!found || most < 1 || await tokensOf(found, actions) <= room) return found ?? null;
+  }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Jobs of the worker that reads documents (document/reader.js). Each job has a worker of its own, which ends with it;
+// one that takes long has a line above the message field, with a button that cancels it.
+import { announce, button, byId, element } from '../shell/dom.js';
+import { count } from '../shell/format.js';
+
+/** Work that is done sooner than this shows no line. */
+const PATIENCE_MS = 300;
+
+/** Shows what is being done, with a button that cancels it. @returns {{say: Function, remove: Function}} */
+function showWork(sentence, onCancel) {
+  const words = element('span', {}, sentence);
+  const node = element('div', { className: 'editing', hidden: true }, words, button('Cancel', onCancel, 'link-button'));
+  byId('attached').before(node);
+  const shown = setTimeout(() => {
+    node.hidden = false;
+    announce(sentence);
+  }, PATIENCE_MS);
+  return {
+    say: (more) => { words.textContent = `${sentence}: ${more}`; },
+    remove: () => {
+      clearTimeout(shown);
+      node.remove();
+    },
+  };
+}
+
+const rules = { createScriptURL: () => './reader.js' };
+let policy;
+
+/**
+ * Lets a worker of its own do a job.
+ * @returns {Promise<?object>} its answer; null if the visitor cancelled it; rejects with a sentence
+ */
+export function inWorker(job, sentence, name) {
+  policy ??= globalThis.trustedTypes?.createPolicy('quern-read', rules) ?? rules;
+  const worker = new Worker(policy.createScriptURL(''), { type: 'module' });
+  return new Promise((done, fail) => {
+    const line = showWork(sentence, () => end(done, null));
+    const end = (how, value) => {
+      worker.terminate();
+      line.remove();
+      how(value);
+    };
+    worker.addEventListener('message', ({ data }) => {
+      if (data.what) line.say(`${data.what} ${count(data.done + 1)} of ${count(data.all)}`);
+      else if (data.refusal) end(fail, new Error(`${name} ${data.refusal}`));
+      else end(done, data);
+    });
+    worker.addEventListener('error', () => end(fail, new Error(`${name} cannot be read: the reader of documents has failed.`)));
+    worker.postMessage(job);
+  });
+}
