@@ -93,7 +93,10 @@ async function tell(name, onHung) {
   return onHung();
 }
 
-for (const name of Object.keys(STORIES)) {
+/** PDF files are read by a worker below a worker, where a driven Firefox may hang; `web/readers.test.mjs` has them. */
+const STORIES_HERE = Object.keys(STORIES).filter((name) => !name.startsWith('documents are read'));
+
+for (const name of STORIES_HERE) {
   test(`Firefox: ${name}`, { timeout: 3 * STORY_MS }, (t) => tell(name, () => {
     t.diagnostic('the driven Firefox hung; once more');
     return tell(name);

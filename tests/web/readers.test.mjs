@@ -2,12 +2,16 @@
 // Documents that the page reads: PDF, DOCX, PPTX, ODT, EPUB and HTML, each written here byte by byte. What is hostile
 // or broken ends in a sentence: nothing runs, nothing is fetched, and the page's main thread goes on.
 import assert from 'node:assert/strict';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { constants, deflateRawSync } from 'node:zlib';
-import { lines, makeDocx, makePdf, makeZip, paragraph, stream } from '../fixtures/documents.mjs';
-import { eventually, station } from './browser.mjs';
+import { serve } from '../../tools/serve.mjs';
+import { ALL_KINDS, CHINESE, lines, makeBomb, makeDocx, makePdf, makeZip, paragraph, readAll, stream } from '../fixtures/documents.mjs';
+import { SITE, eventually, station } from './browser.mjs';
 import { openChat } from './chat-page.mjs';
 import { CATEGORIES, describe, longest, measureLoad, tasksOf } from './tasks.mjs';
+import { openFirefox, openMailbox } from './undriven.mjs';
 
 const here = station();
 const offline = station({ serviceWorker: true });
@@ -41,12 +45,6 @@ const onPage = (work) => async (t) => {
   await close();
 };
 
-/** A part of an archive that unpacks to gigabytes: blocks of zeros, repeated before the last one. */
-function bomb(gigabytes) {
-  const block = deflateRawSync(Buffer.alloc(2 ** 26), { finishFlush: constants.Z_FULL_FLUSH });
-  return Buffer.concat([...Array(gigabytes * 16).fill(block), Buffer.from([3, 0])]);
-}
-
 test('PDF: lines, paragraphs and pages', onPage(async (page) => {
   const gap = 'BT /F1 12 Tf 72 720 Td (First) Tj 0 -14 Td (and second.) Tj 0 -40 Td (A paragraph.) Tj ET';
   assert.equal(await read(page, 'one.pdf', makePdf([gap])), 'First\nand second.\n\nA paragraph.');
@@ -55,10 +53,8 @@ test('PDF: lines, paragraphs and pages', onPage(async (page) => {
 }));
 
 test('PDF: Chinese by a table of letters that the file only names', onPage(async (page) => {
-  const font = '<< /Type /Font /Subtype /Type0 /BaseFont /STSong-Light /Encoding /UniGB-UCS2-H /DescendantFonts [4 0 R] >>';
-  const objects = ['<< /Type /Font /Subtype /CIDFontType0 /BaseFont /STSong-Light /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 4 >> /DW 1000 /FontDescriptor << /Type /FontDescriptor /FontName /STSong-Light /Flags 4 >> >>'];
   const text = 'BT /F1 12 Tf 72 720 Td <4F60597D4E16754C> Tj ET';
-  assert.equal(await read(page, 'china.pdf', makePdf([text], { font, objects })), '你好世界');
+  assert.equal(await read(page, 'china.pdf', makePdf([text], CHINESE)), '你好世界');
 }));
 
 test('PDF: protected, scanned, broken, cut and too long', onPage(async (page) => {
@@ -161,7 +157,7 @@ test('what is not read says so', onPage(async (page) => {
 }));
 
 test('hostile archives and marks: a sentence or the text, soon', onPage(async (page) => {
-  const packed = bomb(4);
+  const packed = makeBomb(4);
   await refused(page, 'bomb.docx', makeZip([['word/document.xml', '', { packed, size: 10 }]]), /^bomb\.docx would unpack to more than 64 MB, so it is not read\.$/);
   await refused(page, 'bomb.epub', makeZip([['META-INF/container.xml', '<rootfile full-path="o"/>'], ['o', '', { packed, size: 10 }]]), /^bomb\.epub would unpack to more than 64 MB/);
   const line = Buffer.from(`<w:document><w:p><w:r><w:t>${'a'.repeat(5e7)}</w:t></w:r></w:p></w:document>`);
@@ -190,7 +186,7 @@ test('no document blocks the page', async (t) => {
   const { page, close } = await openChat(here);
   await page.evaluate(() => { performance.mark('test: begin'); });
   const pages = Array.from({ length: 100 }, () => lines(...Array(40).fill('Words about mills and grain, again and again.')));
-  const files = { 'many.pdf': makePdf(pages), 'long.pdf': makePdf([lines('a'.repeat(3e6))], { box: '0 -9000 9000 792' }), 'bomb.docx': makeZip([['word/document.xml', '', { packed: bomb(1), size: 10 }]]), 'long.docx': makeDocx(paragraph('word '.repeat(5e5)).repeat(2)), 'long.html': Buffer.from(`<html>${'<p><b>word</b> '.repeat(1e5)}`) };
+  const files = { 'many.pdf': makePdf(pages), 'long.pdf': makePdf([lines('a'.repeat(3e6))], { box: '0 -9000 9000 792' }), 'bomb.docx': makeZip([['word/document.xml', '', { packed: makeBomb(1), size: 10 }]]), 'long.docx': makeDocx(paragraph('word '.repeat(5e5)).repeat(2)), 'long.html': Buffer.from(`<html>${'<p><b>word</b> '.repeat(1e5)}`) };
   const drop = async ([name, content]) => {
     const chosen = page.waitForEvent('filechooser');
     await page.getByTestId('attach').click();
@@ -236,4 +232,20 @@ test('PDF files are read without the network once one was read', async () => {
   await context.setOffline(true);
   assert.equal(await read(page, 'again.pdf', made), 'Here.');
   await close();
+});
+
+test('Firefox reads the same', { timeout: 90_000 }, async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'quern-readers-'));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  await cp(SITE, root, { recursive: true });
+  const { next, url } = await openMailbox(t);
+  await writeFile(join(root, 'probe.html'), '<!doctype html><title>Probe</title><script type="module" src="probe.js"></script><ul id="attached"></ul><p id="announcer">');
+  await writeFile(join(root, 'probe.js'), `const found = await (${readAll})(${JSON.stringify(ALL_KINDS)}).catch((error) => ({ problem: String(error) }));
+await fetch('${url}', { method: 'POST', mode: 'no-cors', body: JSON.stringify({ found }) });`);
+  const site = await serve({ root });
+  t.after(() => site.close());
+  await openFirefox(t, `${site.url}probe.html`);
+  const report = await next();
+  report.read();
+  assert.deepEqual(report.found, ALL_KINDS.map(({ said }) => said));
 });

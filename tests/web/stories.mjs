@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { serve } from '../../tools/serve.mjs';
+import { ALL_KINDS, readAll } from '../fixtures/documents.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { PAIR, imagePath } from '../fixtures/vision/golden.mjs';
 import { eventually } from './browser.mjs';
@@ -366,6 +367,11 @@ export const STORIES = {
     await page.openList();
     await eventually(async () => (await page.texts('.list-title')).join() === 'Talk of something else.,Talk.', 'both are there');
     assert.equal(await page.text(BUBBLE), 'Talk of something else.');
+  },
+
+  async 'documents are read, and the passages of a long text are found'(page) {
+    await page.visit();
+    assert.deepEqual(await page.tab.settle(readAll, ALL_KINDS), ALL_KINDS.map(({ said }) => said));
   },
 
   async 'a very long message outlives a reload'(page) {
