@@ -92,20 +92,20 @@ test('PDF: no script of a document runs, and none of its addresses is asked', on
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 }));
 
-const STYLES = '<w:styles><w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style><w:style w:styleId="T"><w:name w:val="Title"/></w:style></w:styles>';
+const STYLES = '<w:styles><w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style><w:style w:styleId="T"><w:name w:val="Title"/></w:style><w:style w:styleId="L2"><w:name w:val="List Bullet 2"/><w:pPr><w:numPr><w:numId w:val="3"/></w:numPr></w:pPr></w:style></w:styles>';
 const item = (text, level, list = 1) => paragraph(text, `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="${list}"/></w:numPr><w:tabs><w:tab w:val="left"/></w:tabs>`);
 const cell = (content) => `<w:tc>${content}</w:tc>`;
 
 test('DOCX: headings of any language, lists, tables, footnotes; no deleted text', onPage(async (page) => {
-  const body = `${paragraph('Mühle', '<w:pStyle w:val="T"/>')}${paragraph('Über uns', '<w:pStyle w:val="berschrift1"/>')}
+  const body = `${paragraph('Mühle', '<w:pStyle w:val="T"/>')}${paragraph('Über uns', '<w:pStyle w:val="berschrift1"/><w:numPr><w:ilvl w:val="1"/><w:numId w:val="2"/></w:numPr>')}
     <w:p><w:r><w:t xml:space="preserve">Flour &amp; </w:t></w:r><w:hyperlink r:id="rId9"><w:r><w:t>bread &#x1F35E;</w:t></w:r></w:hyperlink><w:r><w:footnoteReference w:id="2"/></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del><w:r><w:instrText>PAGE</w:instrText><w:br/><w:t>two</w:t><w:tab/><w:t>three</w:t></w:r></w:p>
-    ${item('one', 0)}${item('two', 1)}${item('none', 0, 0)}
+    ${item('one', 0)}${item('two', 1)}${paragraph('styled', '<w:pStyle w:val="L2"/>')}${item('none', 0, 0)}
     <w:tbl><w:tr>${cell(paragraph('Name'))}${cell(paragraph('a|b'))}</w:tr><w:tr>${cell(paragraph('rye') + paragraph('dark'))}${cell(`<w:tbl><w:tr>${cell(paragraph('in'))}${cell(paragraph('side'))}</w:tr></w:tbl>`)}</w:tr></w:tbl>
     <w:p><mc:AlternateContent><mc:Choice><w:r><w:t>box</w:t></w:r></mc:Choice><mc:Fallback><w:r><w:t>box</w:t></w:r></mc:Fallback></mc:AlternateContent></w:p>`;
   const notes = `<w:footnotes><w:footnote w:type="separator" w:id="0">${paragraph('-')}</w:footnote><w:footnote w:id="2">${paragraph('A note.')}</w:footnote></w:footnotes>`;
   const made = makeDocx(body, [['word/styles.xml', STYLES], ['word/footnotes.xml', notes], ['word/_rels/document.xml.rels', '<Relationships><Relationship Id="rId9" Target="https://evil.invalid/" TargetMode="External"/></Relationships>']]);
   assert.equal(await read(page, 'mill.docx', made), [
-    '# Mühle', '# Über uns', 'Flour & bread 🍞[^2]\ntwo\tthree', '- one\n  - two', 'none',
+    '# Mühle', '# Über uns', 'Flour & bread 🍞[^2]\ntwo\tthree', '- one\n  - two\n  - styled', 'none',
     '| Name | a\\|b |\n| --- | --- |\n| rye dark | in side |', 'box', '[^2]: A note.',
   ].join('\n\n'));
 }));
@@ -127,7 +127,7 @@ test('PPTX, ODT, ODP and EPUB', onPage(async (page) => {
     ['META-INF/container.xml', '<container><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>'],
     ['OEBPS/book.opf', '<package><manifest><item id="a" href="text/one%20a.xhtml"/><item id="b" href="two.xhtml"/></manifest><spine><itemref idref="b"/><itemref idref="a"/></spine></package>'],
     ['OEBPS/text/one a.xhtml', '<?xml version="1.0"?><!DOCTYPE html><html><head><title/></head><body><p>Later</p></body></html>'],
-    ['OEBPS/two.xhtml', '<html><body><h1>Sooner</h1><p>It&#8217;s so.</p></body></html>'],
+    ['OEBPS/two.xhtml', '<html><head><title>The book</title></head><body><h1>Sooner</h1><p>It&#8217;s so.</p></body></html>'],
   ]);
   assert.equal(await read(page, 'book.epub', book), '[chapter 1]\n\n# Sooner\n\nIt’s so.\n\n[chapter 2]\n\nLater');
 }));
@@ -231,6 +231,7 @@ test('PDF files are read without the network once one was read', async () => {
   assert.ok(await kept() >= 2);
   await context.setOffline(true);
   assert.equal(await read(page, 'again.pdf', made), 'Here.');
+  await refused(page, 'china.pdf', makePdf(['BT /F1 12 Tf 72 720 Td <4F60597D4E16754C> Tj ET'], CHINESE), /^china\.pdf cannot be read yet/);
   await close();
 });
 

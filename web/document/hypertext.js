@@ -43,14 +43,16 @@ class Page {
   #pre = 0;
   #isBlank = true;      // at the beginning of a line, or after a space
   #links = [];          // addresses of the links around the present place; '' for those inside the page
+  #isChapter;
 
-  /** @param {Prose} prose */
-  constructor(prose) {
+  /** @param {Prose} prose @param {boolean} isChapter of a book: its title is the book's */
+  constructor(prose, isChapter) {
     this.#prose = prose;
+    this.#isChapter = isChapter;
   }
 
   open(name, source) {
-    if (SKIPPED.has(name)) return false;
+    if (SKIPPED.has(name) || (this.#isChapter && name === 'head')) return false;
     if (/^h[1-6]$/.test(name)) this.#block(`${'#'.repeat(Number(name[1]))} `);
     else if (BLOCKS.has(name)) this.#block(this.#mark.endsWith('- ') && name === 'p' ? this.#mark : '');
     this.#opening[name]?.(source);
@@ -134,8 +136,8 @@ class Page {
   }
 }
 
-const write = (prose, text) => {
-  parse(text, new Page(prose), true);
+const write = (prose, text, isChapter = false) => {
+  parse(text, new Page(prose, isChapter), true);
   prose.end(2);
 };
 
@@ -194,7 +196,7 @@ export async function readBook(zip, onPart) {
   for (const [i, chapter] of chapters.entries()) {
     onPart(i, chapters.length, 'chapter');
     prose.place(`chapter ${i + 1}`);
-    write(prose, await zip.text(chapter));
+    write(prose, await zip.text(chapter), true);
   }
   return prose.toString();
 }

@@ -7,21 +7,28 @@ import { Prose } from './prose.js';
 
 const numberOf = (source) => Number(attribute(source, 'val')) || 0;
 
-/** Levels of headings by the id of their style, since each language has ids of its own. */
-function headingsOf(styles) {
-  const levels = new Map();
+const item = (level) => `${'  '.repeat(Math.max(0, Math.min(8, level)))}- `;
+
+/**
+ * What the paragraphs of a style begin with, by the id of the style, since each language has ids of its own: headings,
+ * and lists whose style has the numbering.
+ */
+function marksOf(styles) {
+  const marks = new Map();
   let id = '';
-  parse(styles, {
-    open(name, source) {
-      if (name === 'style') id = attribute(source, 'styleid');
-      const [, level] = (name === 'name' && /^heading ([1-6])$/i.exec(attribute(source, 'val'))) || [];
-      if (level) levels.set(id, Number(level));
-      if (name === 'name' && /^title$/i.test(attribute(source, 'val'))) levels.set(id, 1);
+  let name = '';
+  const opening = {
+    __proto__: null,
+    style: (source) => { id = attribute(source, 'styleid'); },
+    name: (source) => {
+      name = attribute(source, 'val');
+      const [, level] = /^(?:heading ([1-6])|title)$/i.exec(name) ?? [null, 0];
+      if (level !== 0) marks.set(id, `${'#'.repeat(level ?? 1)} `);
     },
-    close() {},
-    text() {},
-  });
-  return levels;
+    numid: () => { if (!marks.has(id)) marks.set(id, item((/^list .* (\d)$/i.exec(name)?.[1] ?? 1) - 1)); },
+  };
+  parse(styles, { open: (tag, source) => opening[tag]?.(source), close() {}, text() {} });
+  return marks;
 }
 
 /** Parts of a document that are another form of what is there already, or are there no more. */
@@ -30,7 +37,7 @@ const SKIPPED = new Set('fallback movefrom del'.split(' '));
 /** Writes a part of a package into the prose. */
 class Part {
   #prose;
-  #headings;
+  #marks;
   #gap;
   #isText = false;
   #isProperty = false;    // inside the properties of a paragraph
@@ -39,10 +46,10 @@ class Part {
     __proto__: null,
     p: () => this.#begin(),
     ppr: () => { this.#isProperty = true; },
-    pstyle: (source) => this.#level(this.#headings.get(attribute(source, 'val'))),
+    pstyle: (source) => { this.#mark = this.#marks.get(attribute(source, 'val')) ?? this.#mark; },
     ph: (source) => { if (/^(?:ctrT|t)itle$/.test(attribute(source, 'type'))) this.#isTitle = true; },
-    ilvl: (source) => { this.#mark = `${'  '.repeat(Math.min(8, numberOf(source)))}- `; },
-    numid: (source) => { this.#mark = numberOf(source) ? this.#mark || '- ' : ''; },
+    ilvl: (source) => { if (!this.#isHeading) this.#mark = item(numberOf(source)); },
+    numid: (source) => { if (!this.#isHeading) this.#mark = numberOf(source) ? this.#mark || item(0) : ''; },
     t: () => { this.#isText = true; },
     tab: () => this.#add('\t'),
     br: () => this.#add('\n'),
@@ -69,10 +76,10 @@ class Part {
   };
   #isTitle = false;       // inside the title of a slide
 
-  /** @param {Prose} prose @param {Map<string, number>} headings @param {number} gap between paragraphs */
-  constructor(prose, headings, gap) {
+  /** @param {Prose} prose @param {Map<string, string>} marks of styles @param {number} gap between paragraphs */
+  constructor(prose, marks, gap) {
     this.#prose = prose;
-    this.#headings = headings;
+    this.#marks = marks;
     this.#gap = gap;
   }
 
@@ -82,7 +89,8 @@ class Part {
 
   #add(text) { if (!this.#isProperty) this.#prose.add(text); }
 
-  #level(level) { if (level) this.#mark = `${'#'.repeat(level)} `; }
+  /** A heading may be numbered too. */
+  get #isHeading() { return this.#mark.startsWith('#'); }
 
   #begin() {
     this.#mark = this.#isTitle ? '## ' : '';
@@ -98,10 +106,10 @@ class Part {
 /** @param {import('./zip.js').Zip} zip @returns {Promise<string>} */
 export async function readWord(zip) {
   const prose = new Prose();
-  const headings = headingsOf(await zip.text('word/styles.xml'));
-  parse(await zip.text('word/document.xml'), new Part(prose, headings, 2));
+  const marks = marksOf(await zip.text('word/styles.xml'));
+  parse(await zip.text('word/document.xml'), new Part(prose, marks, 2));
   prose.end(2);
-  parse(await zip.text('word/footnotes.xml'), new Part(prose, headings, 2));
+  parse(await zip.text('word/footnotes.xml'), new Part(prose, marks, 2));
   return prose.toString();
 }
 

@@ -13,11 +13,13 @@ const missing = () =>
 
 /** The tables of letters, packed by tools/site.mjs: places by name as JSON in the first line, then their bytes. */
 class Tables {
+  static isMissing = false;     // pdf.js goes on without a table, and leaves its letters out
   #bytes = null;
 
   async fetch({ kind, filename }) {
     if (kind !== 'cMapUrl') throw new Error('Only tables of letters are there.');
     this.#bytes ??= fetch('./pdf.cmaps').then((response) => response.arrayBuffer());
+    this.#bytes.catch(() => { Tables.isMissing = true; });
     const bytes = new Uint8Array(await this.#bytes);
     const line = bytes.indexOf(10);
     const [from, length] = JSON.parse(new TextDecoder().decode(bytes.subarray(0, line)))[filename];
@@ -91,6 +93,7 @@ async function readPages(document, onPart) {
     }
     if (size > LARGEST) throw new Refusal(`has more than ${LARGEST / 1e6} million characters of text.`);
   }
+  if (Tables.isMissing) throw missing();
   if (broken === numPages) throw new Error('no page can be read');
   if (!size) throw new Refusal('has no text, only pictures of its pages, as scans have. Recognise its text first (OCR).');
   return pages.join('\n\n');
