@@ -132,6 +132,24 @@ test('PPTX, ODT, ODP and EPUB', onPage(async (page) => {
   assert.equal(await read(page, 'book.epub', book), '[chapter 1]\n\n# Sooner\n\nIt’s so.\n\n[chapter 2]\n\nLater');
 }));
 
+test('XLSX: each sheet as CSV, with strings, dates and gaps', onPage(async (page) => {
+  const book = (rows, pr = '') => makeZip([
+    ['xl/workbook.xml', `<workbook>${pr}<sheets><sheet name="Grain &amp; flour" sheetId="1" r:id="rId1"/><sheet name="Two" sheetId="2" r:id="rId2"/></sheets></workbook>`],
+    ['xl/_rels/workbook.xml.rels', '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Target="/xl/worksheets/sheet2.xml"/></Relationships>'],
+    ['xl/sharedStrings.xml', '<sst><si><t>name</t></si><si><r><t>a "b", </t></r><r><t xml:space="preserve">c</t></r><rPh sb="0" eb="1"><t>no</t></rPh></si></sst>'],
+    ['xl/styles.xml', '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm"/><numFmt numFmtId="165" formatCode="0.0&quot; days&quot;"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="20"/></cellXfs></styleSheet>'],
+    ['xl/worksheets/sheet1.xml', `<worksheet><sheetData>${rows}</sheetData></worksheet>`],
+    ['xl/worksheets/sheet2.xml', '<worksheet><sheetData><row><c t="inlineStr"><is><t>in</t></is></c><c><v>2</v></c></row></sheetData></worksheet>'],
+  ]);
+  const rows = `<row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row r="2"/>
+    <row r="3"><c r="A3" s="1"><v>45418</v></c><c r="B3" s="2"><v>45418.5</v></c><c r="C3" s="3"><v>7</v></c><c r="D3" s="4"><v>0.25</v></c></row>
+    <row r="4"><c r="A4" t="b"><v>1</v></c><c r="B4" t="str"><f>A1&amp;"x"</f><v>namex</v></c><c r="C4" t="e"><v>#DIV/0!</v></c><c r="D4" t="s"><v>99</v></c></row>`;
+  const csv = 'name,,"a ""b"", c"\n2024-05-06,2024-05-06 12:00,7,06:00\nTRUE,namex,#DIV/0!,';
+  assert.equal(await read(page, 'grain.xlsx', book(rows)), `## Grain & flour\n\n${csv}\n\n## Two\n\nin,2`);
+  assert.match(await read(page, 'mac.xlsx', book('<row><c s="1"><v>1</v></c></row>', '<workbookPr date1904="1"/>')), /^## Grain & flour\n\n1904-01-02\n/);
+  await refused(page, 'wide.xlsx', book('<row><c r="ZZZ1"><v>1</v></c></row>'.repeat(300)), /^wide\.xlsx has more than 4 million characters of text\.$/);
+}));
+
 test('HTML: text, headings, lists, tables and links; no scripts and styles', onPage(async (page) => {
   const html = `<!doctype html><html><head><meta charset=windows-1252><title>T\xeftle</title><style>p{}</style><script>globalThis.ran = true; "<p>no</p>"</script></head>
     <body onload="globalThis.ran = true"><h1>Big &amp; <em>bold</em></h1><p>One
@@ -147,8 +165,8 @@ test('HTML: text, headings, lists, tables and links; no scripts and styles', onP
 }));
 
 test('what is not read says so', onPage(async (page) => {
-  await refused(page, 'old.doc', Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0]), /^old\.doc is an old or a protected Office file\. Save a copy as DOCX/);
-  await refused(page, 'sheet.xlsx', makeZip([['xl/workbook.xml', '<workbook/>']]), /^sheet\.xlsx is a spreadsheet\. Save the sheet as CSV/);
+  await refused(page, 'old.doc', Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0]), /^old\.doc is an old or a protected Office file\. Save a copy as DOCX, XLSX/);
+  await refused(page, 'sheet.ods', makeZip([['mimetype', 'application/vnd.oasis.opendocument.spreadsheet'], ['content.xml', '<a/>']]), /^sheet\.ods is a spreadsheet\. Save a copy as XLSX or CSV\.$/);
   await refused(page, 'code.zip', makeZip([['a.txt', 'a']]), /^code\.zip is an archive without a document/);
   await refused(page, 'empty.docx', makeDocx(''), /^empty\.docx has no text\.$/);
   await refused(page, 'cut.docx', makeDocx(paragraph('a')).subarray(0, -40), /^cut\.docx is damaged/);

@@ -51,7 +51,7 @@ export async function readDocument(file) {
   const name = oneLine(file.name, 80) || 'Text';
   const head = ascii(new Uint8Array(await file.slice(0, HEAD).arrayBuffer()));
   if (isOldOffice(head))
-    throw new Error(`${name} is an old or a protected Office file. Save a copy as DOCX, PPTX or PDF, without a password.`);
+    throw new Error(`${name} is an old or a protected Office file. Save a copy as DOCX, XLSX, PPTX or PDF, without a password.`);
   const [kind] = KINDS.find(([, is]) => is(head, name)) ?? [];
   const answer = kind ? await inWorker({ kind, file }, `Reading ${name}`, name) : { text: await readText(file, name) };
   if (!answer) return null;

@@ -7,12 +7,14 @@ import { readOpenDocument } from './open-document.js';
 import { nearest } from './passages.js';
 import { readPdf } from './pdf.js';
 import { Refusal } from './refusal.js';
+import { readSheets } from './sheets.js';
 import { Zip } from './zip.js';
 
 /** Archives by an entry that only they have, and what reads them. */
 const PACKED = [
   ['word/document.xml', readWord],
   ['ppt/presentation.xml', readSlides],
+  ['xl/workbook.xml', readSheets],
   ['META-INF/container.xml', readBook],
 ];
 
@@ -22,9 +24,8 @@ async function readArchive(file, onPart) {
   if (read) return read(zip, onPart);
   const type = await zip.text('mimetype');
   if (/opendocument\.(?:text|presentation)/.test(type)) return readOpenDocument(zip);
-  if (zip.names.includes('xl/workbook.xml') || /spreadsheet/.test(type))
-    throw new Refusal('is a spreadsheet. Save the sheet as CSV, and add that.');
-  throw new Refusal('is an archive without a document that this page reads (DOCX, PPTX, ODT, ODP, EPUB).');
+  if (/spreadsheet/.test(type)) throw new Refusal('is a spreadsheet. Save a copy as XLSX or CSV.');
+  throw new Refusal('is an archive without a document that this page reads (DOCX, PPTX, XLSX, ODT, ODP, EPUB).');
 }
 
 const READERS = { pdf: readPdf, archive: readArchive, page: readPage };
