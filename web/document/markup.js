@@ -19,11 +19,18 @@ export function decode(text, names = ENTITIES) {
   });
 }
 
+const patterns = new Map();     // of attributes, by name
+
 /** Value of an attribute, whatever the prefix of its name; '' if there is none. */
 export function attribute(source, name) {
-  const found = new RegExp(`(?:^|[\\s:])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i').exec(source);
+  if (!patterns.has(name))
+    patterns.set(name, new RegExp(`(?:^|[\\s:])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, 'i'));
+  const found = patterns.get(name).exec(source);
   return decode(found?.[1] ?? found?.[2] ?? found?.[3] ?? '');
 }
+
+/** The beginning of a tag: whether it ends an element, and the name without its prefix. */
+const TAG = /<(\/?)(?:[\w.-]{1,50}:)?([a-z_][\w.-]{0,50})/iy;
 
 /** Where a tag ends: its '>' outside of quotes, or the end of the text. */
 function endOfTag(text, at) {
@@ -83,7 +90,8 @@ export function parse(text, on, isHtml = false) {
     const tag = text.indexOf('<', at);
     say(at, tag < 0 ? text.length : tag);
     if (tag < 0) return;
-    const name = /^<(\/?)(?:[\w.-]+:)?([a-z_][\w.-]*)/i.exec(text.slice(tag, tag + 100));
+    TAG.lastIndex = tag;
+    const name = TAG.exec(text);
     if (name) {
       const end = endOfTag(text, tag + name[0].length);
       at = end + 1;
