@@ -165,6 +165,7 @@ test('HTML: text, headings, lists, tables and links; no scripts and styles', onP
 }));
 
 test('what is not read says so', onPage(async (page) => {
+  assert.equal(await read(page, 'about.md', 'A PDF file begins with %PDF-1.7.'), 'A PDF file begins with %PDF-1.7.');
   await refused(page, 'old.doc', Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0]), /^old\.doc is an old or a protected Office file\. Save a copy as DOCX, XLSX/);
   await refused(page, 'sheet.ods', makeZip([['mimetype', 'application/vnd.oasis.opendocument.spreadsheet'], ['content.xml', '<a/>']]), /^sheet\.ods is a spreadsheet\. Save a copy as XLSX or CSV\.$/);
   await refused(page, 'code.zip', makeZip([['a.txt', 'a']]), /^code\.zip is an archive without a document/);
@@ -192,6 +193,21 @@ test('hostile archives and marks: a sentence or the text, soon', onPage(async (p
     assert.ok(typeof found === 'string' || / has no text| has more than /.test(found.refusal), `${name}: ${JSON.stringify(found).slice(0, 200)}`);
   }
 }));
+
+test('where the reader itself cannot be fetched, that is said, and the message stays', async () => {
+  const { page, context, chat, close } = await openChat(here, { expected: /reader\.js/ });
+  await context.route('**/reader.js', (route) => route.abort());
+  await refused(page, 'a.html', '<html>a', /^a\.html cannot be read: the reader of documents has failed\.$/);
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByTestId('attach').click();
+  await (await chosen).setFiles({ name: 'book.txt', mimeType: '', buffer: Buffer.from('word '.repeat(5000)) });
+  await chat.notice.getByText(/only the passages nearest to your question/).waitFor();
+  await chat.send('Which word?');
+  await chat.notice.getByText(/^The text cannot be read: the reader of documents has failed\.$/).waitFor();
+  assert.equal(await chat.input.inputValue(), 'Which word?');
+  assert.equal(await page.locator('#attached li').count(), 1);
+  await close();
+});
 
 test('a text of 50 MB, and a page of 50 MB, are refused', onPage(async (page) => {
   await refused(page, 'line.txt', 'a'.repeat(1e6), /^line\.txt has 50\.0 MB; a text of a message has 4\.0 MB at most\.$/, 50);

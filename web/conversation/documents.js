@@ -34,7 +34,7 @@ async function readText(file, name) {
 
 /** Kinds of files that the worker reads (document/reader.js), by their first bytes and their names. */
 const KINDS = [
-  ['pdf', (head) => head.includes('%PDF-')],
+  ['pdf', (head) => /^(?:\xef\xbb\xbf)?\s*%PDF-/.test(head)],
   ['archive', (head) => head.startsWith('PK\x03\x04')],
   ['page', (head, name) => /^(?:\xef\xbb\xbf)?\s*<(?:!doctype )?html\b/i.test(head) || /\.x?html?$/i.test(name)],
 ];

@@ -52,14 +52,7 @@ async function tokensOf(texts, { costOf }) {
   return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
-/**
- * The texts as they are sent: whole, or with the passages that the model reads instead.
- * @param {Array<{name: string, text: string}>} texts
- * @param {string} question
- * @param {object} actions of the composer
- * @returns {Promise<?Array<{name: string, text: string, passages?: string}>>} null if it was cancelled
- */
-export async function fit(texts, question, actions) {
+async function fitted(texts, question, actions) {
   const isWanted = isNearest;
   isNearest = false;
   const { size, used } = actions.context();
@@ -76,3 +69,16 @@ export async function fit(texts, question, actions) {
     if (!found || most < 1 || await tokensOf(found, actions) <= room) return found ?? null;
   }
 }
+
+/**
+ * The texts as they are sent: whole, or with the passages that the model reads instead.
+ * @param {Array<{name: string, text: string}>} texts
+ * @param {string} question
+ * @param {object} actions of the composer
+ * @returns {Promise<?Array<{name: string, text: string, passages?: string}>>} null if it was cancelled, or if it has
+ *   failed, which the visitor is told
+ */
+export const fit = (texts, question, actions) => fitted(texts, question, actions).catch(({ message }) => {
+  actions.onRefuse(message);
+  return null;
+});
