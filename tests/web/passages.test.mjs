@@ -63,6 +63,8 @@ test('as many as fit, in the order of the document; small texts are whole; witho
   assert.equal(small, null);
   const [one] = nearest({ texts: [book], question: 'key?', most: 600, letters: 4 });
   assert.match(one, /^\(1 of 50 passages, those nearest to the question\)\n\n\[page 11\]/);
+  const three = `# A\n\n${'key '.repeat(100)}\n\n# B\n\n${'key grain '.repeat(40)}\n\n# C\n\nNo key.`;
+  assert.match(nearest({ texts: [{ name: 'n', text: three }], question: 'key', most: 500, letters: 4 })[0], /^\(1 of 3 passages.*\)\n\n\[A\]/, 'a short one is not nearer, and does not fill the room');
   const [first] = nearest({ texts: [book], question: 'Sum it up!', most: 1500, letters: 4 });
   assert.match(first, /^\(3 of 50 passages.*\)\n\n\[page 1\][^[]*\n\n\[page 2\][^[]*\n\n\[page 3\][^[]*$/);
 });

@@ -9,7 +9,10 @@ const TOKENS = 200;
 /** Letters of a word that count. */
 const STEM = 6;
 
-/** How soon repetitions of a word count less, and how much the length of a passage counts. */
+/**
+ * How soon repetitions of a word count less, and how much the length of a passage counts. A passage that is shorter
+ * than most, as at the end of a page, is no nearer for that.
+ */
 const K1 = 1.2;
 const B = 0.75;
 
@@ -119,7 +122,7 @@ export function scores(texts, question) {
   const mean = found.reduce((sum, { length }) => sum + length, 0) / Math.max(1, found.length) || 1;
   const weigh = (n) => Math.log(1 + (found.length - n + 0.5) / (n + 0.5));
   return found.map(({ length, times }) => {
-    const damping = K1 * (1 - B + (B * length) / mean);
+    const damping = K1 * (1 - B + (B * Math.max(length, mean)) / mean);
     const parts = [...times].map(([word, n]) => (weigh(having.get(word)) * n * (K1 + 1)) / (n + damping));
     return parts.reduce((sum, part) => sum + part, 0);
   });
@@ -135,6 +138,7 @@ function choose(passages, near, most) {
     if (near[i] === 0 && near.some(Boolean)) break;
     const { place, text } = passages[i];
     const taken = place.length + text.length + 8;
+    if (taken > left && chosen.length) break;     // smaller ones would fill the room, but are farther
     if (taken > left) continue;
     left -= taken;
     chosen.push(i);
