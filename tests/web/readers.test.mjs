@@ -254,6 +254,19 @@ test('a long document shows its pages, and can be cancelled', async () => {
   await close();
 });
 
+test('a document that was read after its conversation was left says so', async () => {
+  const { page, chat, close } = await openChat(here);
+  await chat.ask('Hello!');
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByTestId('attach').click();
+  await (await chosen).setFiles({ name: 'long.pdf', mimeType: '', buffer: makePdf(Array.from({ length: 300 }, (_, i) => lines(...Array(30).fill(`Line of page ${i}`)))) });
+  await page.locator('#composer').getByText(/^Reading long\.pdf/).waitFor();
+  await page.getByTestId('new-chat').click();
+  await chat.notice.getByText('long.pdf was read for another conversation; add it again.').waitFor();
+  assert.equal(await page.locator('#attached li').count(), 0);
+  await close();
+});
+
 test('PDF files are read without the network once one was read', async () => {
   const { page, context, close } = await openChat({ open: (path, options) => offline.open(path, { ...options, expected: /Failed to load resource|reader\.js|pdf\./ }) });
   await page.locator('html[data-offline=ready]').waitFor();

@@ -127,7 +127,9 @@ export class Composer {
     if (models.length) this.#actions.onModels(models);
     for (const file of others) {
       const found = await readDocument(file).catch(({ message }) => this.#actions.onRefuse(message));
-      if (found && conversation === this.#conversation) this.#attached.addText(found.text, found.name);
+      if (!found) continue;
+      if (conversation === this.#conversation) this.#attached.addText(found.text, found.name);
+      else this.#actions.onRefuse(`${found.name} was read for another conversation; add it again.`);
     }
   }
 
