@@ -34,7 +34,10 @@ async function start() {
   const rules = { createScriptURL: () => './pdf.worker.min.mjs' };
   const policy = globalThis.trustedTypes?.createPolicy('quern-read', rules) ?? rules;
   const port = new Worker(policy.createScriptURL(''), { type: 'module' });
-  const failed = new Promise((_, reject) => { port.addEventListener('error', () => reject(missing())); });
+  const failed = new Promise((_, reject) => {
+    // A script that was not fetched fails without a message.
+    port.addEventListener('error', ({ message }) => reject(message ? new Error(message) : missing()));
+  });
   return { getDocument, worker: PDFWorker.create({ port, verbosity: 0 }), failed };
 }
 
