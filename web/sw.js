@@ -3,8 +3,8 @@
 // model), so that the page works without a network. And it adds the isolation headers that threads need, for static
 // hosts that cannot send them. Each build has one version and one cache, and replaces the last one as a whole. This
 // script's address names the variant of the engine that the browser runs: its text build is cached at once; other
-// builds, the files in late/ and the reader of PDF files when they are requested. Later versions keep these too, because what is stored may
-// need them without a network.
+// builds, the files in late/ and the reader of PDF files when they are requested. Later versions keep these too: what
+// is stored may need them without a network.
 // Requests to other origins (models) are not touched: the library stores models itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
 import { isolated } from './isolated.js';

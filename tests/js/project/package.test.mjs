@@ -188,11 +188,11 @@ test('a page downloads less than 200 kB of it by Brotli, whichever engine fits i
   }
 });
 
-test('vision and all else that the text build lacks add less than 232 KB to it, decoders being the browser\'s', async (t) => {
+test('vision and all else that the text build lacks add less than 236 KB to it, decoders being the browser\'s', async (t) => {
   const names = [...new Set(Object.values(SEEING).flatMap(({ more, less }) => [...more, ...less]))];
   const { files } = await sizes(join(installed, 'dist'), names);
   assert.equal(files.length, names.length);
-  assert.equal(SEEING_LIMIT, 232_000);
+  assert.equal(SEEING_LIMIT, 236_000);
   for (const { name, raw, brotli } of seeing(files)) {
     t.diagnostic(`${name}: ${raw} bytes, ${brotli} by Brotli`);
     assert.ok(raw < SEEING_LIMIT, `${name}: ${raw} bytes`);
