@@ -191,7 +191,8 @@ async function bench({ model: source, load: options, values }) {
   const prompt = countOf('prompt', values.prompt ?? '128');
   const generate = countOf('generate', values.generate ?? '32');
   const start = performance.now();
-  await withModel(source, options, async (model) => {
+  // What is written has no meaning and may repeat itself, so drafts would tell nothing about other replies.
+  await withModel(source, { ...options, drafts: false }, async (model) => {
     const loadMs = performance.now() - start;
     const timings = await measure(model, prompt, generate);
     const { variant, threads, memory } = model.info;

@@ -12,7 +12,8 @@ export function driver(loadModel) {
     /** @returns {Promise<object>} milliseconds it took, when it was ready (since 1970), and how the engine runs */
     async load({ url, path, threads, contextSize, variant, store: cache }) {
       const start = performance.now();
-      model = await loadModel(url ?? path, { threads, contextSize, variant, store: cache });
+      // The token that is written is always the same one, so drafts would tell nothing about other replies.
+      model = await loadModel(url ?? path, { threads, contextSize, variant, store: cache, drafts: false });
       const end = performance.now();
       const { info } = model;
       return {

@@ -314,8 +314,8 @@ license        not stated
 memory         with a context of 512 tokens, cached as f16:
                weights  1.08 MiB
                context   290 KiB
-               scratch  1.48 MiB
-               total    2.84 MiB
+               scratch  1.49 MiB
+               total    2.85 MiB
 
                cache    a token  largest context in 4 GiB
                f16    516 bytes                 512 (all)
