@@ -95,7 +95,7 @@ test('JSON of any form', async () => {
     assert.equal(code, 0, out);
     values.push(JSON.parse(out));
   }
-  assert.ok(values.some(Array.isArray), JSON.stringify(values));
+  assert.ok(values.some((value) => Array.isArray(value) || Object(value) !== value), JSON.stringify(values));
 });
 
 test('a limited reply that is cut off is no success', async () => {

@@ -23,7 +23,7 @@ const many = oneProcess();
 after(many.end);
 
 test('run', async () => {
-  const args = ['run', DEMO, 'Hello', '--temperature', '0', '--max-tokens', '8'];
+  const args = ['run', DEMO, 'Once upon a time', '--temperature', '0', '--max-tokens', '8'];
   const plain = await quern(args);
   const json = JSON.parse((await quern([...args, '--json', '--threads', '1', '--variant', 'scalar'])).out);
   assert.equal(plain.code, 0);

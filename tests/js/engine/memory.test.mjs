@@ -224,9 +224,9 @@ test('Q08 replies again and again: the engine does not grow', async () => {
 
 test('Q10 a process with little heap of its own, and a machine with little memory', async () => {
   const run = promisify(execFile);
-  const { stdout } = await run(process.execPath, ['--max-old-space-size=48', CLI, 'run', DEMO, 'What is', '--max-tokens', '2', '--temperature', '0', '--json']);
+  const { stdout } = await run(process.execPath, ['--max-old-space-size=48', CLI, 'run', DEMO, 'Once upon a time', '--max-tokens', '2', '--temperature', '0', '--json']);
   assert.equal(JSON.parse(stdout).usage.completionTokens, 2);
-  const { stderr } = await run(process.execPath, [CLI, 'run', DEMO, 'What is', '--memory', '13000000']).then(() => assert.fail('was loaded'), (error) => error);
+  const { stderr } = await run(process.execPath, [CLI, 'run', DEMO, 'Once upon a time', '--memory', '13000000']).then(() => assert.fail('was loaded'), (error) => error);
   assert.match(stderr, /^quern: mem\/plan: The model needs [\d.]+ MB/);
   const error = await rejectsWith(startOver(testHost({ deviceMemory: 13 * MB }), opened(partOf(await readFile(DEMO))), {}), 'mem/plan');
   assert.ok(error.detail.allowed < 13 * MB);

@@ -78,7 +78,7 @@ test('a stream tells each item in order, and ends with the same response', async
 });
 
 test("the client's own gathering of a stream, a format by zod, and probabilities", async () => {
-  const stream = client.responses.stream({ ...ASK, temperature: 0, max_output_tokens: 12, include: ['message.output_text.logprobs'], top_logprobs: 2 });
+  const stream = client.responses.stream({ ...ASK, input: 'Tell me a story.', temperature: 0, max_output_tokens: 12, include: ['message.output_text.logprobs'], top_logprobs: 2 });
   const gathered = await stream.finalResponse();
   const [{ content: [{ text, logprobs }] }] = gathered.output;
   assert.ok(text.length > 0 && logprobs.length === 12 && logprobs.every(({ top_logprobs: top }) => top.length === 2));

@@ -82,9 +82,9 @@ test("tools' parameters: the model writes what they take, and execute gets what 
 
 test('a tool may say inputSchema for parameters, as MCP and the AI SDK do', async () => {
   const call = async (tool) => (await model.chat('Hi', { tools: [{ name: 'pick', ...tool }], toolChoice: 'required', temperature: 0, maxTokens: 200 }).result).toolCalls;
-  const plain = { type: 'object', properties: { city: { enum: ['Oslo', 'Nairobi'] } }, required: ['city'] };
+  const plain = { type: 'object', properties: { city: { enum: ['Oslo'] } }, required: ['city'] };
   const [{ arguments: expected }] = await call({ parameters: plain });
-  for (const inputSchema of [plain, z.strictObject({ city: z.enum(['Oslo', 'Nairobi']) })]) assert.deepEqual((await call({ inputSchema }))[0].arguments, expected);
+  for (const inputSchema of [plain, z.strictObject({ city: z.enum(['Oslo']) })]) assert.deepEqual((await call({ inputSchema }))[0].arguments, expected);
   await rejectsWith(call({ parameters: plain, inputSchema: plain }), 'use/param', /inputSchema is another name of parameters/);
   const given = [];
   const fake = fakeModel([{ toolCalls: [{ name: 'pick', arguments: { city: 'Oslo' } }] }, 'Done.']);

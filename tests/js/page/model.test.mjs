@@ -33,9 +33,9 @@ test('info says what runs', () => {
 
 test('a path, a file: URL, a Blob and a server give the same replies', async () => {
   const bytes = await readFile(DEMO);
-  const question = 'Hi there, how are you today?';
+  const question = 'What is the capital of Kenya?';
   const expected = (await model.chat(question, GREEDY).result).text;
-  assert.equal(expected, 'I am fine, thank you! I am a small model, so small things make my day. 😊');
+  assert.match(expected, /Nairobi/);
   await withServer((request, response) => {
     assert.equal(request.headers.range, 'bytes=0-');
     response.end(bytes);
@@ -137,8 +137,9 @@ test('maxTokens, stop texts and seeds', async () => {
   const after = await model.chat(LONG, { ...GREEDY, maxTokens: 1 }).result;
   assert.equal(after.usage.cachedTokens, after.usage.promptTokens - 1);
   assert.deepEqual([after.finishReason, after.usage.completionTokens], ['length', 1]);
-  const stopped = await model.chat('Hi there, how are you today?', { ...GREEDY, stop: [' you!', 'zzz'] }).result;
-  assert.deepEqual([stopped.text, stopped.finishReason], ['I am fine, thank', 'stop']);
+  const { text } = await model.chat('Hi there, how are you today?', GREEDY).result;
+  const stopped = await model.chat('Hi there, how are you today?', { ...GREEDY, stop: [text.slice(9, 14), 'zzz'] }).result;
+  assert.deepEqual([stopped.text, stopped.finishReason], [text.slice(0, text.indexOf(text.slice(9, 14))), 'stop']);
   const draw = async (seed) => (await model.chat('Tell me a story.', { seed, temperature: 1.5, topP: 1, topK: 0, maxTokens: 30 }).result).text;
   assert.equal(await draw(5), await draw(5));
   assert.notEqual(await draw(5), await draw(6));

@@ -400,7 +400,7 @@ test('limits: the tools to choose from, their schemas, and what cannot be chosen
   ]) assert.throws(() => callLimits(options), (error) => error.code === 'use/param' && error.detail.param === path);
 });
 
-// --- the demo model, whose weights know nothing of tools ---
+// --- the demo model, which knows the page's tools and no others ---
 
 test('the demo model calls what it has to, gets the result and goes on; every call obeys its schema', { timeout: 60_000 }, async () => {
   const model = await load(DEMO, { threads: 1 });
@@ -411,7 +411,8 @@ test('the demo model calls what it has to, gets the result and goes on; every ca
   for (let seed = 1; seed <= 12; seed++) {
     const thinking = seed % 4 === 0;
     const how = thinking ? { thinking, temperature: 0 } : { repeatPenalty: 5 };     // which would spoil any JSON
-    const { toolCalls: [{ name, arguments: given }], finishReason, text } = await model.chat('What is the capital of Kenya?', { ...options, ...how, seed, toolChoice: 'required' }).result;
+    const question = seed % 2 ? 'What time is it?' : 'What is 3 + 4?';
+    const { toolCalls: [{ name, arguments: given }], finishReason, text } = await model.chat(question, { ...options, ...how, seed, toolChoice: 'required' }).result;
     assert.ok(['tool-calls', 'length'].includes(finishReason));
     assert.ok(!text.includes('<tool_call>'), text);
     names.add(name);
@@ -442,7 +443,7 @@ test('the demo model calls, or answers in the form that is asked for; one call w
   const [open] = await model.tokenize('<tool_call>');
   const seen = new Set();
   for (let seed = 1; seed <= 16; seed++) {
-    const how = { schema, tools, seed, temperature: 1.5, maxTokens: 160, thinking: seed % 4 === 0, logitBias: { [open]: seed % 2 ? 30 : 0 } };
+    const how = { schema, tools, seed, temperature: 1.5, maxTokens: 160, thinking: seed % 4 === 0, logitBias: { [open]: [0, 30, -30, 0][seed % 4] } };
     const { text, toolCalls, value, finishReason } = await model.chat('Is it so?', how).result;
     if (finishReason === 'length') continue;
     seen.add(finishReason);
@@ -467,7 +468,7 @@ test('the demo model calls, or answers in the form that is asked for; one call w
   const texts = async (how) => Promise.all([1, 2, 3, 4].map(async (seed) => (await model.chat('x', { schema: one, temperature: 1.5, seed, maxTokens: 8, ...how }).result).text));
   assert.ok((await texts()).every((text) => ['{}', '{"a":1}'].includes(text)));
   for (const how of [{ openObjects: true }, { schema: { ...one, additionalProperties: true } }]) assert.ok((await texts(how)).some((text) => !['{}', '{"a":1}'].includes(text)));
-  const any = { tools: [{ name: 'f', parameters: one }], toolChoice: 'required', openObjects: true, temperature: 1.5, maxTokens: 44 };
+  const any = { tools: [{ name: 'f', parameters: { ...one, required: ['b'] } }], toolChoice: 'required', openObjects: true, temperature: 1.5, maxTokens: 44 };
   const given = await Promise.all([1, 2, 3, 4].map(async (seed) => (await model.chat('x', { ...any, seed }).result)));
   assert.ok(given.some(({ toolCalls: [call], unfinishedCall }) => /^\{"(?!a": 1\})/.test(unfinishedCall?.text ?? JSON.stringify(call.arguments))));
   await model.dispose();

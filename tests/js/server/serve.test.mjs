@@ -123,15 +123,16 @@ test('a stream is the same text, its reason only in the last chunk, usage only i
 });
 
 test('n choices are what each seed says alone, streamed or not, and share the prompt', async () => {
-  const alone = await Promise.all([7, 8, 9].map((seed) => own({ seed, temperature: 1.2, maxTokens: 40 })));
+  const messages = [{ role: 'user', content: 'Tell me a story about an owl.' }];
+  const alone = await Promise.all([7, 8, 9].map((seed) => own({ seed, temperature: 1.2, maxTokens: 40 }, messages)));
   const texts = alone.map(({ text }) => text);
   assert.equal(new Set(texts).size, 3);
-  const { choices, usage } = await client.chat.completions.create({ ...SEEDED, n: 3 });
+  const { choices, usage } = await client.chat.completions.create({ ...SEEDED, messages, n: 3 });
   assert.deepEqual(choices.map(({ index, message }) => [index, message.content]), texts.map((text, i) => [i, text]));
   assert.deepEqual([usage.prompt_tokens, usage.completion_tokens],
     [alone[0].usage.promptTokens, alone.reduce((sum, one) => sum + one.usage.completionTokens, 0)]);
   const streamed = ['', '', ''];
-  for await (const { choices: [{ index, delta }] } of await client.chat.completions.create({ ...SEEDED, n: 3, stream: true })) streamed[index] += delta.content ?? '';
+  for await (const { choices: [{ index, delta }] } of await client.chat.completions.create({ ...SEEDED, messages, n: 3, stream: true })) streamed[index] += delta.content ?? '';
   assert.deepEqual(streamed, texts);
 });
 

@@ -452,7 +452,7 @@ after(() => rmSync(folder, { recursive: true }));
 const kvFiles = (cache) => readdirSync(cache).filter((name) => name.startsWith('kv-'));
 
 const QUESTION = 'Tell me about the mill. '.repeat(60);
-const SAID = { temperature: 0, maxTokens: 30 };
+const SAID = { temperature: 0, maxTokens: 8 };
 
 async function withModel(options, use) {
   const model = await load(DEMO, options);
