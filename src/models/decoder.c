@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define JOINED "blk.%d.attn_qkv.weight"
+#define JOINED_BIAS "blk.%d.attn_qkv.bias"
 
 /* --- weights ------------------------------------------------------------------------------------------- */
 
@@ -92,10 +93,22 @@ static int bind_biases(struct decoder *d, struct checkpoint *ck, int l, struct a
     const struct model_config *c = &d->base.config;
     struct binder *b = &d->base.bind;
     int q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
+    char name[40];
+    snprintf(name, sizeof name, JOINED_BIAS, l);
+    if (ck_find(ck, name) || w->qkv_bias)
+        return bind_vector(b, ck, JOINED_BIAS, l, q_dim + 2 * kv_dim, &w->qkv_bias, err);
     int status = bind_vector(b, ck, "blk.%d.attn_q.bias", l, q_dim, &w->q_bias, err);
     if (!status) status = bind_vector(b, ck, "blk.%d.attn_k.bias", l, kv_dim, &w->k_bias, err);
     if (!status) status = bind_vector(b, ck, "blk.%d.attn_v.bias", l, kv_dim, &w->v_bias, err);
     return status;
+}
+
+const float *decoder_bias(const struct decoder *d, const struct attention *w, int which)
+{
+    const struct model_config *c = &d->base.config;
+    const float *own[] = {w->q_bias, w->k_bias, w->v_bias};
+    int before = which ? c->n_heads + (which - 1) * c->n_kv_heads : 0; /* heads */
+    return w->qkv_bias ? w->qkv_bias + before * c->head_dim : own[which];
 }
 
 static int bind_head_norms(struct decoder *d, struct checkpoint *ck, int l, struct attention *w, struct error *err)
@@ -143,7 +156,7 @@ void decoder_drop(struct decoder *d, float *const *vectors, int n_vectors, struc
 
 void decoder_drop_attention(struct decoder *d, struct attention *w)
 {
-    decoder_drop(d, (float *[]){w->norm, w->q_norm, w->k_norm, w->q_bias, w->k_bias, w->v_bias}, 6,
+    decoder_drop(d, (float *[]){w->norm, w->q_norm, w->k_norm, w->q_bias, w->k_bias, w->v_bias, w->qkv_bias}, 7,
                  (struct weight *[]){w->q, w->gate, w->k, w->v, w->o}, 5);
 }
 
@@ -285,8 +298,9 @@ static void append(const struct decoder *d, const struct batch *b, const struct 
 {
     const struct model_config *c = &d->base.config;
     int n = b->n, heads = c->n_kv_heads, kv_dim = heads * c->head_dim;
-    if (w->k_bias) add_op(ops, OP_BIAS, n, kv_dim, .y = d->k, .bias = w->k_bias);
-    if (w->v_bias) add_op(ops, OP_BIAS, n, kv_dim, .y = d->v, .bias = w->v_bias);
+    const float *k_bias = decoder_bias(d, w, 1), *v_bias = decoder_bias(d, w, 2);
+    if (k_bias) add_op(ops, OP_BIAS, n, kv_dim, .y = d->k, .bias = k_bias);
+    if (v_bias) add_op(ops, OP_BIAS, n, kv_dim, .y = d->v, .bias = v_bias);
     if (w->k_norm)
         add_op(ops, OP_RMSNORM, n * heads, c->head_dim, .y = d->k, .x = d->k, .vector = w->k_norm, .eps = c->eps);
     turn(d, w, d->k, n, heads, ops);
@@ -310,7 +324,8 @@ void decoder_attend(const struct decoder *d, const struct batch *b, const struct
     if (w->gate) products.products[3] = product(d->gate, w->gate);
     add_op(ops, OP_RMSNORM, n, dim, .y = d->h, .x = d->x, .vector = w->norm, .eps = c->eps);
     ops_append(ops, &products);
-    if (w->q_bias) add_op(ops, OP_BIAS, n, q_dim, .y = d->q, .bias = w->q_bias);
+    const float *q_bias = decoder_bias(d, w, 0);
+    if (q_bias) add_op(ops, OP_BIAS, n, q_dim, .y = d->q, .bias = q_bias);
     if (w->q_norm)
         add_op(ops, OP_RMSNORM, n * c->n_heads, head, .y = d->q, .x = d->q, .vector = w->q_norm, .eps = c->eps);
     turn(d, w, d->q, n, c->n_heads, ops);

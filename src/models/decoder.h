@@ -38,6 +38,7 @@ struct attention {
     float *q_norm, *k_norm;  /* [head_dim]; NULL: none */
     float *q_bias;           /* [q_dim]; NULL: none */
     float *k_bias, *v_bias;  /* [kv_dim]; NULL: none */
+    float *qkv_bias;         /* [q_dim + 2 kv_dim] all three, if the file joins them: decoder_bias() */
     bool unturned;           /* no RoPE */
     struct weight *q, *gate; /* [q_dim, dim]; gate may be NULL */
     struct weight *k, *v;    /* [kv_dim, dim] */
@@ -57,6 +58,8 @@ int decoder_bind(struct decoder *d, struct checkpoint *ck, struct error *err);
 /* Binds the attention of a layer, with or without a gate, whose rows then alternate with those of q, head by head. */
 int decoder_bind_attention(struct decoder *d, struct checkpoint *ck, int l, bool gated, struct attention *w,
                            struct error *err);
+/* The bias of q, k or v (0, 1, 2); NULL: none. */
+const float *decoder_bias(const struct decoder *d, const struct attention *w, int which);
 int decoder_bind_dense(struct decoder *d, struct checkpoint *ck, int l, int ffn_dim, struct dense *w,
                        struct error *err);
 /* Binds a norm [n] of a layer. */

@@ -85,7 +85,7 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
 /* Ignoring biases would give wrong numbers silently, unless they are zeros. */
 static int check_biases(const struct qwen3 *m, const struct checkpoint *ck, int l, struct error *err)
 {
-    static const char *const roles[] = {"output", "q", "k", "v"};
+    static const char *const roles[] = {"output", "q", "k", "v", "qkv"};
     const struct architecture *a = m->d.base.architecture;
     char name[40];
     for (size_t i = 0; i < (a->biases ? 1 : sizeof roles / sizeof *roles); i++) {
@@ -160,11 +160,11 @@ static void qwen3_free(struct model *base)
     decoder_free(&m->d);
 }
 
-static void each_bias(const struct attention *a, const struct model_config *c, model_part *fn, void *context)
+static void each_bias(const struct decoder *d, const struct attention *a, model_part *fn, void *context)
 {
-    decoder_each_vector(fn, context, a->q_bias, c->n_heads * c->head_dim);
-    decoder_each_vector(fn, context, a->k_bias, c->n_kv_heads * c->head_dim);
-    decoder_each_vector(fn, context, a->v_bias, c->n_kv_heads * c->head_dim);
+    const struct model_config *c = &d->base.config;
+    for (int i = 0; i < 3; i++)
+        decoder_each_vector(fn, context, decoder_bias(d, a, i), (i ? c->n_kv_heads : c->n_heads) * c->head_dim);
 }
 
 static void qwen3_each(const struct model *base, model_part *fn, void *context)
@@ -180,7 +180,7 @@ static void qwen3_each(const struct model *base, model_part *fn, void *context)
         decoder_each_vector(fn, context, w->ffn.norm, c->dim);
         decoder_each_vector(fn, context, a->q_norm, c->head_dim);
         decoder_each_vector(fn, context, a->k_norm, c->head_dim);
-        if (base->architecture->biases) each_bias(a, c, fn, context);
+        if (base->architecture->biases) each_bias(&m->d, a, fn, context);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) fn(context, matrices[i], (struct bytes){0});
     }
     decoder_each(&m->d, fn, context);
