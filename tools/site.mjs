@@ -21,7 +21,10 @@ const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
 const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
 
 /** Parts of the page that are imported when they are needed. */
-const LATE = ['message/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'document/reader.js', 'model/hub.js'];
+const LATE = [
+  'message/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'document/reader.js', 'model/hub.js',
+  'shell/keys.js',
+];
 
 /** The library that reads PDF files. The page fetches it with the first one. */
 const PDFJS = join(project, 'node_modules/pdfjs-dist');

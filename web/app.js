@@ -85,6 +85,7 @@ class App {
     const loading = this.#loading.start(Promise.all([prepared, opened]), begun);
     prepared.then(forgetLink, forgetLink);      // if the page is loaded again, it still needs the link
     await opened;
+    this.#listenToKeys();
     this.#followLink(link);
     this.#composer.focus();
     this.#tellEnding(await begun);
@@ -196,6 +197,22 @@ class App {
     closeDialogs();
     themeSwitch();
     acceptDrops((files) => this.#composer.attach(files));
+  }
+
+  /** Gives the shortcuts of the keyboard their actions. */
+  async #listenToKeys() {
+    const { listenToKeys } = await import('./shell/keys.js');
+    listenToKeys({
+      newChat: () => byId('list-new').click(),
+      search: () => this.#list.search(),
+      list: () => this.#list.toggle(),
+      focus: () => byId('input').focus(),
+      edit: ({ target }) => target.id === 'input' && this.#composer.isFree && this.#chat.editLast(),
+      // A search field with a text uses Esc itself.
+      escape: ({ target }) => !(target.type === 'search' && target.value) && this.#composer.escape(),
+      copy: () =>
+        [...document.querySelectorAll('.assistant:not(.busy)')].at(-1)?.querySelector('.tools > .tool').click(),
+    });
   }
 
   /** Follows a link: it only fills fields, and must not download or send anything by itself. */

@@ -124,10 +124,21 @@ export class Chat {
     this.#log.markEdited(message?.id);
   }
 
+  get #question() {
+    return this.#talks.current.path.findLast(({ role }) => role === 'user');
+  }
+
   /** Writes a new reply to the last question. */
   regenerate() {
-    const question = this.#talks.current.path.findLast(({ role }) => role === 'user');
+    const question = this.#question;
     return question && this.#answer((talk) => talk.reply(question.id));
+  }
+
+  /** Puts the last question into the field. @returns {boolean} whether there is one */
+  editLast() {
+    const question = this.#question;
+    if (question) this.#events.onEdit(question);
+    return Boolean(question);
   }
 
   /** Shows how much of the context the conversation takes. */

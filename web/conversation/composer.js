@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The message field: grows with its text. Enter sends, Shift+Enter makes a new line, Esc stops. Where fingers type,
+// The message field: grows with its text. Enter sends, Shift+Enter makes a new line. Where fingers type,
 // Enter makes a new line too, since their keyboards have no Shift+Enter; Ctrl+Enter sends everywhere. Send and Stop
 // share one place, and either returns the focus to the field. An unsent text stays with its conversation; while an
 // earlier message is edited it is put aside.
@@ -77,14 +77,6 @@ export class Composer {
     });
     this.#stop.addEventListener('click', () => this.#halt());
     byId('edit-cancel').addEventListener('click', () => this.#endEdit());
-    addEventListener('keydown', (event) => {
-      // The wide layout's list is no modal dialog and does not count; a search field with a text uses Esc itself.
-      const taken =
-        isComposed(event) ||
-        document.querySelector('dialog:modal') ||
-        (event.target.type === 'search' && event.target.value);
-      if (event.key === 'Escape' && !taken) this.#escape();
-    });
     if (TOUCH.matches) this.#input.enterKeyHint = 'enter';
     this.#input.value = readDraft('');
     this.#update();
@@ -181,6 +173,18 @@ export class Composer {
     this.#input.focus();
   }
 
+  /** Ends the edit, or else the reply. @returns {boolean} whether there was one */
+  escape() {
+    const isRunning = !this.#stop.hidden;
+    if (this.#edited) this.#endEdit();
+    else if (isRunning) this.#halt();
+    else return false;
+    return true;
+  }
+
+  /** Whether the field waits for a new message, without any part of it. */
+  get isFree() { return !this.#edited && this.#input.value === '' && this.#attached.isEmpty; }
+
   setRunning(running) {
     const held = [this.#send, this.#stop].includes(document.activeElement);
     this.#send.hidden = running;
@@ -267,11 +271,6 @@ export class Composer {
     if (event.key !== 'Enter' || !isSend || isComposed(event)) return;
     event.preventDefault();
     this.#submit();
-  }
-
-  #escape() {
-    if (this.#edited) this.#endEdit();
-    else if (!this.#stop.hidden) this.#halt();
   }
 
   #halt() {

@@ -79,6 +79,12 @@ export class List {
     await this.#fill();
   }
 
+  /** Opens the list at its search. */
+  async search() {
+    if (!this.#dialog.open) await this.toggle(true);
+    this.#search.select();
+  }
+
   /**
    * Marks the conversation that is shown, and the states of others.
    * @param {Map<string, string>} states id -> a key of STATES

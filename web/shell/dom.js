@@ -61,7 +61,9 @@ export function copyButton(getText, label = 'Copy', getHtml = undefined) {
   const node = iconButton('copy', label, async () => {
     const writing = getHtml ? writeRich().catch(writePlain) : writePlain();
     const worked = await writing.then(() => true, () => false);
-    show(worked ? 'check' : 'alert', worked ? 'Copied' : 'Copying is not allowed here');
+    const said = worked ? 'Copied' : 'Copying is not allowed here';
+    show(worked ? 'check' : 'alert', said);
+    announce(said);
     setTimeout(() => show('copy', label), 1600);
   });
   const show = (name, text) => {

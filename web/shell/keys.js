@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The shortcuts of the keyboard: one table, from which come what keys do, what tooltips say, and the dialog that lists
+// them. They are those of ChatGPT (new chat, message field, this list) and of llama.cpp's page (search, list). No row
+// takes a key that browsers keep for themselves, or that edits text. This file is fetched when the page can be used.
+import { byId, element, iconButton, isComposed } from './dom.js';
+
+const IS_MAC = /Mac|iP/.test(navigator.platform);
+
+/** The action, its words, its keys (Mod: Ctrl, or Command on a Mac), and the button whose tooltip names them. */
+const SHORTCUTS = [
+  ['newChat', 'New chat', ['Mod+Shift+O'], 'new-chat'],
+  ['search', 'Search the conversations', ['Mod+K'], 'list-search'],
+  ['list', 'Open or close the list', ['Mod+B'], 'list-button'],
+  ['focus', 'Go to the message field', ['Shift+Escape']],
+  ['edit', 'Edit the last message, from an empty field', ['ArrowUp']],
+  ['escape', 'Stop the reply, or end an edit', ['Escape'], 'stop'],
+  ['copy', 'Copy the last reply', ['Mod+Shift+L']],
+  ['help', 'Show these shortcuts', ['Mod+/', '?'], 'shortcuts'],
+];
+
+const NAMES = { Mod: IS_MAC ? '⌘' : 'Ctrl', Shift: IS_MAC ? '⇧' : 'Shift', Escape: 'Esc', ArrowUp: '↑' };
+
+const nameOf = (keys) => keys.split('+').map((key) => NAMES[key] ?? key).join(IS_MAC ? '' : '+');
+
+/**
+ * The keys of an event as the table writes them. Shift belongs to the character of a sign. A keyboard without Latin
+ * letters has its shortcuts at the places of these letters.
+ */
+function pressed({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
+  const name = key.length > 1 || /[!-~]/.test(key) ? key : code.replace('Key', '');
+  const isSign = /^[^a-z]$/i.test(name);
+  if (altKey || (IS_MAC ? ctrlKey : metaKey)) return '';
+  const held = [(ctrlKey || metaKey) && 'Mod+', shiftKey && !isSign && 'Shift+'].filter(Boolean).join('');
+  return held + (name.length > 1 ? name : name.toUpperCase());
+}
+
+/** Shows the dialog that lists the shortcuts. */
+function help() {
+  const close = iconButton('close', 'Close', () => dialog.close());
+  close.className = 'icon-button';
+  const title = element('h2', { id: 'shortcuts-title' }, 'Keyboard shortcuts');
+  const keysOf = (all) => all.flatMap((keys, i) => [i ? ' or ' : '', element('kbd', {}, nameOf(keys))]);
+  const rows = SHORTCUTS.flatMap(([, words, all]) => [element('dt', {}, words), element('dd', {}, ...keysOf(all))]);
+  const dialog = element('dialog', { className: 'sheet', id: 'shortcuts-dialog', 'aria-labelledby': title.id },
+    element('div', { className: 'sheet-head' }, title, close), element('dl', { className: 'keys' }, ...rows));
+  dialog.addEventListener('click', ({ target }) => { if (target === dialog) dialog.close(); });
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** @param {Record<string, (event: KeyboardEvent) => any>} actions of the table; they return false if they do not apply */
+export function listenToKeys(actions) {
+  for (const [, , [keys], id] of SHORTCUTS) {
+    if (!id) continue;
+    const node = byId(id);
+    node.title = node.title ? `${node.title} (${nameOf(keys)})` : nameOf(keys);
+    node.setAttribute('aria-keyshortcuts', keys.replace('Mod', IS_MAC ? 'Meta' : 'Control'));
+  }
+  byId('shortcuts').addEventListener('click', help);
+  addEventListener('keydown', (event) => {
+    const keys = pressed(event);
+    // A list that covers the page is no reason to ignore the keys that open and close it.
+    const modal = document.querySelector('dialog:modal');
+    const isTaken = isComposed(event) || event.repeat || (modal && !(modal.id === 'list' && keys.startsWith('Mod')))
+      || (keys === '?' && event.target.matches('input, textarea, select'));
+    const [action] = SHORTCUTS.find(([, , all]) => all.includes(keys)) ?? [];
+    if (!isTaken && action && ({ help, ...actions })[action](event) !== false) event.preventDefault();
+  });
+}
