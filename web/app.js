@@ -3,7 +3,7 @@
 // start it gets isolated, which may load the page once more. Then it loads the model used last, if that is on this
 // device, or else the demo model, which comes with the page and needs no download.
 import { QuernError, support } from 'quern';
-import { Archive } from './conversation/archive.js';
+import { Archive, UNDO_MS } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
 import { Composer } from './conversation/composer.js';
 import { areSaved } from './conversation/drafts.js';
@@ -107,6 +107,10 @@ class App {
       onFailure: (error, model) => {
         if (isLost(error)) this.#session.release(model).then(() => this.#modelChanged());
       },
+      onDelete: (undo) => this.#tray.passing('deleted', 'Deleted, with all that followed.', [button('Undo', () => {
+        this.#tray.remove('deleted');
+        undo();
+      })], UNDO_MS),
       onGiveBack: (id, question) => this.#composer.giveBack(id, question),
       helpFor: (error) => this.#helpFor(error),
     });

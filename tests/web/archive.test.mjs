@@ -107,7 +107,7 @@ async function everything() {
 
 /** Opens a conversation of the list, whose rows may be replaced meanwhile. */
 async function openRow(page, n) {
-  const wanted = await page.locator('#list-rows li').nth(n).getAttribute('data-id');
+  const wanted = await page.locator('#list-rows li[data-id]').nth(n).getAttribute('data-id');
   await eventually(async () => {
     await page.locator(`#list-rows li[data-id="${wanted}"] .list-open`).click({ timeout: 2000 }).catch(() => {});
     return page.locator(`#list-rows li[data-id="${wanted}"] [aria-current]`).isVisible();

@@ -602,7 +602,7 @@ test('conversations have addresses: back and forth, a bookmark, another tab; one
   await opened.getByText('First.').first().waitFor();
   assert.equal((await users(page))[0], 'Second.', 'this tab stays');
   await row(page, 'Second.').getByRole('button', { name: 'More about' }).click();
-  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await eventually(async () => (await users(page)).length === 0, 'deleted');
   await page.goBack();
   await eventually(async () => await addressIn(page) === '' && (await users(page)).length === 0, 'gone is gone');

@@ -73,7 +73,7 @@ const STATES = {
   'deleted, with undo': async ({ page }) => {
     await page.locator('#list-search').fill('');
     await page.getByRole('button', { name: /^More about What is 27/ }).click();
-    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('is deleted.').first().waitFor();
     await page.locator('#list-close').click();
   },
@@ -213,7 +213,7 @@ test('all of it by the keyboard alone', { timeout: 120_000 }, async () => {
   await press('Conversations');
   await reach('Search');
   await page.keyboard.type('Nairobi');
-  await eventually(async () => await page.locator('#list-rows li').count() === 1, 'one is found');
+  await eventually(async () => await page.locator('#list-rows li[data-id]').count() === 1, 'one is found');
   await press('What is the capital of Kenya?');
   await page.getByTestId('message-user').getByText('What is the capital of Kenya?').waitFor();
   await press('More about What is the capital');

@@ -24,6 +24,9 @@ const NEW = 'new';
 
 const ignore = () => {};
 
+/** The text in which a search looks. */
+const textOf = ({ title }, messages) => [title, ...messages.map(({ content }) => content)].map(folded).join('\n');
+
 const lockOf = (id) => `quern:conversation:${id}`;
 
 export class Archive {
@@ -116,6 +119,13 @@ export class Archive {
     });
   }
 
+  /** Deletes messages of a conversation, which a search then no longer finds. @param {{id: string}[]} gone */
+  async cut(id, gone) {
+    const ids = gone.map((message) => message.id);
+    const left = (await this.#tables.messages(id)).filter((message) => !ids.includes(message.id));
+    return this.#change(id, (old) => old && { entry: old, gone: ids, text: textOf(checkEntry(old), left) });
+  }
+
   /** Changes fields of an existing entry. */
   patch(id, fields) {
     return this.#change(id, (old, text) => {
@@ -129,13 +139,15 @@ export class Archive {
     });
   }
 
-  /** Hides a conversation. It is removed after UNDO_MS, or when a page is opened after that. */
-  remove(id) {
+  /** Hides conversations. They are removed after UNDO_MS, or when a page is opened after that. */
+  remove(...ids) {
     setTimeout(() => this.#sweep().catch(ignore), UNDO_MS + 100);
-    return this.patch(id, { deleted: Date.now() });
+    return this.#mark(ids, Date.now());
   }
 
-  restore(id) { return this.patch(id, { deleted: 0 }); }
+  restore(...ids) { return this.#mark(ids, 0); }
+
+  #mark(ids, deleted) { return Promise.all(ids.map((id) => this.patch(id, { deleted }))); }
 
   /**
    * The images and texts of the next message of a conversation ('': of a new one). They are stored as a message of the
@@ -179,11 +191,10 @@ export class Archive {
         .map(checkMessage)
         .filter(Boolean);
       if (!entry || known.has(entry.id) || !messages.length) continue;
-      const text = [entry.title, ...messages.map(({ content }) => content)].map(folded).join('\n');
       await this.#change(entry.id, () => ({
         entry: { ...entry, deleted: 0, leaf: entry.leaf || newestLeaf(messages) },
         messages,
-        text,
+        text: textOf(entry, messages),
       }));
       added++;
     }

@@ -30,6 +30,7 @@ export class Chat {
    * @param {(sentence: string) => void} events.onStatus a sentence about the conversation that is shown
    * @param {(message: object) => void} events.onEdit puts a message into the field
    * @param {(id: string, question: object) => void} events.onGiveBack a waiting question of a conversation is not asked
+   * @param {(undo: () => void) => void} events.onDelete a message is deleted, and can be brought back
    * @param {(error: Error, model: object) => void} events.onFailure a model's reply has failed
    * @param {(error: Error) => ?{label: string, run: Function}} events.helpFor a remedy other than trying again
    */
@@ -42,6 +43,7 @@ export class Chat {
     const again = (question) => this.#answer((talk) => talk.reply(question));
     this.#log = new Log({
       onEdit: events.onEdit,
+      onDelete: (message) => this.#delete(message),
       onAnswer: (message) => again(message.id),
       onAgain: (message) => again(message.parent),
       onContinue: ({ id }) => this.#answer((talk) => talk.path.find((one) => one.id === id)),
@@ -59,17 +61,29 @@ export class Chat {
    * Asks a question in the conversation that is shown, and writes the reply. While one is written, the question waits
    * for its end.
    * @param {{content: string} & import('./attached.js').Parts} question
-   * @param {{parent: string}} [instead] a message that the question replaces, as a new branch
+   * @param {{parent: string, role: string}} [instead] a message that it replaces, as a new branch; a reply is only
+   *   written anew
    * @returns {Promise<boolean>} false: it was not sent, because another tab is writing in this conversation
    */
   async send(question, instead) {
     const talk = this.#talks.current;
+    if (instead?.role === 'assistant') return this.#answer(() => talk.rewrite(instead, question.content), talk);
     if (talk.run && !instead) {
       talk.queue.push(question);
       this.#talks.tell();
       return true;
     }
     return this.#ask(talk, question, instead);
+  }
+
+  /** Deletes a message with all that follow it; a first one with its conversation, if that has no other. */
+  #delete(message) {
+    return this.#answer((talk) => {
+      const isAll = !message.parent && talk.siblings(message).length === 1;
+      if (isAll) this.#archive.remove(talk.id);
+      const bringBack = () => this.#archive.restore(talk.id).then(() => this.#talks.open(talk.id));
+      this.#events.onDelete(isAll ? bringBack : talk.remove(message));
+    });
   }
 
   #ask(talk, question, instead) {

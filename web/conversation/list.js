@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The list of conversations: beside the page if that is wide, over it on a phone. Conversations can be searched,
-// opened, named, pinned, deleted (and restored), and saved as files. A row's buttons are made on demand, since there
-// may be a thousand rows.
+// opened, named, pinned, deleted (and restored), and saved as files. They stand below the day or month of their last
+// question. A row's buttons are made on demand, since there may be a thousand rows.
 import { announce, byId, button, element, iconButton, isComposed, saveFile } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
-import { when } from '../shell/format.js';
+import { period, when } from '../shell/format.js';
 import { addressOf } from '../shell/link.js';
 import { read, write } from '../shell/storage.js';
 import { UNDO_MS } from './archive.js';
@@ -25,6 +25,10 @@ const STATES = { waiting: 'Waiting', writing: 'Writing', done: 'New reply', fail
 /** The note beside a title. */
 const noteOf = ({ changed, isUnstored }) => (isUnstored ? 'Not stored' : when(changed));
 
+/** The words above the conversations with which one stands in the list. */
+const headingOf = (entry) =>
+  (entry.isUnstored ? noteOf(entry) : (entry.pinned ? 'Pinned' : period(entry.changed)));
+
 export class List {
   #dialog = byId('list');
   #rows = byId('list-rows');
@@ -35,7 +39,7 @@ export class List {
   #states = new Map();    // id -> a key of STATES
   #late = null;
   #filling = 0;
-  #made = new Map();      // id -> {row, said}, while the list is open
+  #made = new Map();      // id -> {row, said}, and words of a heading -> {row}, while the list is open
   #places = new Map();    // id -> message that the search has found there
 
   /**
@@ -57,6 +61,7 @@ export class List {
     this.#search.addEventListener('focus', () => archive.search(''));   // reads the texts in advance
     byId('list-export').addEventListener('click', () => this.#export());
     byId('list-import').addEventListener('click', () => this.#import());
+    byId('list-delete').addEventListener('click', () => this.#removeAll());
     this.#dialog.addEventListener('click', (event) => { if (event.target === this.#dialog) this.toggle(false); });
     this.#dialog.addEventListener('close', () => {
       clearTimeout(this.#filling);
@@ -138,8 +143,8 @@ export class List {
     const entries = [...this.#events.unstored(), ...stored];
     const wanted = found ? entries.filter(({ id }) => found.has(id)) : entries;
     const count = Math.max(FIRST, this.#rows.childElementCount);
-    this.#show(wanted.slice(0, count).map((entry) => this.#rowOf(entry)));
-    this.#rest(wanted.slice(count));
+    this.#show(this.#rowsOf(wanted.slice(0, count)));
+    this.#rest(wanted.slice(count), wanted[count - 1]);
     byId('list-none').textContent = wanted.length ? '' : (words ? 'Nothing found.' : 'No conversation yet.');
     byId('list-none').hidden = wanted.length > 0;
     this.#markRows();
@@ -177,15 +182,33 @@ export class List {
     else if (id) held.focus();
   }
 
-  /** Adds the remaining rows when there is time. */
-  #rest(entries) {
+  /** Adds the remaining rows, which follow the row of `last`, when there is time. */
+  #rest(entries, last) {
     clearTimeout(this.#filling);
     if (!entries.length) return;
     this.#filling = setTimeout(() => {
-      this.#rows.append(...entries.slice(0, MORE).map((entry) => this.#rowOf(entry)));
-      this.#rest(entries.slice(MORE));
+      this.#rows.append(...this.#rowsOf(entries.slice(0, MORE), last));
+      this.#rest(entries.slice(MORE), entries[MORE - 1]);
       this.#markRows();
     }, 30);
+  }
+
+  /** The rows of entries that follow the one of `last`, with their headings. */
+  #rowsOf(entries, last) {
+    let above = last && headingOf(last);
+    return entries.flatMap((entry) => {
+      const heading = headingOf(entry);
+      if (heading === above) return [this.#rowOf(entry)];
+      above = heading;
+      return [this.#headingRow(heading), this.#rowOf(entry)];
+    });
+  }
+
+  #headingRow(words) {
+    const key = `${words}:`;    // no id
+    const made = this.#made.get(key) ?? { row: element('li', { className: 'list-heading' }, element('h3', {}, words)) };
+    this.#made.set(key, made);
+    return made.row;
   }
 
   /** Returns the row of an entry: the existing one, with its open buttons, if it still says the same. */
@@ -244,7 +267,7 @@ export class List {
         'link-button',
       ),
       button('Save as text', () => this.#save(entry), 'link-button'),
-      button('Delete', () => this.#remove(entry), 'link-button danger'));
+      button('Delete', () => this.#remove([entry.id], `“${entry.title}” is`, entry.id), 'link-button danger'));
     row.append(actions);
     return actions.firstElementChild.focus();
   }
@@ -271,15 +294,21 @@ export class List {
     field.select();
   }
 
-  async #remove({ id, title }) {
-    await this.#archive.remove(id);
+  /** Deletes conversations. A button brings them back and shows the one of this id. */
+  async #remove(ids, what, shown) {
+    await this.#archive.remove(...ids);
     const undo = async () => {
-      await this.#archive.restore(id);
-      this.#events.onOpen(id);
+      await this.#archive.restore(...ids);
+      this.#events.onOpen(shown);
     };
-    this.#events.onNotice(`“${title}” is deleted.`, [button('Undo', undo)], UNDO_MS);
-    announce(`${title} is deleted.`);
+    this.#events.onNotice(`${what} deleted.`, [button('Undo', undo)], UNDO_MS);
+    announce(`${what} deleted.`);
     this.#search.focus();
+  }
+
+  async #removeAll() {
+    const ids = (await this.#archive.list()).map(({ id }) => id);
+    if (ids.length) this.#remove(ids, `${ids.length} conversations are`, this.#current);
   }
 
   async #save({ id, title }) {

@@ -27,8 +27,8 @@ export class Log {
   #edited = '';         // id of the message that is being edited
 
   /**
-   * @param {object} actions of a message's buttons: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the
-   *   message; and helpFor, which returns a remedy for a failed one
+   * @param {object} actions of a message's buttons: onEdit, onDelete, onAnswer, onAgain, onContinue, onBranch, each
+   *   with the message; and helpFor, which returns a remedy for a failed one
    */
   constructor(actions) {
     this.#actions = actions;

@@ -35,8 +35,8 @@ class StoredTables {
 
   /**
    * @param {string} id
-   * @param {(entry?: object, text: string) => ?{entry?: object | null, messages?: object[], text?: string}} change
-   *   returns what to write; an entry of null deletes everything, and returning nothing changes nothing
+   * @param {(entry?: object, text: string) => ?object} change returns what to write (entry, messages, text) and the ids
+   *   of messages to delete (gone); an entry of null deletes everything, and returning nothing changes nothing
    */
   async change(id, change) {
     let wanted;
@@ -63,6 +63,7 @@ class StoredTables {
     } else if (wanted) {
       // Messages first: WebKit blocks the database for ever if it refuses a file after other writes.
       for (const message of wanted.messages ?? []) messages.put({ ...message, conversation: id });
+      for (const one of wanted.gone ?? []) messages.delete([id, one]);
       if (wanted.entry) entries.put(wanted.entry);
       if (wanted.text !== undefined) texts.put(wanted.text, id);
     }
@@ -91,6 +92,7 @@ class MemoryTables {
       if (wanted.text !== undefined) this.#texts.set(id, wanted.text);
       const messages = this.#messages.get(id) ?? new Map();
       for (const message of wanted.messages ?? []) messages.set(message.id, message);
+      for (const one of wanted.gone ?? []) messages.delete(one);
       this.#messages.set(id, messages);
     }
     return wanted?.entry;

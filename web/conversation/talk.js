@@ -3,7 +3,7 @@
 // that this tab writes in it. Every change happens here first and is stored afterwards. The log, the list and the field
 // show this state.
 import { titleOf } from './record.js';
-import { familiesOf, newId, newestBelow, newestLeaf, pathTo } from './tree.js';
+import { allBelow, familiesOf, newId, newestBelow, newestLeaf, pathTo } from './tree.js';
 
 /** Milliseconds between two writes of a growing reply: the most that is lost if the tab dies. */
 const STORE_MS = 400;
@@ -88,6 +88,27 @@ export class Talk {
     });
   }
 
+  /** Adds another form of a reply, as the visitor has written it, and shows it. */
+  rewrite({ parent, model, steps }, content) {
+    const reply = { ...this.reply(parent), content, model, ...(steps && { steps }), note: 'Edited.', writing: false };
+    this.messages = [...this.messages.slice(0, -1), reply];
+    this.put(reply);
+    this.#show(reply.id);
+    this.#events.onChange(this);
+  }
+
+  /** Removes a message and all that follow it. @returns {() => void} brings them back */
+  remove(message) {
+    const { leaf } = this;
+    const gone = allBelow(this.messages, message.id);
+    this.messages = this.messages.filter((one) => !gone.has(one));
+    this.#turn(newestBelow(this.messages, message.parent), [], [...gone]);
+    return () => {
+      this.messages = [...this.messages, ...gone];
+      this.#turn(leaf, [...gone]);
+    };
+  }
+
   /** Moves the conversation to the top of the list, because a question was asked. */
   touch() {
     this.#store([], { changed: Date.now() });
@@ -118,8 +139,12 @@ export class Talk {
 
   /** Shows the branch of a message. */
   choose(message) {
-    const leaf = newestBelow(this.messages, message.id);
-    this.#store([], { leaf });
+    this.#turn(newestBelow(this.messages, message.id));
+  }
+
+  /** Shows the branch that ends with a leaf. */
+  #turn(leaf, added = [], gone = []) {
+    this.#store(added, { leaf }, gone);
     this.#show(leaf);
     this.#events.onChange(this);
   }
@@ -176,17 +201,19 @@ export class Talk {
     return added;
   }
 
-  #store(messages, fields) {
+  #store(messages, fields, gone = []) {
     this.#pending++;
-    this.#writes = this.#writes.then(() => this.#write(messages, fields)).finally(() => { this.#pending--; });
+    this.#writes = this.#writes.then(() => this.#write(messages, fields, gone)).finally(() => { this.#pending--; });
   }
 
   /** Writes messages, with those that could not be stored before, which come earlier in the conversation. */
-  async #write(messages, fields) {
+  async #write(messages, fields, gone) {
     for (const message of messages) this.#unstored.set(message.id, message);
+    for (const { id } of gone) this.#unstored.delete(id);
     const all = [...this.#unstored.values()];
     const now = this.isUnsaved ? { leaf: this.leaf, first: this.first, ...fields } : fields;
     try {
+      if (gone.length) await this.#archive.cut(this.id, gone);
       this.entry =
         (await (all.length ? this.#archive.put(this.id, all, now) : this.#archive.patch(this.id, now))) ?? this.entry;
       this.#unstored.clear();

@@ -41,5 +41,13 @@ export function newestBelow(messages, id) {
   return at;
 }
 
+/** @returns {Set<object>} a message and all that follow it, on every branch */
+export function allBelow(messages, from) {
+  const families = familiesOf(messages);
+  const found = new Set(messages.filter(({ id }) => id === from));
+  for (const { id } of found) for (const child of families.get(id) ?? []) found.add(child);
+  return found;
+}
+
 /** @returns {string} the newest leaf; '' if there are no messages */
 export const newestLeaf = (messages) => (messages.length ? messages.reduce((a, b) => (a.id > b.id ? a : b)).id : '');

@@ -24,7 +24,8 @@ export class AssistantMessage {
 
   /**
    * @param {object} message that is shown
-   * @param {object} actions onAgain, onContinue, onBranch, each with the message; helpFor returns a remedy
+   * @param {object} actions onAgain, onEdit, onDelete, onContinue, onBranch, each with the message; helpFor returns
+   *   a remedy
    */
   constructor(message, actions) {
     this.#actions = actions;
@@ -32,7 +33,9 @@ export class AssistantMessage {
     this.#goOn.classList.add('only-last');
     this.#goOn.hidden = true;
     this.#part('.tools').append(copyButton(() => this.#stream.text, 'Copy reply', () => this.#html()),
-      iconButton('retry', 'Write this reply again', () => actions.onAgain(message)), this.#goOn,
+      iconButton('retry', 'Write this reply again', () => actions.onAgain(message)),
+      iconButton('edit', 'Edit this reply', () => actions.onEdit(message)),
+      iconButton('delete', 'Delete from here on', () => actions.onDelete(message)), this.#goOn,
       element('span', { className: 'caption' }));
     this.#part('.thought').append(this.#thought);
     this.#part('summary').addEventListener('click', () => { this.#touched = true; });

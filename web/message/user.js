@@ -23,7 +23,7 @@ export class UserMessage {
   node = fromTemplate('t-user');
   #actions;
 
-  /** @param {object} message @param {{onEdit: Function, onAnswer: Function, onBranch: Function}} actions */
+  /** @param {object} message @param {{onEdit: Function, onDelete: Function, onAnswer: Function, onBranch: Function}} actions */
   constructor(message, actions) {
     this.#actions = actions;
     const { content, media = [], texts = [] } = message;
@@ -36,7 +36,8 @@ export class UserMessage {
     const answer = iconButton('retry', 'Answer this', () => actions.onAnswer(message));
     answer.classList.add('only-last');
     this.node.querySelector('.tools').append(copyButton(() => content, 'Copy message'),
-      iconButton('edit', 'Edit and send again', () => actions.onEdit(message)), answer);
+      iconButton('edit', 'Edit and send again', () => actions.onEdit(message)),
+      iconButton('delete', 'Delete from here on', () => actions.onDelete(message)), answer);
   }
 
   setBranches(siblings, message) {

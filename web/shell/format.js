@@ -51,9 +51,18 @@ const formats = {};
 const format = (name) =>
   (formats[name] ??= new Intl.DateTimeFormat(
     undefined,
-    name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' },
+    { hour: { timeStyle: 'short' }, day: { dateStyle: 'medium' }, month: { month: 'long', year: 'numeric' } }[name],
   ));
 
 /** The time if it is today, else the date. */
 export const when = (time) =>
   format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);
+
+const midnight = (time) => new Date(time).setHours(0, 0, 0, 0);
+
+/** The part of the past to which a time belongs: a day, the last week, or a month. */
+export function period(time) {
+  const days = Math.round((midnight(Date.now()) - midnight(time)) / 86_400_000);
+  if (days > 7) return format('month').format(time);
+  return days > 1 ? 'Previous 7 days' : (days === 1 ? 'Yesterday' : 'Today');
+}
