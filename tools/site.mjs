@@ -15,7 +15,10 @@ import { parseArgs } from 'node:util';
 const project = fileURLToPath(new URL('..', import.meta.url));
 
 /** Files and folders of `web/` that are copied unchanged. */
-const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
+const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'screens', 'models'];
+
+/** Files that the browser fetches itself when the page is installed; the service worker does not keep them. */
+const AT_INSTALL = /^(?:screens\/|icons\/maskable)/;
 
 /** Files of the package that a page's thread imports when they are needed. */
 const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
@@ -158,7 +161,7 @@ async function fingerprint(out) {
   // The page's address is the folder itself; index.html would be a second copy.
   return {
     version: hash.digest('hex').slice(0, 16),
-    files: names.map((name) => (name === 'index.html' ? './' : `./${name}`)),
+    files: names.filter((name) => !AT_INSTALL.test(name)).map((name) => (name === 'index.html' ? './' : `./${name}`)),
   };
 }
 

@@ -86,6 +86,7 @@ class App {
     prepared.then(forgetLink, forgetLink);      // if the page is loaded again, it still needs the link
     await opened;
     this.#listenToKeys();
+    globalThis.launchQueue?.setConsumer(({ files }) => this.#openFiles(files));
     this.#followLink(link);
     this.#composer.focus();
     this.#tellEnding(await begun);
@@ -201,6 +202,12 @@ class App {
     closeDialogs();
     themeSwitch();
     acceptDrops((files) => this.#composer.attach(files));
+  }
+
+  /** Takes files that the system opens with the installed page. @param {FileSystemFileHandle[]} handles */
+  async #openFiles(handles) {
+    const files = await Promise.allSettled(handles.map((handle) => handle.getFile()));
+    this.#composer.attach(files.flatMap(({ value }) => value ?? []));
   }
 
   /** Gives the shortcuts of the keyboard their actions. */

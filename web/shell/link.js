@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The address of the page: `?model=URL&prompt=TEXT` fills fields, and `#c=ID` is a conversation, so that the browser's
-// back button, bookmarks and links in new tabs work.
+// back button, bookmarks and links in new tabs work. What other apps share with the installed page comes as
+// `title`, `prompt` and `url` (manifest.webmanifest).
+
+const SHARED = ['title', 'prompt', 'url'];
 
 /** @returns {{model: ?string, prompt: ?string}} */
 export function readLink() {
   const query = new URLSearchParams(location.search);
-  return { model: query.get('model'), prompt: query.get('prompt') };
+  const shared = SHARED.filter((name) => query.has(name)).map((name) => query.get(name));
+  return { model: query.get('model'), prompt: shared.length ? shared.filter(Boolean).join('\n') : null };
 }
 
 const CONVERSATION = /^#c=([\w-]{1,64})$/;
@@ -31,6 +35,6 @@ export function linkConversation(id, isOther) {
 /** Removes the request from the address, so that a reload does not repeat it. */
 export function forgetLink() {
   const url = new URL(location.href);
-  for (const name of ['model', 'prompt']) url.searchParams.delete(name);
+  for (const name of ['model', ...SHARED]) url.searchParams.delete(name);
   if (url.href !== location.href) history.replaceState(history.state, '', url);
 }
