@@ -21,7 +21,7 @@ import { maySee } from './model/vision.js';
 import { DEMO, firstOffer } from './model/known.js';
 import { Loading } from './model/loading.js';
 import { Life } from './shell/life.js';
-import { conversationInLink, forgetLink, linkConversation, readLink } from './shell/link.js';
+import { conversationInLink, forgetLink, linkConversation, presetInLink, readLink } from './shell/link.js';
 import { startOffline } from './shell/offline.js';
 import { Session } from './model/session.js';
 import { Settings } from './shell/settings.js';
@@ -83,7 +83,11 @@ class App {
     const opened = this.#openConversations(link);
     const prepared = this.#prepare();
     const loading = this.#loading.start(Promise.all([prepared, opened]), begun);
-    prepared.then(forgetLink, forgetLink);      // if the page is loaded again, it still needs the link
+    const followed = () => {
+      forgetLink();
+      this.#askPreset();
+    };
+    prepared.then(followed, followed);      // if the page is loaded again, it still needs the link
     await opened;
     this.#listenToKeys();
     globalThis.launchQueue?.setConsumer(({ files }) => this.#openFiles(files));
@@ -120,9 +124,12 @@ class App {
       unstored: () => this.#talks.unstored,
       onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
     });
-    await (prompt === null ? this.#talks.resume(conversationInLink()) : this.#talks.open(''));
+    await (prompt === null && !presetInLink() ? this.#talks.resume(conversationInLink()) : this.#talks.open(''));
     addEventListener('pagehide', () => this.#chat.giveBackAll());
-    addEventListener('popstate', () => this.#goTo(conversationInLink()));
+    addEventListener('popstate', () => {
+      this.#askPreset();
+      this.#goTo(conversationInLink());
+    });
   }
 
   /** Shows a conversation, or a new one (''), at a place if one is given. */
@@ -202,6 +209,15 @@ class App {
     closeDialogs();
     themeSwitch();
     acceptDrops((files) => this.#composer.attach(files));
+  }
+
+  /** Shows the preset that a link brings. */
+  async #askPreset() {
+    const preset = presetInLink();
+    if (!preset) return;
+    const { askPreset } = await import('./shell/presets.js');
+    history.replaceState(history.state, '', location.pathname);
+    askPreset(this.#settings, preset);
   }
 
   /** Takes files that the system opens with the installed page. @param {FileSystemFileHandle[]} handles */

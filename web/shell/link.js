@@ -12,6 +12,9 @@ export function readLink() {
   return { model: query.get('model'), prompt: shared.length ? shared.filter(Boolean).join('\n') : null };
 }
 
+/** The preset in the address, encoded; undefined if there is none. */
+export const presetInLink = () => /^#preset=(.+)/.exec(location.hash)?.[1];
+
 const CONVERSATION = /^#c=([\w-]{1,64})$/;
 
 /** The address of a conversation within the page; '' is a new one. */

@@ -33,6 +33,7 @@ export class Settings {
   #form = byId('settings-form');
   #switch = byId('thinking-switch');
   #values = {};
+  #showPresets = null;    // once they are needed
   #unsaved;
 
   /** @param {{onUnsaved: () => void}} events called once if settings cannot be stored */
@@ -68,8 +69,24 @@ export class Settings {
     return this.#values.system ?? '';
   }
 
-  open() {
+  async open() {
     this.#dialog.showModal();
+    const { showPresets } = await import('./presets.js');
+    this.#showPresets = () => showPresets(this);
+    this.#showPresets();
+  }
+
+  /** What a preset holds. */
+  get preset() {
+    return { ...this.sampling, ...pick(this.#values, ['system', 'tools']) };
+  }
+
+  /** Takes over a preset. What it lacks is the model's own; options of a load stay. */
+  apply(preset) {
+    const values = { ...preset, ...this.loading };
+    this.#clear();
+    this.#restore(values);
+    this.#save(this.#values);
   }
 
   /**
@@ -102,14 +119,19 @@ export class Settings {
       this.#tellReset();
       announce('The settings are as they were.');
     }, 'link-button');
-    this.#form.reset();
-    for (const field of this.#form.elements) this.#note(field, '');
-    this.#save(Object.fromEntries([...this.#form.elements].map(({ name }) => [name, undefined])));
+    this.#clear();
     this.#tellReset('All fields are empty, the system prompt too. ', undo);
     announce('All settings are reset.');
   }
 
+  #clear() {
+    this.#form.reset();
+    for (const field of this.#form.elements) this.#note(field, '');
+    this.#save(Object.fromEntries([...this.#form.elements].map(({ name }) => [name, undefined])));
+  }
+
   #tellReset(...said) {
+    this.#showPresets?.();
     const line = byId('settings-undo');
     line.replaceChildren(...said);
     if (said.length) line.scrollIntoView({ block: 'nearest' });
@@ -131,8 +153,8 @@ export class Settings {
     const problem = problemOf(field);
     this.#note(field, problem && `${problem} Until then: ${this.#values[field.name] ?? field.placeholder}.`);
     if (problem) return;
-    this.#tellReset();
     this.#save({ [field.name]: valueOf(field) });
+    this.#tellReset();
   }
 
   /** Shows the problem of a field in a line below it; '' removes the line. */

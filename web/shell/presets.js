@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Presets: named settings of replies (system prompt, sampling, tools, thinking). They are chosen, made, renamed,
+// deleted and shared at the head of the settings. A preset in a link (`#preset=JSON`) is shown first, and taken over
+// only if the visitor says so. Which preset is in use is not stored: it is the one that has the present values. This
+// file is fetched with the settings, or with such a link.
+import { announce, button, byId, element, iconButton, isComposed } from './dom.js';
+import { oneLine } from './format.js';
+import { read, write } from './storage.js';
+
+const KEY = 'quern:presets';
+const MOST = 100;
+
+/** Fields of the settings that a preset has, and their words in a dialog. */
+const FIELDS = {
+  system: 'System prompt', temperature: 'Temperature', topP: 'Top-p', topK: 'Top-k', maxTokens: 'Longest reply',
+  seed: 'Seed', tools: 'Tools', thinking: 'Thinking',
+};
+
+/** Whether a value is one that the settings' field of this name allows. */
+function isAllowed(name, value) {
+  const field = byId(`set-${name}`);
+  if (name === 'thinking') return value === true;
+  if (field.type !== 'number') {
+    const isLong = typeof value !== 'string' || value === '' || value.length > 20_000;
+    return !isLong && (!field.options || [...field.options].some((option) => option.value === value));
+  }
+  const isWhole = Number.isInteger(Number(field.step));
+  return (isWhole ? Number.isInteger(value) : Number.isFinite(value)) && value >= field.min && value <= field.max;
+}
+
+/** A preset from outside (storage, link) with exactly the known fields, or null. */
+function checked(value) {
+  const name = typeof value?.name === 'string' ? oneLine(value.name, 80) : '';
+  const fields = Object.keys(FIELDS).filter((key) => isAllowed(key, value?.[key]));
+  return name ? { name, ...Object.fromEntries(fields.map((key) => [key, value[key]])) } : null;
+}
+
+const all = () => {
+  const stored = read(KEY);
+  return (Array.isArray(stored) ? stored : []).map(checked).filter(Boolean).slice(0, MOST);
+};
+
+/** The values of a preset, as a text that is the same for the same values. */
+const valuesOf = (preset) =>
+  JSON.stringify(Object.keys(FIELDS).map((key) => (preset[key] === 0 ? 0 : preset[key] || null)));
+
+const linkTo = (preset) => {
+  const url = new URL(location.href);
+  url.search = '';
+  url.hash = `preset=${encodeURIComponent(JSON.stringify(preset))}`;
+  return url.href;
+};
+
+const WORDS = { auto: 'If the model wants', required: 'With each question', true: 'On' };
+
+const readable = (value) => WORDS[value] ?? String(value);
+
+/**
+ * Shows the presets at the head of the settings.
+ * @param {{preset: object, apply: (preset: object) => void, open: () => Promise<void>}} settings
+ * @param {...(string | Node)} said a sentence about what has just happened
+ */
+export function showPresets(settings, ...said) {
+  const presets = all();
+  const now = valuesOf(settings.preset);
+  const at = presets.findIndex((preset) => valuesOf(preset) === now);
+  const isOwn = now === valuesOf({});
+  const select = element('select', { id: 'preset' });
+  select.append(...(at < 0 && !isOwn ? [element('option', { value: 'now' }, 'The values below')] : []),
+    element('option', { value: 'own' }, 'The model’s own'),
+    ...presets.map(({ name }, i) => element('option', { value: i }, name)));
+  select.value = at < 0 ? (isOwn ? 'own' : 'now') : at;
+  select.onchange = () => take(settings, presets[select.value] ?? { name: 'The model’s own' });
+  const link = (words, action) => button(words, action, 'link-button');
+  const row = at < 0 ? [...(isOwn ? [] : [link('Save as a preset', () => askName(settings, presets.length))])] : [
+    link('Rename', () => askName(settings, at)),
+    link('Copy a link', async () => {
+      const worked = await navigator.clipboard.writeText(linkTo(presets[at])).then(() => true, () => false);
+      showPresets(settings, worked ? 'The link is copied.' : 'Copying is not allowed here.');
+    }),
+    link('Delete', () => remove(settings, at)),
+  ];
+  byId('presets').replaceChildren(element('label', { htmlFor: 'preset' }, 'Preset'), select,
+    element('div', { className: 'preset-row' }, ...row),
+    element('p', { className: 'hint', hidden: !said.length }, ...said));
+  if (said.length) announce(said[0]);
+}
+
+/** Uses a preset. A button brings the values before back. */
+function take(settings, preset) {
+  const before = settings.preset;
+  settings.apply(preset);
+  showPresets(settings, `In use: ${preset.name}. `, button('Undo', () => {
+    settings.apply(before);
+    showPresets(settings, 'The settings are as they were.');
+  }, 'link-button'));
+  byId('preset').focus();
+}
+
+/** Stores the presets, and shows them with a sentence. */
+function store(settings, presets, ...said) {
+  const isStored = write(KEY, presets.slice(0, MOST));
+  showPresets(settings, ...(isStored ? said : ['This browser does not let the page store presets.']));
+}
+
+/** Asks for the name of the preset at a place; behind the last one is a new one. */
+function askName(settings, at) {
+  const field = element('input', { id: 'preset-name', maxLength: 80, value: all()[at]?.name ?? '', dir: 'auto' });
+  field.setAttribute('aria-label', 'Name of the preset');
+  const keep = () => {
+    const presets = all();
+    const called = oneLine(field.value, 80);
+    if (called) presets[at] = { ...checked({ ...settings.preset, name: called }) };
+    store(settings, presets, called ? `Stored: ${called}.` : 'Without a name nothing is stored.');
+    byId('preset').focus();
+  };
+  field.onkeydown = (event) => {
+    if (isComposed(event) || !['Enter', 'Escape'].includes(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === 'Enter') keep();
+    else showPresets(settings);
+  };
+  byId('presets').querySelector('.preset-row').replaceChildren(field, button('Store', keep));
+  field.select();
+}
+
+function remove(settings, at) {
+  const presets = all();
+  const [gone] = presets.splice(at, 1);
+  const undo = () => {
+    const now = all();
+    now.splice(at, 0, gone);
+    store(settings, now, `${gone.name} is back.`);
+    byId('preset').focus();
+  };
+  const back = button('Undo', undo, 'link-button');
+  store(settings, presets, `${gone.name} is deleted; its values stay in use. `, back);
+  byId('preset').focus();
+}
+
+/** Shows the preset of a link, and asks whether to take it over. @param {string} text behind `#preset=` */
+export function askPreset(settings, text) {
+  let preset = null;
+  try {
+    preset = checked(JSON.parse(decodeURIComponent(text)));
+  } catch {
+    // no JSON
+  }
+  const dialog = element('dialog', { className: 'sheet', id: 'preset-dialog', 'aria-labelledby': 'preset-title' });
+  const close = iconButton('close', 'Close', () => dialog.close());
+  close.className = 'icon-button';
+  const title = preset ? `Use the preset “${preset.name}”?` : 'This link holds no preset that can be read.';
+  const rows = Object.keys(FIELDS).filter((key) => preset?.[key] !== undefined)
+    .map((key) => element('div', {},
+      element('dt', {}, FIELDS[key]), element('dd', { dir: 'auto' }, readable(preset[key]))));
+  const use = button('Use it', async () => {
+    const presets = all();
+    const isKnown = presets.some((one) => one.name === preset.name && valuesOf(one) === valuesOf(preset));
+    if (!isKnown) write(KEY, [...presets, preset].slice(-MOST));
+    dialog.close();
+    await settings.open();
+    take(settings, preset);
+  }, 'button primary');
+  dialog.append(element('div', { className: 'sheet-head' }, element('h2', { id: 'preset-title' }, title), close),
+    element('dl', { className: 'facts preset-facts', hidden: !preset }, ...rows),
+    element('div', { className: 'stack' },
+      element('p', { className: 'hint', hidden: !preset }, 'All else is the model’s own. You can take this back.'),
+      element('div', { className: 'actions' }, ...(preset ? [use] : []), button('Cancel', () => dialog.close()))));
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
