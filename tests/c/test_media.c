@@ -548,7 +548,8 @@ static void others_write_on(void)
     struct told alone[4], t[4] = {0};
     clock_tick = PART_MS / 2;
     for (int i = 1; i < 4; i++) alone[i] = reply_alone(v, names[i]);
-    struct quern_engine *e = pair((struct quern_options){.parallel = 4, .kv_positions = 2048, .now = ticking});
+    const struct quern_options options = {.parallel = 4, .kv_positions = 2048, .now = ticking, .no_drafts = true};
+    struct quern_engine *e = pair(options);
     struct quern_sequence *s[4] = {reply_begin(e, v, "text", 60)};
     double alone_ms = 0, worst = 0;
     for (int i = 0; i < 5; i++) {
