@@ -193,11 +193,11 @@ test('a new chat in the middle of a reply leaves the reply alone, another model 
 test('thinking is kept apart and can be opened and closed', async () => {
   const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { temperature: 0 } });
   const thinking = page.getByTestId('thinking');
-  await chat.ask('What is 27 + 45?');
+  await chat.ask('What is 8 + 8?');
   assert.equal(await thinking.last().isVisible(), false);
   await page.getByRole('switch', { name: 'Thinking' }).click();
-  const text = await chat.ask('What is 27 + 45?');
-  assert.match(text, /72/);
+  const text = await chat.ask('What is 8 + 8?');
+  assert.match(text, /16/);
   assert.doesNotMatch(text, /think>/);
   assert.equal(await thinking.last().evaluate((node) => node.open), false);
   await thinking.last().locator('summary').click();
