@@ -17,11 +17,12 @@ enum { CONTROL = 3 }; /* token type of control tokens */
 enum {
     PROBE_AFTER = 32, /* tokens without a draft, after which one is tried */
     DRAFTS_MOST = 7,  /* of a sequence in a step */
+    OWN_DRAFTS = 1,   /* the trust in the model's own drafts */
 };
 
-/* Share of drafts assumed to be right at the beginning, by the length of what was found; the model's own drafts begin
- * as the middle one. Cost of a draft, and of a row, as a share of a step, before it is known. */
-static const double HITS_BEGIN[LOOKUP_TRUSTS] = {0.35, 0.6, 0.85}, DRAFT_COST = 0.35, ROW_COST = 0.2;
+/* Share of drafts assumed to be right at the beginning, by `trust`; cost of a row, as a share of a step, before it is
+ * known. */
+static const double HITS_BEGIN[LOOKUP_TRUSTS] = {0.35, 0.6, 0.85}, ROW_COST = 0.2;
 static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
 /* Most events of a step: a TOKEN for each output, three for each sequence in the step, and a LET_GO for each sequence
@@ -239,21 +240,14 @@ static double step_ms(const struct quern_engine *e, int writers, int rows)
     return ms > 0 || rows == writers ? ms : plain * (1 + ROW_COST * (rows - writers) / writers);
 }
 
-/* What a draft of the model costs beside the rows of n writers, as a share of the step. */
-static double draft_cost(const struct quern_engine *e, int n)
-{
-    double plain = sched_ms(e->sched, n), more = sched_ms(e->sched, n + 1);
-    return plain > 0 && more > 0 ? (more - plain + e->step.draft_ms) / plain * n : DRAFT_COST;
-}
-
 /* The number of drafts, at most `most`, each right in a share `hits` of cases if the one before it is, with which steps
- * of so many rows write the most tokens in their time. */
+ * of so many rows write the most tokens in their time and that of drafting. */
 static int best_number(const struct quern_engine *e, int writers, int rows, double hits, int most)
 {
     double tokens = writers, right = 1, best = 0;
     int best_n = 0;
     for (int n = 0; n <= most; n++) {
-        double ms = step_ms(e, writers, rows + n);
+        double ms = step_ms(e, writers, rows + n) + n * e->step.draft_ms;
         if (n) tokens += right *= hits;
         if (ms <= 0) return 0;
         if (tokens / ms > best) best = tokens / ms, best_n = n;
@@ -261,26 +255,27 @@ static int best_number(const struct quern_engine *e, int writers, int rows, doub
     return best_n;
 }
 
-/* Puts drafts behind the ids of s: what followed its end before. Returns their number. */
-static int look_up(struct quern_sequence *s, int writers, int rows)
+/* Finds what followed the end of s before: its place, or 0. */
+static int look_up(struct quern_sequence *s)
 {
-    int length, n = 0, end = s->turn.n, most = min_int(DRAFTS_MOST, s->left - 1);
-    int from = lookup_find(&s->lookup, s->ids, end, &length);
-    if (!from) return 0;
+    int length, from = lookup_find(&s->lookup, s->ids, s->turn.n, &length);
     s->trust = length < 4 ? 0 : length < LOOKUP_LONGEST ? 1 : 2;
-    most = best_number(s->e, writers, rows, s->hits[s->trust], most);
-    if (most == 0) most = ++s->undrafted > PROBE_AFTER;
-    for (; n < most && !(s->ids[from + n] >> 63); n++) s->ids[end + n] = s->ids[from + n]; /* parts of media are none */
-    return n;
+    return from;
 }
 
+/* The number of drafts of s in a step of so many rows; those that are looked up are put behind its ids. */
 static int drafts_of(struct quern_sequence *s, int writers, int rows)
 {
-    const struct quern_engine *e = s->e;
+    bool own = s->e->model->config.drafts;
+    int n = 0, end = s->turn.n, from = 0;
     if (!s->replies || !s->writes || !s->made_rows || s->left <= 1 || s->single || s->limited || s->waits) return 0;
-    if (!e->model->config.drafts) return look_up(s, writers, rows);
-    s->trust = 1;
-    return s->hits[1] > draft_cost(e, writers) || ++s->undrafted > PROBE_AFTER;
+    if (own) s->trust = OWN_DRAFTS;
+    else if (!(from = look_up(s))) return 0;
+    int most = best_number(s->e, writers, rows, s->hits[s->trust], own ? 1 : min_int(DRAFTS_MOST, s->left - 1));
+    if (most == 0) most = ++s->undrafted > PROBE_AFTER;
+    if (own) return most;
+    for (; n < most && !(s->ids[from + n] >> 63); n++) s->ids[end + n] = s->ids[from + n]; /* parts of media are none */
+    return n;
 }
 
 void replies_draft(struct quern_engine *e)

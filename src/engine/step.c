@@ -118,7 +118,6 @@ static void draft_tokens(struct quern_engine *e)
     struct batch *b = &p->batch;
     int32_t drafts[PARALLEL_MOST];
     double start = e->options.now();
-    if (!e->model->config.drafts) return;
     b->n = 0;
     b->features = NULL;
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
@@ -153,7 +152,7 @@ static bool step_begin(struct quern_engine *e)
     p->takes = sched_plan(e->sched, p->rows, &p->n_takes);
     replies_planned(e);
     if (p->n_takes == 0) return false;
-    draft_tokens(e);
+    if (e->model->config.drafts) draft_tokens(e);
     b->n = b->n_runs = b->n_out = 0;
     b->features = NULL;
     b->n_added = quern_sees(e) ? vision_config(e->projector->vision)->n_added : 0;
