@@ -384,14 +384,14 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
                     name, (unsigned long long)t->cols, (unsigned long long)(t->rows / t->stack),
                     (unsigned long long)t->stack, t->n_dims, (unsigned long long)cols, (unsigned long long)high,
                     (unsigned long long)stack);
-    const struct layout_info *info = &layouts[t->type->layout];
     if (t->type->layout == LAYOUT_FULL)
         return fail(err, ERR_UNSUPPORTED, "build", t->name.at,
                     "The tensor %s has the weight type %s, which this build of the engine does not read.", name,
                     t->type->name);
-    if (t->type->layout == LAYOUT_NONE || (!rows && (t->type->block != 1 || info->scaled)))
+    if (t->type->layout == LAYOUT_NONE || (!rows && !dtype_is_plain(t->type)))
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                     "The tensor %s has the weight type %s, which this version does not run.", name, t->type->name);
+    const struct layout_info *info = &layouts[t->type->layout];
     if (t->cols % (uint64_t)info->columns)
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                     "The tensor %s of the type %s has %llu columns; whole blocks of %d are supported.", name,

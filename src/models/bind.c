@@ -323,7 +323,7 @@ int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int l
 
 static int check_floats(const struct tensor *t, const char *name, struct error *err)
 {
-    if (t->type->block == 1 && !layouts[t->type->layout].scaled && t->type->layout != LAYOUT_NONE) return OK;
+    if (dtype_is_plain(t->type)) return OK;
     return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                 "The tensor %s has the type %s; floats are supported.", name, t->type->name);
 }

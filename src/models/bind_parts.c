@@ -170,7 +170,7 @@ int parts_unfold(const struct checkpoint *ck, struct tensor *t, const char *weig
 static int check_floats(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
 {
     sink->numbers = t->type;
-    if (t->type->layout == LAYOUT_F32 || t->type->layout == LAYOUT_F16 || t->type->layout == LAYOUT_BF16) return OK;
+    if (dtype_is_plain(t->type)) return OK;
     return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
                 "The scales %s have the type %s, which this version does not read.", name, t->type->name);
 }

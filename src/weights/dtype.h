@@ -52,6 +52,12 @@ struct dtype {
     void (*unpack)(const uint8_t *block, struct unit *out); /* NULL for float types */
 };
 
+/* Whether values are stored as they are. F8_E4M3 is none of these: it has scales apart. */
+static inline bool dtype_is_plain(const struct dtype *type)
+{
+    return type->layout == LAYOUT_F32 || type->layout == LAYOUT_F16 || type->layout == LAYOUT_BF16;
+}
+
 /* The types of GGUF files that only the full build reads: name, GGUF's id, columns and bytes of a block, layout,
  * decoder. */
 #define EACH_FULL_TYPE(ROW)                             \

@@ -448,9 +448,7 @@ static uint64_t outer_side(const struct tensor *t) { return t->rows / t->stack; 
  * them. */
 static bool is_stacked(const struct checkpoint *ck, const struct tensor *t, struct stack *s)
 {
-    enum layout layout = t->type->layout;
-    bool floats = layout == LAYOUT_BF16 || layout == LAYOUT_F16 || layout == LAYOUT_F32;
-    return is_stack(ck_view(ck, t->name), s) && t->n_dims == 3 && t->bytes > 0 && floats;
+    return is_stack(ck_view(ck, t->name), s) && t->n_dims == 3 && t->bytes > 0 && dtype_is_plain(t->type);
 }
 
 enum order { EITHER, BY_ROWS, BY_COLUMNS };
