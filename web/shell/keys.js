@@ -2,7 +2,8 @@
 // The shortcuts of the keyboard: one table, from which come what keys do, what tooltips say, and the dialog that lists
 // them. They are those of ChatGPT (new chat, message field, this list) and of llama.cpp's page (search, list). No row
 // takes a key that browsers keep for themselves, or that edits text. This file is fetched when the page can be used.
-import { byId, element, iconButton, isComposed } from './dom.js';
+import { byId, element, isComposed } from './dom.js';
+import { showSheet } from './sheet.js';
 
 const IS_MAC = /Mac|iP/.test(navigator.platform);
 
@@ -36,17 +37,10 @@ function pressed({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
 
 /** Shows the dialog that lists the shortcuts. */
 function help() {
-  const close = iconButton('close', 'Close', () => dialog.close());
-  close.className = 'icon-button';
-  const title = element('h2', { id: 'shortcuts-title' }, 'Keyboard shortcuts');
   const keysOf = (all) => all.flatMap((keys, i) => [i ? ' or ' : '', element('kbd', {}, nameOf(keys))]);
   const rows = SHORTCUTS.flatMap(([, words, all]) => [element('dt', {}, words), element('dd', {}, ...keysOf(all))]);
-  const dialog = element('dialog', { className: 'sheet', id: 'shortcuts-dialog', 'aria-labelledby': title.id },
-    element('div', { className: 'sheet-head' }, title, close), element('dl', { className: 'keys' }, ...rows));
+  const dialog = showSheet('shortcuts', 'Keyboard shortcuts', element('dl', { className: 'keys' }, ...rows));
   dialog.addEventListener('click', ({ target }) => { if (target === dialog) dialog.close(); });
-  dialog.addEventListener('close', () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
 }
 
 /** @param {Record<string, (event: KeyboardEvent) => any>} actions of the table; they return false if they do not apply */

@@ -3,8 +3,9 @@
 // deleted and shared at the head of the settings. A preset in a link (`#preset=JSON`) is shown first, and taken over
 // only if the visitor says so. Which preset is in use is not stored: it is the one that has the present values. This
 // file is fetched with the settings, or with such a link.
-import { announce, button, byId, element, iconButton, isComposed } from './dom.js';
+import { announce, button, byId, element, isComposed } from './dom.js';
 import { oneLine } from './format.js';
+import { showSheet } from './sheet.js';
 import { read, write } from './storage.js';
 
 const KEY = 'quern:presets';
@@ -147,9 +148,6 @@ export function askPreset(settings, text) {
   } catch {
     // no JSON
   }
-  const dialog = element('dialog', { className: 'sheet', id: 'preset-dialog', 'aria-labelledby': 'preset-title' });
-  const close = iconButton('close', 'Close', () => dialog.close());
-  close.className = 'icon-button';
   const title = preset ? `Use the preset “${preset.name}”?` : 'This link holds no preset that can be read.';
   const rows = Object.keys(FIELDS).filter((key) => preset?.[key] !== undefined)
     .map((key) => element('div', {},
@@ -162,12 +160,9 @@ export function askPreset(settings, text) {
     await settings.open();
     take(settings, preset);
   }, 'button primary');
-  dialog.append(element('div', { className: 'sheet-head' }, element('h2', { id: 'preset-title' }, title), close),
+  const dialog = showSheet('preset', title,
     element('dl', { className: 'facts preset-facts', hidden: !preset }, ...rows),
     element('div', { className: 'stack' },
       element('p', { className: 'hint', hidden: !preset }, 'All else is the model’s own. You can take this back.'),
       element('div', { className: 'actions' }, ...(preset ? [use] : []), button('Cancel', () => dialog.close()))));
-  dialog.addEventListener('close', () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
 }
