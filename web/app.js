@@ -136,11 +136,10 @@ class App {
   async #open(id, place) {
     this.#opening = this.#talks?.open(id);
     await this.#opening;
-    if (place) {
-      this.#scroll.stay();
-      await this.#chat.reveal(place);
-    }
-    this.#composer.focus();
+    this.#composer.focus();    // at once: what shows a place may have to be fetched, and the visitor goes on meanwhile
+    if (!place) return;
+    this.#scroll.stay();
+    await this.#chat.reveal(place);
   }
 
   /** Follows the browser's buttons. A conversation that is gone leaves no trace in the history. */

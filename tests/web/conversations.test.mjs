@@ -314,6 +314,7 @@ test('the list: open, search, rename, pin, delete and undo', async () => {
   await eventually(async () => (await titles(page)).length === 1, 'one is found, by its reply');
   await row(page, 'Kenya').locator('.list-open').click();
   await eventually(async () => (await users(page)).join() === questions[0], 'it is shown');
+  await eventually(() => page.evaluate(() => document.activeElement.id === 'input'), 'and can be gone on with');
   await page.locator('#list-search').fill('');
   await eventually(async () => (await titles(page)).length === 3, 'three again');
 
