@@ -11,7 +11,7 @@ import { openChat, secondTab, storeSettings, talkativeModel } from './chat-page.
 const here = station();
 
 const users = (page) => page.getByTestId('message-user').locator('.bubble').allInnerTexts();
-const titles = (page) => page.locator('.list-title').allInnerTexts();
+const titles = (page) => page.locator('.list-title').allTextContents();
 const row = (page, title) => page.locator('#list-rows li', { hasText: title });
 
 /** In the page, before its scripts: collects its workers in `workers`. */

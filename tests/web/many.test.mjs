@@ -70,7 +70,7 @@ test('two are written at once; each is where it was when one comes back, and Esc
   assert.equal(await listButton(page), 'Conversations, 1 being written');
   for (const name of ['A', 'B', 'A']) await grows(page, `Talk of ${name}.`);
   for (let i = 0; i < 5; i++) {
-    assert.deepEqual(await page.locator('.list-title').allInnerTexts(), ['Talk of B.', 'Talk of A.'], 'rows stay where they are');
+    assert.deepEqual(await page.locator('.list-title').allTextContents(), ['Talk of B.', 'Talk of A.'], 'rows stay where they are');
     await sleep(100);
   }
 
