@@ -38,7 +38,7 @@ export const PAGES = Object.fromEntries(
 /**
  * What a model with vision adds: the full build instead of the text build, and the files for images and videos. So this
  * also counts what else the text build lacks: the readers of all formats but GGUF, the grids and kernels of IQ1 to IQ3,
- * and profiles.
+ * NVFP4, quantised folders, and profiles.
  */
 export const SEEING = Object.fromEntries(
   Object.keys(PAGES).map((variant) => [
@@ -48,8 +48,8 @@ export const SEEING = Object.fromEntries(
 );
 
 /**
- * Before compression. Brotli makes 63 KB of that, 25 KB of them for formats and profiles and 8 KB for grids, but a
- * difference of two compressed files varies by 2 KB with what Brotli happens to find in either file.
+ * Before compression. Brotli makes 65 KB of that, but a difference of two compressed files varies by 2 KB with what Brotli
+ * happens to find in either file.
  */
 export const SEEING_LIMIT = 236_000;
 

@@ -199,6 +199,16 @@ test('vision and all else that the text build lacks add less than 236 KB to it, 
   }
 });
 
+test('a folder adds at most 58 KB by Brotli, and a model whose weights the text build lacks less', async () => {
+  const added = Object.keys(PAGES).flatMap((variant) => [`quern-${variant}.wasm`, `quern-${variant}-text.wasm`]);
+  const { files } = await sizes(join(installed, 'dist'), ['foreign.js', ...added]);
+  const of = (wanted) => files.find(({ name }) => name === wanted).brotli;
+  for (const variant of Object.keys(PAGES)) {
+    const more = of(`quern-${variant}.wasm`) - of(`quern-${variant}-text.wasm`) + of('foreign.js');
+    assert.ok(more < 58_000, `${variant}: ${more} bytes`);
+  }
+});
+
 test('files that come later have what they share from the file that loads them, which opens them once', async () => {
   const homes = { page: ['images', 'videos', 'vectors'], worker: ['vision', 'extras', 'pooling', 'template'] };
   const ours = (name) => readFileSync(join(installed, `dist/${name}.js`), 'utf8').includes('quern.error');
