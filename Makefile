@@ -35,7 +35,7 @@ help:
 native: $(BUILD)/quern
 
 # All sources but the interfaces of the wasm modules and the command line.
-SOURCES = $(filter-out src/wasm.c src/engine/text_build.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SOURCES = $(filter-out src/wasm.c src/compute/gpu/% src/engine/text_build.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 # Only command lines have these files, which convert models. No page loads them.
 TOOL = $(addprefix cli/,gguf_writer convert convert_keys convert_values cli_claim cli_described cli_files cli_output cli_quantize imatrix)
@@ -64,12 +64,12 @@ build/include/xxhash.h: $(XXHASH)
 	cp $< $@
 $(BUILD)/obj/base/hash.o: build/include/xxhash.h
 
-## make wasm           the four WebAssembly variants, build/wasm/
+## make wasm           the WebAssembly variants, build/wasm/
 
 # Four variants of one source, each in full and for text (-text). Page and Node have their own glue for one .wasm.
 VARIANTS = simd relaxed simd64 relaxed64
 BUILDS = $(VARIANTS) $(VARIANTS:%=%-text)
-MODULES = $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wasm/grammar.wasm
+MODULES = $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/quern-gpu.mjs build/wasm/node/quern-tool.mjs build/wasm/grammar.wasm
 wasm: $(MODULES)
 include tools/wasm.mk
 
@@ -81,6 +81,8 @@ FULL = $(filter image/% engine/projector engine/encode models/qwen3_vision model
 	$(filter-out load/formats/gguf,$(filter load/formats/%,$(WASM_NAMES))) base/json_reader base/sha256 compute/profile \
 	weights/grids weights/codes models/bind_parts compute/cpu/full_simd,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(FULL),$(WASM_NAMES)) engine/text_build
+# The GPU's build is a text build with another backend.
+GPU_NAMES = $(filter-out compute/cpu/% compute/backends,$(TEXT_NAMES)) $(patsubst src/%.c,%,$(wildcard src/compute/gpu/*.c))
 
 # $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit
 # memories in an old form, which browsers no longer know; sed replaces it.
@@ -113,6 +115,13 @@ build/wasm/quern-$(1)-text.mjs: src/pthread.js $(addprefix build/wasm/$(1)/,$(ad
 endef
 $(foreach v,simd relaxed,$(eval $(call WASM_VARIANT,$(v),EMCC,4GB)))
 $(foreach v,simd64 relaxed64,$(eval $(call WASM_VARIANT,$(v),EMCC64,16GB)))
+
+build/wasm/simd/compute/gpu/record.o: WASM_OPT = -O2
+build/wasm/quern-gpu.mjs: src/pthread.js src/compute/gpu/port.js $(addprefix build/wasm/simd/,$(addsuffix .o,$(GPU_NAMES)))
+	@mkdir -p build/wasm/node
+	$(EMCC) $(GPU_LINK) -Wl,--unresolved-symbols=ignore-all -sENVIRONMENT=node $(filter %.o,$^) -o build/wasm/node/quern-gpu.mjs
+	$(EMCC) $(GPU_LINK) -Wl,--unresolved-symbols=ignore-all -sENVIRONMENT=web,worker $(filter %.o,$^) -o $@
+	cmp build/wasm/quern-gpu.wasm build/wasm/node/quern-gpu.wasm
 
 ## make dist           the npm package, dist/
 ## make site           the chat page as a static folder, build/site/

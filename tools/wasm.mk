@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Compiles and links WebAssembly: flags of the engine, and the two further modules (grammars, the conversion tool).
 
+comma = ,
 EMCC = $(shell tools/toolchain.sh path)
 # Debian's library cache has only wasm32 and is read-only; wasm64 libraries are built once, into a cache of our own.
 EMCC64 = EM_FROZEN_CACHE=0 EM_CACHE=$(CURDIR)/.toolchain/cache64 EMCC_LOGGING=0 $(EMCC)
@@ -27,6 +28,9 @@ WASM_THREADS = -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH
 # package is shipped without the names.
 WASM_LINK = -O3 $(WASM_SMALL) --profiling-funcs $(WASM_THREADS) -sINITIAL_MEMORY=32MB -sFILESYSTEM=0 -sTEXTDECODER=2 -lexports.js \
 	--js-library src/pthread.js -sEXPORTED_RUNTIME_METHODS=PThread '-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads,startThread]'
+
+# The GPU's build. Its glue is its own, because it imports what a device does (src/compute/gpu/port.h).
+GPU_LINK = $(subst nThreads$(comma)startThread,nThreads$(comma)startThread$(comma)gpu,$(WASM_LINK)) $(WASM_simd) -sMAXIMUM_MEMORY=4GB --js-library src/compute/gpu/port.js
 
 # The grammar module: one for all variants, with a memory of its own and without glue.
 GRAMMAR = $(patsubst src/%.c,build/wasm/grammar/%.o,$(sort $(wildcard src/grammar/*.c src/grammar/*/*.c))) \

@@ -93,17 +93,20 @@ function watchThreads(threads) {
  * @param {WebAssembly.Module} module
  * @param {number} threads including the calling one
  * @param {32 | 64} address bits of the module's addresses
+ * @param {import('../gpu/device.js').Device} [gpu] of the GPU's build
  * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isText: boolean}>} maximum:
  *   bytes that the memory can grow to; isText: whether it is the text build
  */
-export async function instantiate(glue, module, threads, address) {
+export async function instantiate(glue, module, threads, address, gpu) {
   const isText = checkVersion(module);
   const { memory, maximum } = reserve(address);
+  if (gpu) gpu.memory = memory;
   const watch = watchThreads(threads);
   const started = new Promise((resolve, reject) => {
     glue({
       nThreads: threads - 1,
       wasmMemory: memory,
+      gpu,
       instantiateWasm(imports, receive) {
         WebAssembly.instantiate(module, imports).then((instance) => receive(instance, module)).catch(reject);
         return {};

@@ -40,6 +40,9 @@ struct backend_ops {
     void (*free)(struct backend *b);
 
     /* --- opening --- */
+    /* ERR_UNSUPPORTED "gpu" if this backend cannot run a model with such pages and states; NULL: it runs all. */
+    int (*check)(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state,
+                 struct error *err);
     /* type->layout is supported and cols a multiple of type->block. NULL when memory is short. */
     struct weight *(*weight_new)(struct backend *b, const struct dtype *type, int rows, int cols);
     void (*weight_free)(struct backend *b, struct weight *w); /* accepts NULL */

@@ -80,9 +80,13 @@ static void copy_page(void *context, int to, int from, int n)
     be->ops->kv_copy(be, to, from, n);
 }
 
-static int check_kv(const struct quern_engine *e, struct error *err)
+/* Whether the backend can run the model, and the model can have such a cache. */
+static int check_cache(const struct quern_engine *e, struct error *err)
 {
     int head_dim = e->model->config.head_dim;
+    const struct cache_shape shape = model_cache(e->model, 1, 1, (enum kv_type)e->options.kv);
+    int status = e->be->ops->check ? e->be->ops->check(e->be, &shape.kv, &shape.state, err) : OK;
+    if (status) return status;
     if (e->options.kv != QUERN_KV_Q8 || head_dim % 32 == 0) return OK;
     return fail(err, ERR_PARAM, "kv", 0,
                 "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", head_dim);
@@ -136,7 +140,7 @@ static int reserve(struct quern_engine *e, struct error *err)
 static int read_first(struct quern_engine *e, struct error *err)
 {
     int status = words_open(e, err);
-    if (!status) status = check_kv(e, err);
+    if (!status) status = check_cache(e, err);
     if (!status) status = projector_open(e, err);
     if (!status) step_size(e);
     return status;

@@ -22,55 +22,15 @@ enum {
     TILE_ROWS = 32,
     FEW = 4, /* up to this many queries, halves become floats in registers, not beforehand */
     SUBNORMAL_MAX = 16, /* scaled halves are faster up to this many subnormals in the keys or values of a page */
-    ODD = 255,
     HEAD_DIM_MAX = 1024,
     MERGE_ALONE = 128, /* up to this many softmaxes, one thread merges sooner than others wake up */
 };
 
-/* --- pages: for each layer and kv head the parts below, each KV_PAGE positions ------------------------------ */
-
-/* Notes: for q8 the scales of the codes, float [head_dim / 32]. For f16 one byte for each position: the number of its
- * subnormal halves, or ODD if one is infinite or NaN. */
-enum part { KEY_NOTES, VALUE_NOTES, KEYS, VALUES, PARTS }; /* notes are read first, which also fetches what follows */
-
-/* Bytes of one position in a part. */
-static size_t part_bytes(const struct kv_shape *s, enum part part)
-{
-    size_t dim = (size_t)s->head_dim;
-    bool notes = part < KEYS;
-    if (s->type == KV_F32) return notes ? 0 : dim * sizeof(float);
-    if (s->type == KV_F16) return notes ? 1 : dim * sizeof(uint16_t);
-    return notes ? dim / BLOCK * sizeof(float) : dim;
-}
-
-static size_t head_bytes(const struct kv_shape *s)
-{
-    size_t bytes = 0;
-    for (enum part part = KEY_NOTES; part < PARTS; part++) bytes += KV_PAGE * part_bytes(s, part);
-    return bytes;
-}
-
-/* 64 bits: cpu_reserve() finds out with these sizes whether the pages fit at all. */
-static uint64_t layer_bytes(const struct kv_shape *s) { return (uint64_t)s->n_kv_heads * head_bytes(s); }
-
-uint64_t cpu_page_bytes(const struct kv_shape *s) { return (uint64_t)s->n_layers * layer_bytes(s); }
-
-struct page_view {
-    uint8_t *part[PARTS]; /* of one head */
-};
-
-/* Of a page that lies at `bytes`. */
-static struct page_view view_of(const struct kv_shape *s, uint8_t *bytes, int layer, int head)
-{
-    struct page_view p;
-    bytes += (size_t)((uint64_t)layer * layer_bytes(s)) + (size_t)head * head_bytes(s);
-    for (enum part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(s, part), part++) p.part[part] = bytes;
-    return p;
-}
+/* --- pages ------------------------------------------------------------------------------------------------- */
 
 static struct page_view page_at(const struct cpu *c, int page, int layer, int head)
 {
-    return view_of(&c->kv, c->pages + (size_t)((uint64_t)page * cpu_page_bytes(&c->kv)), layer, head);
+    return page_view(&c->kv, c->pages + (size_t)((uint64_t)page * page_bytes(&c->kv)), layer, head);
 }
 
 static uint8_t *whole_page(const struct cpu *c, int page) { return page_at(c, page, 0, 0).part[0]; }
@@ -80,38 +40,17 @@ void cpu_kv_copy(struct backend *b, int to, int from, int n)
 {
     struct cpu *c = (struct cpu *)b;
     (void)n;
-    memcpy(whole_page(c, to), whole_page(c, from), (size_t)cpu_page_bytes(&c->kv));
+    memcpy(whole_page(c, to), whole_page(c, from), (size_t)page_bytes(&c->kv));
 }
 
-uint64_t cpu_kv_bytes(const struct backend *b) { return cpu_page_bytes(&((const struct cpu *)b)->kv); }
-
-/* Zeros from the position on. Codes and notes of a position lie together, its halves or floats among those of others.
- */
-__attribute__((cold)) static void clear_rows(const struct kv_shape *s, const struct page_view *page, int position)
-{
-    size_t size = s->type == KV_F32 ? sizeof(float) : sizeof(uint16_t);
-    for (enum part part = KEY_NOTES; part < PARTS; part++) {
-        size_t bytes = part_bytes(s, part);
-        if (part < KEYS || s->type == KV_Q8)
-            memset(page->part[part] + (size_t)position * bytes, 0, (size_t)(KV_PAGE - position) * bytes);
-        else for (int i = position * s->head_dim; i < KV_PAGE * s->head_dim; i++) {
-            int at = i / s->head_dim, d = i % s->head_dim;
-            memset(page->part[part] +
-                       (part == KEYS ? key_place(at, d, s->head_dim) : value_place(at, d, s->head_dim)) * size,
-                   0, size);
-        }
-    }
-}
+uint64_t cpu_kv_bytes(const struct backend *b) { return page_bytes(&((const struct cpu *)b)->kv); }
 
 /* Positions behind the first n may be anybody's. */
 void cpu_kv_get(struct backend *b, int page, int n, void *bytes)
 {
     const struct cpu *c = (const struct cpu *)b;
     memcpy(bytes, whole_page(c, page), (size_t)cpu_kv_bytes(b));
-    for (int i = 0; i < c->kv.n_layers * c->kv.n_kv_heads && n < KV_PAGE; i++) {
-        struct page_view view = view_of(&c->kv, bytes, i / c->kv.n_kv_heads, i % c->kv.n_kv_heads);
-        clear_rows(&c->kv, &view, n);
-    }
+    page_clear(&c->kv, bytes, n);
 }
 
 void cpu_kv_set(struct backend *b, int page, const void *bytes)
@@ -123,7 +62,7 @@ void cpu_kv_poison(struct backend *b, int page)
 {
     struct cpu *c = (struct cpu *)b;
     /* all ones is a NaN in f16 and f32, scales too */
-    memset(whole_page(c, page), 0xFF, (size_t)cpu_page_bytes(&c->kv));
+    memset(whole_page(c, page), 0xFF, (size_t)page_bytes(&c->kv));
 }
 
 /* Counts in 16 bits throughout, so that compilers process 8 halves at once. */

@@ -67,7 +67,7 @@ static uint64_t scratch_bytes(const struct cpu *c, const struct reserve *r)
 static uint64_t pages_bytes(const struct kv_shape *shape)
 {
     uint64_t bytes;
-    return mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &bytes) ? bytes : UINT64_MAX;
+    return mul64((uint64_t)shape->n_pages, page_bytes(shape), &bytes) ? bytes : UINT64_MAX;
 }
 
 static uint64_t slots_bytes(const struct state_shape *shape)

@@ -130,7 +130,6 @@ bool cpu_warm(struct backend *b);
 
 /* Attention (attention.c). */
 void cpu_attention_take(struct arena *a, struct cpu *c); /* its scratch, for c->kv and c->max_rows */
-uint64_t cpu_page_bytes(const struct kv_shape *shape);
 void cpu_kv_copy(struct backend *b, int to, int from, int n);
 uint64_t cpu_kv_bytes(const struct backend *b);
 void cpu_kv_get(struct backend *b, int page, int n, void *bytes);

@@ -13,7 +13,7 @@
 #define QUERN_KERNELS_H
 
 #include "compute/backend.h"
-#include "compute/cpu/pages.h"
+#include "compute/pages.h"
 #include "weights/pack.h"
 
 enum {

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+// A WebGPU device for the engine: what src/compute/gpu/port.h asks for. Buffers and uploads happen at once; commands are
+// encoded into one compute pass for each submit, and answer() resolves when what they were asked for lies in the
+// engine's memory. Nothing here waits, so errors come later: settle() throws those of the load, and a lost device makes
+// answer() reject.
+
+import { QuernError } from '../shared/errors.js';
+import { COMMAND, KERNELS, READ_WORDS, wgslOf } from './commands.js';
+import { layoutsOf } from './panels.js';
+
+const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = {
+  MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128,
+};
+const COMPUTE = 4;
+const READ = 1;
+
+/** Kernels whose shader is made for a layout of a matrix, and for a type of keys and values with a size of heads. */
+const OF_LAYOUT = ['embed', 'product', 'tile', 'floats'].map((name) => KERNELS.indexOf(name));
+const OF_PAGES = ['append', 'attend'].map((name) => KERNELS.indexOf(name));
+
+/** Bytes of uploads after which they are begun: implementations keep their copies until then. */
+const UPLOAD_BYTES = 16 * 2 ** 20;
+
+/** A device that has not answered for so long hangs. Shaders may be compiled at their first use. */
+const ANSWER_MS = 10_000;
+const FIRST_ANSWER_MS = 300_000;
+
+const PARAMS_BYTES = 4 * (COMMAND.words - COMMAND.params);
+
+const unavailable = (why, cause) => new QuernError('env/gpu', why, { phase: 'start', cause });
+
+/**
+ * @param {GPU | undefined} gpu navigator.gpu, or that of the package `webgpu` in Node
+ * @param {{copies?: boolean}} [how] copies: uploads must not be views of shared memory
+ * @returns {Promise<Device>}
+ */
+export async function openDevice(gpu, how = {}) {
+  if (!gpu) throw unavailable('There is no WebGPU here.');
+  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
+  if (!adapter) throw unavailable('WebGPU has found no graphics device that may be used.');
+  const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
+  const device = await adapter
+    .requestDevice({ requiredLimits: { maxStorageBufferBindingSize, maxBufferSize } })
+    .catch((error) => { throw unavailable('The graphics device cannot be used.', error); });
+  return new Device(gpu, adapter, device, how);
+}
+
+export class Device {
+  #gpu;
+  #adapter;
+  #device;
+  #copies;
+  #memory = null;          // of the engine
+  #packed;                 // whether the language has packed dot products
+  #groups;                 // layouts of the bind groups
+  #pipelineLayout;
+  #pipelines = new Map();  // a command's key -> pipeline
+  #bindings = new Map();   // a key -> bind group
+  #layouts = [];
+  #buffers = [null];       // by id
+  #table;                  // of the step
+  #params;
+  #unused;                 // by number of group: for bindings that a shader does not use
+  #stride;                 // bytes from one command's params to the next
+  #uploaded = 0;
+  #fresh = false;          // a pipeline is used for the first time
+  #answers = [];           // what was asked for: promises of the last submits
+  #readers = [];           // buffers for reading that are free
+  #failure = null;
+
+  constructor(gpu, adapter, device, { copies = false }) {
+    this.#gpu = gpu;
+    this.#adapter = adapter;
+    this.#device = device;
+    this.#copies = copies;
+    this.#packed = Boolean(gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
+    this.#stride = Math.max(PARAMS_BYTES, device.limits.minUniformBufferOffsetAlignment);
+    const entry = (binding, type, more) => ({ binding, visibility: COMPUTE, buffer: { type, ...more } });
+    this.#groups = [
+      [entry(0, 'storage'), entry(1, 'read-only-storage'), entry(2, 'uniform', { hasDynamicOffset: true })],
+      [entry(0, 'read-only-storage')],
+      [entry(0, 'storage')],
+    ].map((entries) => device.createBindGroupLayout({ entries }));
+    this.#pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: this.#groups });
+    this.#unused = this.#groups.map(() => this.#newBuffer(16, STORAGE));    // read and written ones must differ
+    device.addEventListener?.('uncapturederror', ({ error }) => { this.#failure ??= error.message; });
+    device.lost.then(({ message }) => { this.#failure ??= message || 'it is gone'; });
+    device.pushErrorScope('out-of-memory');
+    device.pushErrorScope('validation');
+  }
+
+  /** What the device is: for `info.gpu`. */
+  get facts() {
+    const { vendor = '', architecture = '', description = '' } = this.#adapter.info ?? {};
+    return { vendor, architecture, description };
+  }
+
+  /** The engine's memory, in which addresses are. @param {WebAssembly.Memory} memory */
+  set memory(memory) { this.#memory = memory; }
+
+  /** Waits for the errors of what was made since the last call. */
+  async settle() {
+    const [invalid, short] = await Promise.all([this.#device.popErrorScope(), this.#device.popErrorScope()]);
+    this.#device.pushErrorScope('out-of-memory');
+    this.#device.pushErrorScope('validation');
+    if (short) throw new QuernError('mem/load', 'The graphics device has not enough memory for this model.', { phase: 'load' });
+    const why = invalid?.message ?? this.#failure;
+    if (why) throw unavailable(`The graphics device refuses the engine's work (${why.slice(0, 300)}).`);
+  }
+
+  close() { this.#device.destroy(); }
+
+  // --- src/compute/gpu/port.h ---
+
+  layouts(words, n, pieces) {
+    const heap = new Int32Array(this.#memory.buffer);
+    this.#layouts = layoutsOf(heap.slice(words / 4, words / 4 + n * 27), heap.slice(pieces / 4, pieces / 4 + 9 * 6 * 5));
+  }
+
+  binding() {
+    const { maxStorageBufferBindingSize, maxBufferSize } = this.#device.limits;
+    return Math.floor((Math.min(maxStorageBufferBindingSize, maxBufferSize, 2 ** 32 - 4) - 4) / 4) * 4;
+  }
+
+  buffer(bytes) {
+    const made = this.#newBuffer(bytes, STORAGE);
+    return this.#buffers.push(made) - 1;
+  }
+
+  release(id) {
+    this.#buffers[id]?.destroy();
+    delete this.#buffers[id];
+  }
+
+  write(id, offset, address, bytes) {
+    this.#upload(this.#buffers[id], offset, address, bytes);
+    this.#uploaded += bytes;
+    if (this.#uploaded < UPLOAD_BYTES) return;
+    this.#device.queue.submit([]);
+    this.#uploaded = 0;
+  }
+
+  copy(to, toOffset, from, fromOffset, bytes) {
+    const encoder = this.#device.createCommandEncoder();
+    if (to !== from) {
+      encoder.copyBufferToBuffer(this.#buffers[from], fromOffset, this.#buffers[to], toOffset, bytes);
+    } else {
+      const between = this.#newBuffer(bytes, 0);
+      encoder.copyBufferToBuffer(this.#buffers[from], fromOffset, between, 0, bytes);
+      encoder.copyBufferToBuffer(between, 0, this.#buffers[to], toOffset, bytes);
+    }
+    this.#device.queue.submit([encoder.finish()]);
+  }
+
+  submit(scratch, commands, n, table, words, reads, nReads) {
+    const encoder = this.#device.createCommandEncoder();
+    if (n) {
+      this.#table = this.#large(this.#table, 4 * words, STORAGE);
+      this.#upload(this.#table, 0, table, 4 * words);
+      this.#compute(encoder, scratch, new Uint32Array(this.#memory.buffer, commands, n * COMMAND.words), n);
+    }
+    const asked = this.#ask(encoder, new Uint32Array(this.#memory.buffer, reads, nReads * READ_WORDS));
+    this.#device.queue.submit([encoder.finish()]);
+    if (asked.total) this.#answers.push(this.#receive(asked));
+  }
+
+  /**
+   * Waits until everything that was asked for has come.
+   * @returns {Promise<number>} milliseconds since it was asked for
+   */
+  async answer() {
+    const began = performance.now();
+    let timer;
+    const late = new Promise((_, reject) => {
+      const fail = () => reject(new Error('the graphics device does not answer'));
+      timer = setTimeout(fail, this.#fresh ? FIRST_ANSWER_MS : ANSWER_MS);
+    });
+    try {
+      await Promise.race([Promise.all(this.#answers), late]);
+    } finally {
+      clearTimeout(timer);
+      this.#answers = [];
+    }
+    if (this.#failure) throw new Error(this.#failure);
+    this.#fresh = false;
+    return performance.now() - began;
+  }
+
+  // --- buffers ---
+
+  #newBuffer(bytes, usage) {
+    return this.#device.createBuffer({ size: Math.max(16, bytes), usage: usage | COPY_SRC | COPY_DST });
+  }
+
+  /** The buffer, or a larger one in its place. */
+  #large(buffer, bytes, usage) {
+    if (buffer && buffer.size >= bytes) return buffer;
+    buffer?.destroy();
+    this.#bindings.clear();
+    return this.#newBuffer(2 * bytes, usage);
+  }
+
+  #upload(buffer, offset, address, bytes) {
+    const view = new Uint8Array(this.#memory.buffer, address, bytes);
+    this.#device.queue.writeBuffer(buffer, offset, this.#copies ? view.slice() : view);
+  }
+
+  // --- commands ---
+
+  #compute(encoder, scratch, words, n) {
+    const params = new Uint32Array((n * this.#stride) / 4);
+    for (let i = 0; i < n; i++) {
+      const at = i * COMMAND.words;
+      params.set(words.subarray(at + COMMAND.params, at + COMMAND.words), (i * this.#stride) / 4);
+    }
+    this.#params = this.#large(this.#params, params.byteLength, UNIFORM);
+    this.#device.queue.writeBuffer(this.#params, 0, params);
+    const pass = encoder.beginComputePass();
+    let pipeline, matrix, pages;
+    for (let i = 0, at = 0; i < n; i++, at += COMMAND.words) {
+      const next = this.#pipeline(words, at);
+      if (next !== pipeline) pass.setPipeline(pipeline = next);
+      pass.setBindGroup(0, this.#scratchGroup(scratch), [i * this.#stride]);
+      const [newMatrix, newPages] = [words[at + COMMAND.matrix], words[at + COMMAND.pages]];
+      if (newMatrix !== matrix) pass.setBindGroup(1, this.#group(1, matrix = newMatrix));
+      if (newPages !== pages) pass.setBindGroup(2, this.#group(2, pages = newPages));
+      pass.dispatchWorkgroups(...words.subarray(at + COMMAND.groups, at + COMMAND.groups + 3));
+    }
+    pass.end();
+  }
+
+  #scratchGroup(id) {
+    return this.#bound('scratch', 0, [
+      { buffer: this.#buffers[id] }, { buffer: this.#table }, { buffer: this.#params, size: PARAMS_BYTES },
+    ]);
+  }
+
+  #group(index, id) { return this.#bound(`${index} ${id}`, index, [{ buffer: this.#buffers[id] ?? this.#unused[index] }]); }
+
+  #bound(key, index, resources) {
+    let group = this.#bindings.get(key);
+    if (group) return group;
+    const entries = resources.map((resource, binding) => ({ binding, resource }));
+    group = this.#device.createBindGroup({ layout: this.#groups[index], entries });
+    this.#bindings.set(key, group);
+    return group;
+  }
+
+  #pipeline(words, at) {
+    const kernel = words[at + COMMAND.kernel];
+    const type = words[at + COMMAND.layout];
+    const dim = OF_PAGES.includes(kernel) ? words[at + COMMAND.dim] : 0;
+    const key = (kernel * 64 + type) * 2048 + dim;
+    let pipeline = this.#pipelines.get(key);
+    if (pipeline) return pipeline;
+    const layout = OF_LAYOUT.includes(kernel) ? this.#layouts[type] : null;
+    const code = wgslOf(kernel, { layout, type, dim, packed: this.#packed });
+    const module = this.#device.createShaderModule({ code, label: KERNELS[kernel] });
+    pipeline = this.#device.createComputePipeline({
+      label: KERNELS[kernel],
+      layout: this.#pipelineLayout,
+      compute: { module, entryPoint: 'main' },
+    });
+    this.#pipelines.set(key, pipeline);
+    this.#fresh = true;
+    return pipeline;
+  }
+
+  // --- what comes back ---
+
+  /** Copies what is asked for into a buffer that can be read. */
+  #ask(encoder, words) {
+    const parts = [];
+    let total = 0;
+    for (let i = 0; i < words.length; i += READ_WORDS) {
+      const [buffer, offset, bytes, to] = words.subarray(i, i + READ_WORDS);
+      parts.push({ buffer, offset, bytes, to, at: total });
+      total += bytes;
+    }
+    if (!total) return { total };
+    let reader = this.#readers.pop();
+    if (!reader || reader.size < total) {
+      reader?.destroy();
+      reader = this.#device.createBuffer({ size: total, usage: MAP_READ | COPY_DST });
+    }
+    for (const { buffer, offset, bytes, at } of parts)
+      encoder.copyBufferToBuffer(this.#buffers[buffer], offset, reader, at, bytes);
+    return { reader, parts, total };
+  }
+
+  async #receive({ reader, parts, total }) {
+    await reader.mapAsync(READ, 0, total);
+    const bytes = new Uint8Array(reader.getMappedRange(0, total));
+    for (const part of parts)
+      new Uint8Array(this.#memory.buffer, part.to, part.bytes).set(bytes.subarray(part.at, part.at + part.bytes));
+    reader.unmap();
+    this.#readers.push(reader);
+  }
+}

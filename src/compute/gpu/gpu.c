@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU backend: opening and freeing it, its buffers, what comes back.
+ */
+#include "compute/gpu/gpu.h"
+
+#include "base/reader.h"
+#include "compute/pages.h"
+
+#include <string.h>
+
+static const char *gpu_name(const struct backend *b) { return (void)b, "webgpu"; }
+const char *backend_gpu_dots(bool scalar) { return (void)scalar, "none"; }
+
+/* --- opening ----------------------------------------------------------------------------------------------------- */
+
+static int gpu_check(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state,
+                     struct error *err)
+{
+    (void)b;
+    if (state->bytes)
+        return fail(err, ERR_UNSUPPORTED, "gpu", 0, "This version does not run models with a state on the graphics device.");
+    if (kv->type == KV_Q8)
+        return fail(err, ERR_UNSUPPORTED, "gpu", 0, "On the graphics device the cache has the types f16 and f32, not q8.");
+    if (kv->head_dim % 32 || kv->head_dim > 256)
+        return fail(err, ERR_UNSUPPORTED, "gpu", 0,
+                    "On the graphics device heads have multiples of 32 columns, 256 at most; this model's have %d.",
+                    kv->head_dim);
+    return OK;
+}
+
+/* Words of the scratch: the values, then quantised rows. Sets the places of the latter. */
+static uint64_t scratch_words(struct gpu *g, const struct reserve *r)
+{
+    uint64_t cells = (uint64_t)r->max_rows * (((uint64_t)r->max_cols + BLOCK - 1) / BLOCK);
+    uint64_t codes = (r->values + 3) / 4, scales = codes + cells * (BLOCK / 4), sums = scales + cells;
+    uint64_t experts = sums + 2 * cells;
+    g->codes = (uint32_t)codes, g->scales = (uint32_t)scales, g->sums = (uint32_t)sums, g->experts = (uint32_t)experts;
+    return experts + cells;
+}
+
+static uint64_t table_words(const struct reserve *r)
+{
+    uint64_t rows = (uint64_t)r->max_rows, words = rows * (10 + (uint64_t)HEAD_MOST);
+    return words + rows * (uint64_t)r->kv.n_pages;
+}
+
+/* What is larger than a buffer can be costs more than there is. */
+static struct reserve_cost gpu_reserve_cost(const struct backend *b, const struct reserve *r)
+{
+    struct gpu measured = *(const struct gpu *)b;
+    uint64_t layer, scratch = 4 * scratch_words(&measured, r), binding = gpu_binding();
+    if (!mul64((uint64_t)r->kv.n_pages, page_layer_bytes(&r->kv), &layer)) layer = UINT64_MAX;
+    return (struct reserve_cost){
+        .scratch = scratch > binding ? UINT64_MAX : scratch + mem_cost(r->values) + mem_cost(4 * table_words(r)),
+        .pages = layer > binding ? UINT64_MAX : layer * (uint64_t)r->kv.n_layers};
+}
+
+static void release_buffers(struct gpu *g)
+{
+    for (int l = 0; g->pages && l < g->kv.n_layers; l++) gpu_release(g->pages[l]);
+    gpu_release(g->scratch);
+    mem_free(g->mem, g->pages);
+    mem_free(g->mem, g->mirror);
+    mem_free(g->mem, g->table);
+    g->pages = NULL;
+    g->mirror = NULL;
+    g->table = NULL;
+    g->scratch = 0;
+}
+
+static int gpu_reserve(struct backend *b, const struct reserve *r)
+{
+    struct gpu *g = (struct gpu *)b;
+    struct reserve_cost cost = gpu_reserve_cost(b, r);
+    if (cost.scratch == UINT64_MAX) return ERR_MEM_LOAD;
+    if (cost.pages == UINT64_MAX) return ERR_MEM_KV;
+    g->kv = r->kv;
+    g->layer_bytes = page_layer_bytes(&r->kv);
+    g->max_rows = r->max_rows;
+    g->max_cols = r->max_cols;
+    g->table_room = (int)table_words(r);
+    g->table = mem_alloc_raw(g->mem, 4 * table_words(r));
+    g->mirror = mem_alloc_raw(g->mem, r->values);
+    g->pages = mem_array(g->mem, (uint64_t)r->kv.n_layers, sizeof *g->pages);
+    if (!g->table || !g->mirror || !g->pages) {
+        release_buffers(g);
+        return ERR_MEM_LOAD;
+    }
+    g->n_table = 1;
+    g->scratch = gpu_buffer(4.0 * (double)scratch_words(g, r));
+    for (int l = 0; l < r->kv.n_layers; l++)
+        g->pages[l] = gpu_buffer((double)r->kv.n_pages * (double)g->layer_bytes);
+    return OK;
+}
+
+static void gpu_free(struct backend *b)
+{
+    struct gpu *g = (struct gpu *)b;
+    struct mem *m = g->mem;
+    for (int i = 0; i < g->n_vectors; i++) gpu_release(g->vectors[i].buffer);
+    release_buffers(g);
+    mem_free(m, g->vectors);
+    mem_free(m, g->commands);
+    mem_free(m, g->staging);
+    mem_free(m, g);
+}
+
+static bool gpu_warm(struct backend *b) { return (void)b, false; }
+static uint64_t gpu_heads_size(const struct backend *b, const struct heads *s) { return (void)b, (void)s, 0; }
+
+/* --- pages ------------------------------------------------------------------------------------------------------- */
+
+/* What was recorded before comes first. */
+static void gpu_kv_copy(struct backend *b, int to, int from, int n)
+{
+    struct gpu *g = (struct gpu *)b;
+    double bytes = (double)g->layer_bytes;
+    (void)n;
+    gpu_begin(g);
+    for (int l = 0; l < g->kv.n_layers; l++) gpu_copy(g->pages[l], to * bytes, g->pages[l], from * bytes, bytes);
+}
+
+static uint64_t gpu_kv_bytes(const struct backend *b)
+{
+    const struct gpu *g = (const struct gpu *)b;
+    return (uint64_t)g->kv.n_layers * g->layer_bytes;
+}
+
+static void gpu_kv_set(struct backend *b, int page, const void *bytes)
+{
+    struct gpu *g = (struct gpu *)b;
+    double size = (double)g->layer_bytes;
+    gpu_begin(g);
+    for (int l = 0; l < g->kv.n_layers; l++)
+        gpu_write(g->pages[l], page * size, (const uint8_t *)bytes + (uint64_t)l * g->layer_bytes, size);
+}
+
+/* --- what comes back --------------------------------------------------------------------------------------------- */
+
+static void gpu_submit_results(struct backend *b, const struct result *results, int n)
+{
+    struct gpu *g = (struct gpu *)b;
+    for (int i = 0; i < n && g->n_reads < GPU_READS; i++)
+        g->reads[g->n_reads++] = (struct gpu_read){
+            .buffer = g->scratch,
+            .offset = (uint32_t)results[i].y.at,
+            .bytes = (uint32_t)(results[i].n * sizeof(float)),
+            .to = (uint32_t)(uintptr_t)((uint8_t *)g->mirror + results[i].y.at),
+        };
+    gpu_begin(g);
+}
+
+static const float *gpu_result(const struct backend *b, struct handle y)
+{
+    return (const float *)(const void *)((const uint8_t *)((const struct gpu *)b)->mirror + y.at);
+}
+
+static const struct backend_ops gpu_ops = {
+    .name = gpu_name,
+    .free = gpu_free,
+    .check = gpu_check,
+    .weight_new = gpu_weight_new,
+    .weight_from = gpu_weight_from,
+    .weight_cost = gpu_weight_cost,
+    .weight_free = gpu_weight_free,
+    .weight_put = gpu_weight_put,
+    .weight_put_columns = gpu_weight_put_columns,
+    .weight_part = gpu_weight_part,
+    .weight_order = gpu_weight_order,
+    .weight_facts = gpu_weight_facts,
+    .reserve_cost = gpu_reserve_cost,
+    .reserve = gpu_reserve,
+    .warm = gpu_warm,
+    .kv_copy = gpu_kv_copy,
+    .kv_bytes = gpu_kv_bytes,
+    .kv_set = gpu_kv_set,
+    .heads_size = gpu_heads_size,
+    .run = gpu_run,
+    .submit = gpu_submit_results,
+    .result = gpu_result,
+};
+
+/* Tells JavaScript what its kernels are made of. */
+static void tell_layouts(void)
+{
+    struct gpu_layout all[LAYOUT_COUNT] = {0};
+    for (int i = LAYOUT_F32; i < LAYOUT_COUNT; i++) {
+        const struct layout_info *l = &layouts[i];
+        all[i] = (struct gpu_layout){l->columns, l->bytes, (int)l->kind, (int)(i == LAYOUT_BF16 ? D_BF16 : l->d), l->head, l->scales, l->block, l->bits,
+                                     l->offset, l->value_bits, l->table != NULL, {0}};
+        for (int k = 0; k < 16 && l->table; k++) all[i].table[k] = l->table[k];
+    }
+    gpu_layouts(all, LAYOUT_COUNT, pieces);
+}
+
+struct backend *backend_gpu(struct mem *m, struct pool *pool, bool scalar)
+{
+    (void)pool, (void)scalar;
+    struct gpu *g = mem_alloc(m, sizeof *g);
+    if (!g) return NULL;
+    g->base.ops = &gpu_ops;
+    g->base.late = true;
+    g->mem = m;
+    g->staging = mem_alloc_raw(m, GPU_STAGING);
+    g->commands = mem_array(m, GPU_COMMANDS, sizeof *g->commands);
+    g->vectors = mem_array(m, GPU_VECTORS, sizeof *g->vectors);
+    if (g->staging && g->commands && g->vectors) {
+        tell_layouts();
+        return &g->base;
+    }
+    gpu_free(&g->base);
+    return NULL;
+}

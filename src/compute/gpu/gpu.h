@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the GPU backend share.
+ *
+ * The backend holds weights, pages and scratch in buffers of the device. Operations become commands (record.c), which a
+ * submit hands to JavaScript together with the table of the step: what the commands read beside buffers (tokens, pages,
+ * angles). Panels and pages have the CPU's bytes, and every kernel computes what compute/cpu/kernels_scalar.c computes,
+ * in the same order, so the results have the same bits (docs/gpu.md).
+ */
+#ifndef QUERN_GPU_H
+#define QUERN_GPU_H
+
+#include "compute/backend.h"
+#include "compute/gpu/port.h"
+#include "weights/pack.h"
+
+enum {
+    GPU_SLICES = 64,            /* of a matrix */
+    GPU_SLICE_ROWS = 64,        /* a slice has a multiple of these rows */
+    GPU_STAGING = 4 << 20,      /* bytes of packed panels on their way */
+    GPU_COMMANDS = 2048,        /* that wait for a submit; more begin earlier */
+    GPU_READS = 256,
+    GPU_VECTORS = 4096,
+};
+
+struct weight {
+    const struct dtype *type;
+    const struct dtype *from; /* type of the rows that come: the same, or one to quantise */
+    int rows, cols;
+    size_t panel;             /* bytes of one panel of 8 rows */
+    int slice_panels, n_slices; /* panels of a slice, but the last one */
+    bool has_rows;
+    uint32_t slice[GPU_SLICES]; /* ids of buffers */
+};
+
+/* A vector of a model, in a buffer since its first use. */
+struct gpu_vector {
+    const float *at;
+    uint32_t buffer;
+};
+
+/* A part of the table of the step that further operations use too. */
+struct gpu_part {
+    const void *at;
+    int n;
+    uint32_t place; /* 0: none */
+};
+
+struct gpu {
+    struct backend base;
+    struct mem *mem;
+    struct kv_shape kv;
+    uint64_t layer_bytes;    /* of one page */
+    uint32_t scratch;        /* buffer: values, then the parts below */
+    uint32_t *pages;         /* [n_layers] buffers: [n_pages] pages of the layer */
+    float *mirror;           /* where values that are read arrive, at their places in the scratch */
+    uint32_t codes, scales, sums, experts; /* places in the scratch of quantised rows, of the expert of each place */
+    int max_rows, max_cols;
+    uint8_t *staging;        /* [GPU_STAGING] */
+    struct gpu_command *commands; /* [GPU_COMMANDS] */
+    int n_commands;
+    uint32_t *table;         /* [table_room] */
+    int n_table, table_room;
+    struct gpu_part rows, cosine, sine; /* in the table */
+    struct gpu_read reads[GPU_READS];
+    int n_reads;
+    struct gpu_vector *vectors; /* [GPU_VECTORS], ordered by use */
+    int n_vectors;
+};
+
+static inline int gpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
+
+/* weights.c */
+struct weight *gpu_weight_new(struct backend *b, const struct dtype *type, int rows, int cols);
+void gpu_weight_free(struct backend *b, struct weight *w);
+void gpu_weight_from(struct backend *b, struct weight *w, const struct dtype *type);
+uint64_t gpu_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols);
+void gpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
+void gpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols,
+                            const uint8_t *rows, size_t row_bytes);
+bool gpu_weight_order(struct backend *b, struct weight *w, int row, int n_rows, const uint32_t *columns);
+void gpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols,
+                     enum weight_part part, float value);
+struct weight_facts gpu_weight_facts(const struct backend *b, const struct weight *w);
+
+/* record.c */
+void gpu_run(struct backend *b, const struct op *ops, int n);
+void gpu_begin(struct gpu *g); /* begins all commands and reads that wait */
+
+#endif

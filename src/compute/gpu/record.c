@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Operations become commands.
+ *
+ * Whatever an operation's pointers name is copied into the table of the step at once; what the operations of all layers
+ * name again (rows of conversations, angles) is copied once. If the list or the table is full, what waits begins
+ * earlier: the device computes everything in order.
+ */
+#include "compute/gpu/gpu.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    FEW = 8,          /* rows of a product up to which each has its own workgroups */
+    LANES = 64,       /* of a workgroup of small kernels */
+    TILE_ROWS = 64, TILE_TOKENS = 32,
+};
+
+static uint32_t word(struct handle h) { return (uint32_t)(h.at / sizeof(uint32_t)); }
+static uint32_t groups(uint64_t n, uint64_t each) { return (uint32_t)((n + each - 1) / each); }
+
+/* --- the table of the step ----------------------------------------------------------------------------------- */
+
+
+static void forget_parts(struct gpu *g)
+{
+    g->rows = g->cosine = g->sine = (struct gpu_part){0};
+}
+
+void gpu_begin(struct gpu *g)
+{
+    if (g->n_commands || g->n_reads)
+        gpu_submit(g->scratch, g->commands, g->n_commands, g->table, g->n_table, g->reads, g->n_reads);
+    g->n_commands = g->n_reads = 0;
+    g->n_table = 1; /* place 0 is none */
+    forget_parts(g);
+}
+
+/* Makes room for an operation: n words of the table, and as many commands as one operation can have. */
+static void make_room(struct gpu *g, int n)
+{
+    if (g->n_table + n > g->table_room || g->n_commands + 2 + OP_PRODUCTS * GPU_SLICES > GPU_COMMANDS) gpu_begin(g);
+}
+
+static uint32_t table_add(struct gpu *g, const void *words, int n)
+{
+    uint32_t at = (uint32_t)g->n_table;
+    memcpy(g->table + at, words, (size_t)n * sizeof *g->table);
+    g->n_table += n;
+    return at;
+}
+
+/* The place of angles [n] in the table. */
+static uint32_t angles(struct gpu *g, struct gpu_part *part, const float *values, int n)
+{
+    if (part->at != values || part->n != n) *part = (struct gpu_part){values, n, table_add(g, values, n)};
+    return part->place;
+}
+
+static int pages_of(const struct kv_row *row) { return row->index / KV_PAGE + 1; }
+
+/* Whether row i has the pages of the row before it, of which it may see more. */
+static bool same_pages(const struct kv_row *rows, int i) { return i > 0 && rows[i].pages == rows[i - 1].pages; }
+
+/* Words that rows need in the table: two for each row, then the pages of each sequence, as many as its last row sees. */
+static int rows_words(const struct kv_row *rows, int n)
+{
+    int words = 2 * n;
+    for (int i = 0; i < n; i++)
+        if (i == n - 1 || !same_pages(rows, i + 1)) words += pages_of(&rows[i]);
+    return words;
+}
+
+/* The place of rows in the table: of each its position, and the place of its pages. */
+static uint32_t place_rows(struct gpu *g, const struct kv_row *rows, int n)
+{
+    if (g->rows.at == rows && g->rows.n == n) return g->rows.place;
+    uint32_t at = (uint32_t)g->n_table, pages = at + 2 * (uint32_t)n;
+    for (int i = 0; i < n; i++) {
+        g->table[at + 2 * (uint32_t)i] = (uint32_t)rows[i].index;
+        g->table[at + 2 * (uint32_t)i + 1] = pages;
+        if (i < n - 1 && same_pages(rows, i + 1)) continue;
+        memcpy(g->table + pages, rows[i].pages, (size_t)pages_of(&rows[i]) * sizeof *g->table);
+        pages += (uint32_t)pages_of(&rows[i]);
+    }
+    g->n_table = (int)pages;
+    g->rows = (struct gpu_part){rows, n, at};
+    return at;
+}
+
+/* --- vectors --------------------------------------------------------------------------------------------------- */
+
+/* The buffer of a model's vector, which never changes. */
+static uint32_t vector_of(struct gpu *g, const float *values, int n)
+{
+    for (int i = 0; i < g->n_vectors; i++)
+        if (g->vectors[i].at == values) return g->vectors[i].buffer;
+    struct gpu_vector v = {values, gpu_buffer((double)n * sizeof *values)};
+    gpu_write(v.buffer, 0, values, (double)n * sizeof *values);
+    if (g->n_vectors < GPU_VECTORS) g->vectors[g->n_vectors++] = v;
+    return v.buffer;
+}
+
+/* --- commands ---------------------------------------------------------------------------------------------------- */
+
+static struct gpu_command *command(struct gpu *g, enum gpu_kernel kernel, uint32_t x, uint32_t y, uint32_t z)
+{
+    struct gpu_command *c = &g->commands[g->n_commands++];
+    *c = (struct gpu_command){.kernel = kernel, .groups = {x, y, z}};
+    return c;
+}
+
+/* Sets params from number 1 on; number 0 is the zero of the guards. */
+#define SET(c, ...)                                                              \
+    do {                                                                         \
+        const uint32_t words_[] = {__VA_ARGS__};                                 \
+        memcpy((c)->params + 1, words_, sizeof words_);                          \
+    } while (0)
+
+/* y is computed from x, value by value. */
+static struct gpu_command *small(struct gpu *g, enum gpu_kernel kernel, const struct op *op)
+{
+    uint64_t n = (uint64_t)op->n * (uint64_t)op->dim;
+    uint32_t all = groups(n, LANES), wide = all < 32768 ? all : 32768;
+    struct gpu_command *c = command(g, kernel, wide, groups(all, wide), 1);
+    SET(c, word(op->y), word(op->x), (uint32_t)n, (uint32_t)op->dim, wide * LANES);
+    return c;
+}
+
+static void record_embed(struct gpu *g, const struct op *op)
+{
+    const struct weight *w = op->w;
+    forget_parts(g); /* a step begins */
+    make_room(g, op->n);
+    uint32_t ids = table_add(g, op->ids, op->n);
+    for (int s = 0; s < w->n_slices; s++) {
+        struct gpu_command *c = command(g, GPU_EMBED, groups((uint64_t)w->cols, LANES), (uint32_t)op->n, 1);
+        c->layout = w->type->layout;
+        c->matrix = w->slice[s];
+        SET(c, word(op->y), ids, (uint32_t)w->cols, (uint32_t)(s * w->slice_panels), (uint32_t)w->slice_panels,
+            (uint32_t)(w->panel / sizeof(uint32_t)));
+    }
+}
+
+static void record_pick(struct gpu *g, const struct op *op)
+{
+    make_room(g, op->n);
+    uint32_t ids = table_add(g, op->ids, op->n);
+    struct gpu_command *c = command(g, GPU_PICK, groups((uint64_t)op->dim, LANES), (uint32_t)op->n, 1);
+    SET(c, word(op->y), word(op->x), ids, (uint32_t)op->dim);
+}
+
+static void record_rmsnorm(struct gpu *g, const struct op *op)
+{
+    make_room(g, 0);
+    uint32_t gain = vector_of(g, op->vector, op->dim);
+    uint32_t wide = op->n < 32768 ? (uint32_t)op->n : 32768;
+    struct gpu_command *c = command(g, GPU_RMSNORM, wide, groups((uint64_t)op->n, wide), 1);
+    c->matrix = gain;
+    SET(c, word(op->y), word(op->x), (uint32_t)op->dim, bits_from_f32(op->eps), (uint32_t)op->n, wide);
+}
+
+static void quantize(struct gpu *g, const struct op *op)
+{
+    uint64_t blocks = (uint64_t)op->n * (uint64_t)op->dim / BLOCK;
+    struct gpu_command *c = command(g, GPU_QUANTIZE, groups(blocks, LANES), 1, 1);
+    SET(c, word(op->x), (uint32_t)blocks, g->codes, g->scales, g->sums, bits_from_f32(127));
+}
+
+/* Multiplies with the panels of a product that are in one slice. For experts each place has its own panels. */
+static void multiply(struct gpu *g, const struct op *op, const struct product *p, int slice)
+{
+    const struct weight *w = p->w;
+    int experts = op->kind == OP_EXPERTS ? op->route->n_experts : 0;
+    int rows = experts ? w->rows / experts : p->rows ? p->rows : w->rows;
+    int first = slice * w->slice_panels, begin = p->first / PANEL_ROWS, panels = gpu_panels(rows);
+    if (!experts && (begin >= first + w->slice_panels || begin + panels <= first)) return;
+    enum layout layout = w->type->layout;
+    bool floats = layouts[layout].kind == KIND_FLOAT, tile = !floats && !experts && op->n > FEW;
+    struct gpu_command *c =
+        floats ? command(g, GPU_FLOATS, groups((uint64_t)rows, LANES), (uint32_t)op->n, 1)
+        : tile ? command(g, GPU_TILE, groups((uint64_t)rows, TILE_ROWS), groups((uint64_t)op->n, TILE_TOKENS), 1)
+               : command(g, GPU_PRODUCT, (uint32_t)panels, (uint32_t)op->n, 1);
+    c->layout = layout;
+    c->matrix = w->slice[slice];
+    SET(c, floats ? word(op->x) : g->codes, g->scales, g->sums, word(p->y) + (uint32_t)p->first, (uint32_t)w->cols,
+        (uint32_t)begin, (uint32_t)rows, (uint32_t)(experts ? rows : w->rows), (uint32_t)first,
+        (uint32_t)min_int(w->slice_panels, gpu_panels(w->rows) - first), experts ? g->experts : 0, (uint32_t)op->n,
+        (uint32_t)(w->panel / sizeof(uint32_t)));
+}
+
+static void record_matmul(struct gpu *g, const struct op *op)
+{
+    bool codes = false;
+    make_room(g, 0);
+    for (const struct product *p = op->products; p < op->products + OP_PRODUCTS && p->w; p++)
+        codes = codes || layouts[p->w->type->layout].kind != KIND_FLOAT;
+    if (codes) quantize(g, op);
+    for (const struct product *p = op->products; p < op->products + OP_PRODUCTS && p->w; p++)
+        for (int s = 0; s < p->w->n_slices; s++) multiply(g, op, p, s);
+}
+
+static void record_rope(struct gpu *g, const struct op *op)
+{
+    if (!op->cosine && !op->paired) return;
+    int n = op->n * op->rot / 2;
+    make_room(g, 2 * n);
+    uint32_t cosine = op->cosine ? angles(g, &g->cosine, op->cosine, n) : 0;
+    uint32_t sine = op->cosine ? angles(g, &g->sine, op->sine, n) : 0;
+    struct gpu_command *c = command(g, GPU_ROPE, (uint32_t)op->heads, (uint32_t)op->n, 1);
+    SET(c, word(op->y), (uint32_t)(op->dim / op->heads), (uint32_t)op->rot / 2, cosine, sine, op->paired,
+        (uint32_t)op->heads);
+}
+
+static void record_kv_append(struct gpu *g, const struct op *op)
+{
+    make_room(g, rows_words(op->kv, op->n));
+    uint32_t rows = place_rows(g, op->kv, op->n);
+    struct gpu_command *c = command(g, GPU_APPEND, (uint32_t)g->kv.n_kv_heads, (uint32_t)op->n, 2);
+    c->pages = g->pages[op->layer];
+    c->head_dim = (uint32_t)g->kv.head_dim;
+    SET(c, word(op->x), word(op->z), rows, (uint32_t)g->kv.n_kv_heads, (uint32_t)(g->layer_bytes / sizeof(uint32_t)));
+}
+
+static void record_attention(struct gpu *g, const struct op *op)
+{
+    make_room(g, rows_words(op->kv, op->n));
+    float scale = g->kv.scale != 0 ? g->kv.scale : (float)(1.0 / sqrt((double)g->kv.head_dim));
+    uint32_t rows = place_rows(g, op->kv, op->n);
+    struct gpu_command *c = command(g, GPU_ATTEND, (uint32_t)g->kv.n_heads, (uint32_t)op->n, 1);
+    c->pages = g->pages[op->layer];
+    c->head_dim = (uint32_t)g->kv.head_dim;
+    SET(c, word(op->y), word(op->x), rows, (uint32_t)g->kv.n_heads, (uint32_t)g->kv.n_kv_heads,
+        (uint32_t)(g->layer_bytes / sizeof(uint32_t)), bits_from_f32(scale));
+}
+
+static void record_small(struct gpu *g, const struct op *op)
+{
+    make_room(g, 0);
+    enum gpu_kernel kernel = op->kind == OP_SWIGLU ? GPU_SWIGLU
+                             : op->kind == OP_GATE ? GPU_GATE
+                             : op->kind == OP_ADD  ? GPU_ADD
+                                                   : GPU_BIAS;
+    uint32_t bias = kernel == GPU_BIAS ? vector_of(g, op->bias, op->dim) : 0;
+    small(g, kernel, op)->matrix = bias;
+}
+
+static void record_route(struct gpu *g, const struct op *op)
+{
+    const struct route *r = op->route;
+    make_room(g, 0);
+    struct gpu_command *c = command(g, GPU_ROUTE, (uint32_t)op->n, 1, 1);
+    SET(c, word(op->y), (uint32_t)r->n_experts, (uint32_t)r->n_used, word(r->place), word(r->share), op->renormalise);
+    c = command(g, GPU_PLACES, 1, 1, 1);
+    SET(c, word(r->first), (uint32_t)r->n_experts, (uint32_t)(op->n * r->n_used), word(r->place), g->experts);
+}
+
+static void record_gather(struct gpu *g, const struct op *op)
+{
+    const struct route *r = op->route;
+    make_room(g, 0);
+    struct gpu_command *c =
+        command(g, GPU_GATHER, groups((uint64_t)op->dim, LANES), (uint32_t)(op->n * r->n_used), 1);
+    SET(c, word(op->y), word(op->x), (uint32_t)op->dim, (uint32_t)r->n_used, word(r->place));
+}
+
+static void record_combine(struct gpu *g, const struct op *op)
+{
+    const struct route *r = op->route;
+    make_room(g, 0);
+    struct gpu_command *c = command(g, GPU_COMBINE, groups((uint64_t)op->dim, LANES), (uint32_t)op->n, 1);
+    SET(c, word(op->y), word(op->x), (uint32_t)op->dim, (uint32_t)r->n_used, word(r->place), word(r->share));
+}
+
+/* Models whose operations are not in this table are refused by gpu_check(). */
+static void (*const records[OP_KINDS])(struct gpu *g, const struct op *op) = {
+    [OP_EMBED] = record_embed,
+    [OP_PICK] = record_pick,
+    [OP_RMSNORM] = record_rmsnorm,
+    [OP_MATMUL] = record_matmul,
+    [OP_EXPERTS] = record_matmul,
+    [OP_ROUTE] = record_route,
+    [OP_GATHER] = record_gather,
+    [OP_COMBINE] = record_combine,
+    [OP_ROPE] = record_rope,
+    [OP_KV_APPEND] = record_kv_append,
+    [OP_ATTENTION] = record_attention,
+    [OP_SWIGLU] = record_small,
+    [OP_GATE] = record_small,
+    [OP_ADD] = record_small,
+    [OP_BIAS] = record_small,
+};
+
+void gpu_run(struct backend *b, const struct op *ops, int n)
+{
+    for (const struct op *op = ops; op < ops + n; op++)
+        if (records[op->kind]) records[op->kind]((struct gpu *)b, op);
+}
