@@ -81,8 +81,8 @@ FULL = $(filter image/% engine/projector engine/encode models/qwen3_vision model
 	$(filter-out load/formats/gguf,$(filter load/formats/%,$(WASM_NAMES))) base/json_reader base/sha256 compute/profile \
 	weights/grids weights/codes models/bind_parts compute/cpu/full_simd,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(FULL),$(WASM_NAMES)) engine/text_build
-# The GPU's build is a text build with another backend.
-GPU_NAMES = $(filter-out compute/cpu/% compute/backends,$(TEXT_NAMES)) $(patsubst src/%.c,%,$(wildcard src/compute/gpu/*.c))
+# The GPU's build has another backend.
+GPU_NAMES = $(filter-out compute/cpu/% compute/backends,$(WASM_NAMES)) $(patsubst src/%.c,%,$(wildcard src/compute/gpu/*.c))
 
 # $(1): variant, $(2): compiler, $(3): most memory. Before 3.1.70 Emscripten writes glue that asks for 64-bit
 # memories in an old form, which browsers no longer know; sed replaces it.
@@ -119,8 +119,8 @@ $(foreach v,simd64 relaxed64,$(eval $(call WASM_VARIANT,$(v),EMCC64,16GB)))
 build/wasm/simd/compute/gpu/record.o: WASM_OPT = -O2
 build/wasm/quern-gpu.mjs: src/pthread.js src/compute/gpu/port.js $(addprefix build/wasm/simd/,$(addsuffix .o,$(GPU_NAMES)))
 	@mkdir -p build/wasm/node
-	$(EMCC) $(GPU_LINK) -Wl,--unresolved-symbols=ignore-all -sENVIRONMENT=node $(filter %.o,$^) -o build/wasm/node/quern-gpu.mjs
-	$(EMCC) $(GPU_LINK) -Wl,--unresolved-symbols=ignore-all -sENVIRONMENT=web,worker $(filter %.o,$^) -o $@
+	$(EMCC) $(GPU_LINK) -sENVIRONMENT=node $(filter %.o,$^) -o build/wasm/node/quern-gpu.mjs
+	$(EMCC) $(GPU_LINK) -sENVIRONMENT=web,worker $(filter %.o,$^) -o $@
 	cmp build/wasm/quern-gpu.wasm build/wasm/node/quern-gpu.wasm
 
 ## make dist           the npm package, dist/

@@ -36,7 +36,7 @@ const SMALL_WORKERS = {
 /** Files that are loaded later and borrow modules from the file that loads them. */
 const LATER = {
   page: ['images', 'videos', 'vectors'],
-  worker: ['vision', 'extras', 'pooling', 'template'],
+  worker: ['vision', 'extras', 'pooling', 'template', 'gpu'],
   template: ['template-rare'],
 };
 const NODE = { node: 'node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
@@ -46,9 +46,9 @@ const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
  * The glue that the worker and its threads load. Node starts its threads itself, so its glue is another file, in a
  * folder of its own.
  */
-const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
+const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs', 'quern-gpu.mjs'];
 const BUILDS = ['simd', 'relaxed', 'simd64', 'relaxed64'].flatMap((name) => [name, `${name}-text`]);
-const ENGINE = [...BUILDS.map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
+const ENGINE = [...[...BUILDS, 'gpu'].map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
 /** The grammar module: one for all engines, without glue. */
 const GRAMMAR = 'grammar.wasm';
 /** Files that only the command line loads. */
@@ -146,7 +146,7 @@ const optionsOf = (
     './node/quern-tool.mjs',
     ...(platform === 'browser'
       ? [...Object.keys(SMALL_WORKERS), ...Object.values(LATER).flat()].map((name) => `./${name}.js`)
-      : ['./cli-main.js']),
+      : ['./cli-main.js', 'webgpu']),
   ],
   logLevel: 'warning',
   plugins: platform === 'browser' ? [withoutFlags, ...plugins] : plugins,
@@ -224,8 +224,8 @@ await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
 const BESIDE =
-  /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|images\.js|videos\.js|vision\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js)$/;
-const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
+  /^\.\/(quern-(simd(64)?|gpu)\.mjs|sha256\.js|foreign\.js|images\.js|videos\.js|vision\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js|gpu\.js)$/;
+const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|gpu|tool)\.mjs$|^webgpu$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // Node loads these too
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);

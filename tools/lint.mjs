@@ -42,10 +42,11 @@ const JS_ROOMS = {
   net: ['shared'],
   store: ['shared', 'net'],
   engine: ['shared'],
+  gpu: ['shared'],
   reply: ['shared', 'engine'],
   media: ['shared'],
   page: ['shared', 'net', 'store', 'media'],
-  worker: ['shared', 'net', 'store', 'template', 'engine', 'reply', 'media'],
+  worker: ['shared', 'net', 'store', 'template', 'engine', 'gpu', 'reply', 'media'],
   facades: ['shared', 'page', 'reply'],
   cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', 'facades', ''],
 };

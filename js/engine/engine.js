@@ -136,6 +136,10 @@ export class Engine {
     this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
   }
 
+  /** Waits for errors of the device, and for uploads if many are under way. */
+  async settle() { await this.#device?.settle(); }
+  async uploaded() { await this.#device?.uploaded(); }
+
   /** Bytes of the file according to its header; 0 until the header has arrived. */
   fileSize() { return this.#wasm._wasm_file_size(this.#engine); }
 
@@ -147,7 +151,13 @@ export class Engine {
   }
 
   /** Ends the threads; the memory goes with the object. */
-  close() { this.#wasm.PThread.terminateAllThreads(); }
+  close() {
+    this.#wasm.PThread.terminateAllThreads();
+    this.#device?.close();
+  }
+
+  /** What the graphics device is that computes; null if the processor does. */
+  get gpu() { return this.#device?.facts ?? null; }
 
   /** The description of the model, made by src/engine/info.c. */
   get facts() { return this.#facts; }

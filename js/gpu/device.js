@@ -20,6 +20,7 @@ const OF_PAGES = ['append', 'attend'].map((name) => KERNELS.indexOf(name));
 
 /** Bytes of uploads after which they are begun: implementations keep their copies until then. */
 const UPLOAD_BYTES = 16 * 2 ** 20;
+const UPLOADING_BYTES = 64 * 2 ** 20;
 
 /** A device that has not answered for so long hangs. Shaders may be compiled at their first use. */
 const ANSWER_MS = 10_000;
@@ -62,7 +63,8 @@ export class Device {
   #params;
   #unused;                 // by number of group: for bindings that a shader does not use
   #stride;                 // bytes from one command's params to the next
-  #uploaded = 0;
+  #uploaded = 0;           // bytes since the last submit
+  #uploading = 0;          // bytes since the last wait
   #fresh = false;          // a pipeline is used for the first time
   #answers = [];           // what was asked for: promises of the last submits
   #readers = [];           // buffers for reading that are free
@@ -108,6 +110,13 @@ export class Device {
     if (why) throw unavailable(`The graphics device refuses the engine's work (${why.slice(0, 300)}).`);
   }
 
+  /** Waits for uploads, if so many are under way that their copies take much memory. */
+  async uploaded() {
+    if (this.#uploading < UPLOADING_BYTES) return;
+    this.#uploading = 0;
+    await this.#device.queue.onSubmittedWorkDone();
+  }
+
   close() { this.#device.destroy(); }
 
   // --- src/compute/gpu/port.h ---
@@ -135,6 +144,7 @@ export class Device {
   write(id, offset, address, bytes) {
     this.#upload(this.#buffers[id], offset, address, bytes);
     this.#uploaded += bytes;
+    this.#uploading += bytes;
     if (this.#uploaded < UPLOAD_BYTES) return;
     this.#device.queue.submit([]);
     this.#uploaded = 0;

@@ -85,6 +85,10 @@ export const LOAD = {
     text: 'kernels: scalar, simd or relaxed',
     native: { names: ['scalar', 'simd'], text: 'kernels: scalar or simd' },
   },
+  backend: {
+    kind: 'names', names: ['cpu', 'webgpu', 'auto'], flag: 'backend', value: 'NAME',
+    text: 'what computes: cpu, webgpu, or auto (webgpu if it can)',
+  },
   kv: {
     kind: 'names', names: ['f16', 'q8', 'f32'], engine: true, flag: 'kv', value: 'TYPE', native: true,
     text: 'type of the KV cache: f16, q8 or f32',

@@ -14,7 +14,11 @@ import { FolderStore } from '../store/store-node.js';
 import { PortStore } from '../store/store-port.js';
 import { WASM } from './wasm-files.js';
 
-export const glue = { 32: async () => glue32, 64: async () => glue64 };
+export const glue = {
+  32: async () => glue32,
+  64: async () => glue64,
+  gpu: async () => (await import('./node/quern-gpu.mjs')).default,
+};
 
 export async function compile(build, wasmUrl) {
   const url = new URL(wasmUrl ?? WASM[build]());

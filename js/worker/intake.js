@@ -56,12 +56,18 @@ export class Feeder {
 
   warm() { return this.engine.warm(); }
 
-  feed(chunk) { return this.#give(this.#head ? chunk.slice() : chunk); }
+  async feed(chunk) {
+    await this.#give(this.#head ? chunk.slice() : chunk);
+    await this.engine.uploaded();
+  }
 
   /** @param {NextFile} file */
   nextFile(file) { return this.#give(file); }
 
-  finish() { return this.#give(END); }
+  async finish() {
+    await this.#give(END);
+    await this.engine.settle();
+  }
 
   async #give(part) {
     if (!this.#head) return give(this.engine, part);
@@ -69,6 +75,8 @@ export class Feeder {
     let refusal = this.#try([part]);
     if (refusal && isForFull(refusal)) refusal = await this.#replace(this.#starter.full());
     if (!refusal && !this.engine.fileSize()) return undefined;
+    if (!refusal) refusal = await this.engine.settle().catch((error) => error);
+    if (refusal && this.#starter.hasDevice) refusal = await this.#replace(this.#starter.processor(refusal));
     const { largest, wanted } = this.engine.plan();
     if (largest < wanted && this.#starter.canGrow) refusal = await this.grow();
     if (refusal) throw refusal;
@@ -82,7 +90,7 @@ export class Feeder {
       for (const part of parts) give(this.engine, part);
       return undefined;
     } catch (error) {
-      if (error.code !== 'mem/plan' && !isForFull(error)) throw error;
+      if (error.code !== 'mem/plan' && !isForFull(error) && !this.#starter.hasDevice) throw error;
       return error;
     }
   }

@@ -263,7 +263,12 @@ export class Service {
 
   /** The engine's facts, and those that only this worker knows. */
   #info() {
-    return { ...this.#engine.facts, thinking: this.#chat.canThink, ...this.#spent() };
+    return { ...this.#engine.facts, thinking: this.#chat.canThink, ...this.#computes(), ...this.#spent() };
+  }
+
+  #computes() {
+    const { gpu } = this.#engine;
+    return { backend: gpu ? 'webgpu' : 'cpu', gpu };
   }
 
   #spent() {

@@ -3,7 +3,7 @@
 // failures.
 
 import { Engine } from '../engine/engine.js';
-import { badParam, isOf } from '../shared/errors.js';
+import { QuernError, badParam, isOf } from '../shared/errors.js';
 import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
@@ -19,7 +19,10 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  * @typedef {object} EngineHost
  * @property {(build: string, wasmUrl?: string) => Promise<WebAssembly.Module>} compile a build of wasm-files.js
  * @property {boolean} [lends] whether compiled modules can be passed to the page
- * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
+ * @property {Record<32 | 64 | 'gpu', () => Promise<Function>>} glue the factory that Emscripten made, by the bits of
+ *   addresses, or for the GPU's build
+ * @property {() => Promise<{openDevice: () => Promise<import('../gpu/device.js').Device>}>} gpu loads the code for
+ *   graphics devices
  * @property {(store: any) => object | undefined} storeOf the store that the option names
  * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts opens a source as source.js describes it
  * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
@@ -31,6 +34,9 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
 
 /** More bytes than an engine with 32-bit addresses can hold. */
 const TOO_LARGE = 2 ** 32;
+
+/** Weights and cache lie on a graphics device, and nobody tells how much memory it has. */
+const UNKNOWN = 2 ** 53;
 
 /** The number of projectors, which are the last files of a source. */
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
@@ -58,6 +64,9 @@ function visionOf({ noVision = false }, { visionOptions }) {
 const onlyText = () => badParam('options.wasmUrl',
   'is a text build of the engine, which reads single GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text');
 
+/** A model that the device does not run, although the caller insists on it. */
+const refused = ({ message }) => new QuernError('env/gpu', message, { phase: 'load' });
+
 /** Starts the engines of one load. */
 class Starter {
   #host;
@@ -68,6 +77,7 @@ class Starter {
   #address;      // bits of addresses
   #projectors;   // number of projectors, which are the last files
   #sizes;        // of all files, once measure() was called
+  #device = null;   // the graphics device that computes; null: the processor
 
   /** @param {any} options of the load; inspect: headers only are read */
   constructor(host, source, options, emit) {
@@ -88,12 +98,45 @@ class Starter {
   /** Whether 64-bit addresses are available and would help. An engine file that the caller chose is not replaced. */
   get canGrow() {
     const { address, inspect, wasmUrl } = this.#options;
-    const isFree = this.#address === 32 && !address && !inspect && !wasmUrl;
+    const isFree = this.#address === 32 && !address && !inspect && !wasmUrl && !this.#device;
     return isFree && this.#allowed > TOO_LARGE && hasMemory64();
   }
 
   /** Makes the first instance: with 32-bit addresses, unless the caller wants 64. */
-  first() { return this.#instance(); }
+  async first() {
+    if (this.#wantsDevice) await this.#openDevice();
+    return this.#instance();
+  }
+
+  /** With 'auto' the processor computes what the graphics device cannot. */
+  get #wantsDevice() {
+    const { backend = 'cpu', inspect } = this.#options;
+    return backend !== 'cpu' && !inspect;
+  }
+
+  async #openDevice() {
+    try {
+      const { openDevice } = await this.#host.gpu();
+      this.#device = await openDevice();
+    } catch (error) {
+      this.#withoutDevice(error);
+    }
+  }
+
+  #withoutDevice(error) {
+    this.#device?.close();
+    this.#device = null;
+    if (this.#options.backend !== 'auto') throw error.detail?.rule === 'gpu' ? refused(error) : error;
+    this.#host.post({ type: NOTICE, text: `quern: the processor computes: ${error.message}` });
+  }
+
+  get hasDevice() { return this.#device !== null; }
+
+  /** Makes the instance that replaces one whose device does not run the model. */
+  async processor(refusal) {
+    this.#withoutDevice(refusal);
+    return this.#instance();
+  }
 
   /** Makes the instance that replaces one with 32-bit addresses. */
   larger() {
@@ -122,11 +165,11 @@ class Starter {
     const { engines = {}, profile, variant, wasmUrl } = this.#options;
     const address = this.#address;
     const { build, scalar } = chooseVariant(variant, address);
-    const file = `${build}${address === 64 ? '64' : ''}${this.#full ? '' : '-text'}`;
+    const file = this.#device ? 'gpu' : `${build}${address === 64 ? '64' : ''}${this.#full ? '' : '-text'}`;
     const { [file]: { url, module: lent } = {} } = engines;
     const isLent = lent && url === wasmUrl;
     const compiling = isLent ? lent : this.#host.compile(file, wasmUrl);
-    const [module, glue] = await Promise.all([compiling, this.#host.glue[address]()]);
+    const [module, glue] = await Promise.all([compiling, this.#host.glue[this.#device ? 'gpu' : address]()]);
     const instance = await this.#instantiate(glue, module, address);
     if (this.#host.lends && !isLent) this.#emit({ type: ENGINE, build: file, url: wasmUrl, module });
     if (instance.isText && (profile || this.#projectors)) throw onlyText();
@@ -145,19 +188,20 @@ class Starter {
     if (this.#options.inspect)
       return new Engine(instance, { threads: 1, inspect: true, files, memoryLimit: instance.maximum });
     return new Engine(instance, {
-      ...this.#options, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar,
+      ...this.#options, device: this.#device, backend: 0, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar,
       fileSize, files,
       // 0 would mean that there is no projector
       restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),
-      memoryLimit: Math.min(instance.maximum, this.#allowed), waiting: WAITING,
+      memoryLimit: this.#device ? this.#options.memoryLimit ?? UNKNOWN : Math.min(instance.maximum, this.#allowed),
+      waiting: WAITING,
     });
   }
 
   /** Makes an instance. If the threads do not start (a blocked script, a busy phone), one thread is used. */
   async #instantiate(glue, module, address) {
-    const threads = this.#threads;
+    const threads = this.#device ? 1 : this.#threads;
     try {
-      return { ...await instantiate(glue, module, threads, address), threads };
+      return { ...await instantiate(glue, module, threads, address, this.#device), threads };
     } catch (error) {
       if (error.code !== 'env/worker' || threads === 1) throw error;
       this.#host.post({ type: NOTICE, text: 'quern: the engine\'s threads did not start, so one thread is used.' });

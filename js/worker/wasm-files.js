@@ -8,6 +8,7 @@ export const WASM = {
   relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
   simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
   relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
+  gpu: () => new URL('./quern-gpu.wasm', import.meta.url),
   grammar: () => new URL('./grammar.wasm', import.meta.url),
   'simd-text': () => new URL('./quern-simd-text.wasm', import.meta.url),
   'relaxed-text': () => new URL('./quern-relaxed-text.wasm', import.meta.url),

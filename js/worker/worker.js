@@ -100,6 +100,7 @@ function aside() {
 const GLUE = {
   32: () => openGlue(() => import('./quern-simd.mjs'), thread),
   64: () => openGlue(() => import('./quern-simd64.mjs'), thread64),
+  gpu: () => openGlue(() => import('./quern-gpu.mjs'), thread),
 };
 
 /** @param {boolean | MessagePort} store */
@@ -133,6 +134,7 @@ const host = {
   extras: () => import('./extras.js').then(take, notFetched('start')),
   pooling: () => import('./pooling.js').then(take, notFetched('start')),
   template: () => import('./template.js').then(take, notFetched('start')),
+  gpu: () => import('./gpu.js').then(take, notFetched('start')),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   lends: LENDS,

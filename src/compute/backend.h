@@ -40,9 +40,12 @@ struct backend_ops {
     void (*free)(struct backend *b);
 
     /* --- opening --- */
-    /* ERR_UNSUPPORTED "gpu" if this backend cannot run a model with such pages and states; NULL: it runs all. */
-    int (*check)(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state,
+    /* ERR_UNSUPPORTED "gpu" if this backend cannot run a model with such pages and states, or with an encoder of images.
+     * NULL: it runs all. */
+    int (*check)(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state, bool encodes,
                  struct error *err);
+    /* Whether the backend reads weights of this type, whose layout is supported. NULL: it reads all. */
+    bool (*reads)(const struct backend *b, const struct dtype *type);
     /* type->layout is supported and cols a multiple of type->block. NULL when memory is short. */
     struct weight *(*weight_new)(struct backend *b, const struct dtype *type, int rows, int cols);
     void (*weight_free)(struct backend *b, struct weight *w); /* accepts NULL */
@@ -102,6 +105,8 @@ struct backend_ops {
     void (*weight_hash)(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
     /* Begins everything that was requested; these results come back too. */
     void (*submit)(struct backend *b, const struct result *results, int n);
+    /* What was requested lies in memory now. NULL where it does so when submit() returns. */
+    void (*arrived)(struct backend *b);
     /* one result that has come back; borrowed until the next run */
     const float *(*result)(const struct backend *b, struct handle y);
 };

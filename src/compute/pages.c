@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Bytes of one position in a part. */
-static size_t part_bytes(const struct kv_shape *s, enum part part)
+static size_t part_bytes(const struct kv_shape *s, enum page_part part)
 {
     size_t dim = (size_t)s->head_dim;
     bool notes = part < KEYS;
@@ -19,7 +19,7 @@ static size_t part_bytes(const struct kv_shape *s, enum part part)
 static size_t head_bytes(const struct kv_shape *s)
 {
     size_t bytes = 0;
-    for (enum part part = KEY_NOTES; part < PARTS; part++) bytes += KV_PAGE * part_bytes(s, part);
+    for (enum page_part part = KEY_NOTES; part < PARTS; part++) bytes += KV_PAGE * part_bytes(s, part);
     return bytes;
 }
 
@@ -30,7 +30,7 @@ struct page_view page_view(const struct kv_shape *s, uint8_t *bytes, int layer, 
 {
     struct page_view p;
     bytes += (size_t)((uint64_t)layer * page_layer_bytes(s)) + (size_t)head * head_bytes(s);
-    for (enum part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(s, part), part++) p.part[part] = bytes;
+    for (enum page_part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(s, part), part++) p.part[part] = bytes;
     return p;
 }
 
@@ -38,7 +38,7 @@ struct page_view page_view(const struct kv_shape *s, uint8_t *bytes, int layer, 
 static void clear_head(const struct kv_shape *s, const struct page_view *page, int position)
 {
     size_t size = s->type == KV_F32 ? sizeof(float) : sizeof(uint16_t);
-    for (enum part part = KEY_NOTES; part < PARTS; part++) {
+    for (enum page_part part = KEY_NOTES; part < PARTS; part++) {
         size_t bytes = part_bytes(s, part);
         if (part < KEYS || s->type == KV_Q8)
             memset(page->part[part] + (size_t)position * bytes, 0, (size_t)(KV_PAGE - position) * bytes);

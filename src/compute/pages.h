@@ -10,7 +10,7 @@
 
 /* Notes: for q8 the scales of the codes, float [head_dim / 32]. For f16 one byte for each position: the number of its
  * subnormal halves, or ODD if one is infinite or NaN. */
-enum part { KEY_NOTES, VALUE_NOTES, KEYS, VALUES, PARTS }; /* notes are read first, which also fetches what follows */
+enum page_part { KEY_NOTES, VALUE_NOTES, KEYS, VALUES, PARTS }; /* notes are read first, which also fetches what follows */
 enum { ODD = 255 };
 
 /* Keys and values are stored in the order of reading, so that memory sees one stream, 16 lanes at a time: keys

@@ -26,6 +26,7 @@ void quern_arrive(struct quern_engine *e, double ms)
     enum awaited what = e->awaits;
     e->awaits = AWAITED_NOTHING;
     replies_heard(e);
+    if (ms >= 0 && e->be->ops->arrived) e->be->ops->arrived(e->be);
     if (ms < 0) lose(e);
     else if (what == AWAITED_OUTPUTS) step_arrived(e, ms);
     else if (what == AWAITED_TOKENS) encode_arrived(e);

@@ -80,16 +80,19 @@ static void copy_page(void *context, int to, int from, int n)
     be->ops->kv_copy(be, to, from, n);
 }
 
-/* Whether the backend can run the model, and the model can have such a cache. */
-static int check_cache(const struct quern_engine *e, struct error *err)
+static int check_kv(const struct quern_engine *e, struct error *err)
 {
     int head_dim = e->model->config.head_dim;
-    const struct cache_shape shape = model_cache(e->model, 1, 1, (enum kv_type)e->options.kv);
-    int status = e->be->ops->check ? e->be->ops->check(e->be, &shape.kv, &shape.state, err) : OK;
-    if (status) return status;
     if (e->options.kv != QUERN_KV_Q8 || head_dim % 32 == 0) return OK;
     return fail(err, ERR_PARAM, "kv", 0,
                 "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", head_dim);
+}
+
+/* Whether the backend can run the model. */
+static int check_backend(const struct quern_engine *e, struct error *err)
+{
+    const struct cache_shape shape = model_cache(e->model, 1, 1, (enum kv_type)e->options.kv);
+    return e->be->ops->check ? e->be->ops->check(e->be, &shape.kv, &shape.state, quern_sees(e), err) : OK;
 }
 
 static int reserve_context(struct quern_engine *e, int context_size)
@@ -136,12 +139,26 @@ static int reserve(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
+/* Whether the backend reads the types of a file's weights. */
+static int check_types(const struct quern_engine *e, struct error *err)
+{
+    const struct checkpoint *ck = e->intake.file;
+    for (size_t i = 0; e->be->ops->reads && i < ck->n_tensors; i++) {
+        const struct tensor *t = &ck->tensors[i];
+        if (t->put && !e->be->ops->reads(e->be, t->type))
+            return fail(err, ERR_UNSUPPORTED, "gpu", t->name.at,
+                        "This version does not run weights of the type %s on the graphics device.", t->type->name);
+    }
+    return OK;
+}
+
 /* Reads what the first header says besides its weights. */
 static int read_first(struct quern_engine *e, struct error *err)
 {
     int status = words_open(e, err);
-    if (!status) status = check_cache(e, err);
+    if (!status) status = check_kv(e, err);
     if (!status) status = projector_open(e, err);
+    if (!status) status = check_backend(e, err);
     if (!status) step_size(e);
     return status;
 }
@@ -150,6 +167,7 @@ static int read_first(struct quern_engine *e, struct error *err)
 static int read_header(struct quern_engine *e, bool first, struct error *err)
 {
     int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
+    if (!status) status = check_types(e, err);
     if (!status && first) status = read_first(e, err);
     if (!status) status = projector_bind(e, err);
     if (status) return status;

@@ -80,7 +80,7 @@ static uint8_t oddity(const uint16_t *halves, int n)
 
 /* Stores x [dim] as the key or value of a position; an element has `size` bytes, a constant in every call, so that
  * copies become moves. */
-static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part part, int position, const void *x, int dim,
+static inline __attribute__((always_inline)) void lay(uint8_t *to, enum page_part part, int position, const void *x, int dim,
                                                       const size_t size)
 {
     const uint8_t *from = x;
@@ -104,7 +104,7 @@ void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim
 }
 
 /* Stores x [head_dim] as the key or value of a position. */
-static void store_halves(const struct cpu *c, const struct page_view *page, enum part part, int position,
+static void store_halves(const struct cpu *c, const struct page_view *page, enum page_part part, int position,
                          const float *x)
 {
     int dim = c->kv.head_dim;
@@ -114,7 +114,7 @@ static void store_halves(const struct cpu *c, const struct page_view *page, enum
     lay(page->part[part], part, position, halves, dim, sizeof *halves);
 }
 
-static void store_codes(const struct cpu *c, const struct page_view *page, enum part part, int position, const float *x)
+static void store_codes(const struct cpu *c, const struct page_view *page, enum page_part part, int position, const float *x)
 {
     int dim = c->kv.head_dim;
     float *scales = (float *)(void *)page->part[part == KEYS ? KEY_NOTES : VALUE_NOTES];
@@ -122,7 +122,7 @@ static void store_codes(const struct cpu *c, const struct page_view *page, enum 
     c->k.quantize(x, dim, (int8_t *)page->part[part] + position * dim, scales + position * (dim / BLOCK), sums);
 }
 
-static void store(const struct cpu *c, const struct page_view *page, enum part part, int position, const float *x)
+static void store(const struct cpu *c, const struct page_view *page, enum page_part part, int position, const float *x)
 {
     switch (c->kv.type) {
     case KV_F32: lay(page->part[part], part, position, x, c->kv.head_dim, sizeof *x); break;

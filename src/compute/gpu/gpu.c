@@ -4,6 +4,7 @@
  */
 #include "compute/gpu/gpu.h"
 
+#include "base/hash.h"
 #include "base/reader.h"
 #include "compute/pages.h"
 
@@ -14,12 +15,14 @@ const char *backend_gpu_dots(bool scalar) { return (void)scalar, "none"; }
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
-static int gpu_check(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state,
+static int gpu_check(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state, bool encodes,
                      struct error *err)
 {
     (void)b;
     if (state->bytes)
         return fail(err, ERR_UNSUPPORTED, "gpu", 0, "This version does not run models with a state on the graphics device.");
+    if (encodes)
+        return fail(err, ERR_UNSUPPORTED, "gpu", 0, "This version does not read images on the graphics device.");
     if (kv->type == KV_Q8)
         return fail(err, ERR_UNSUPPORTED, "gpu", 0, "On the graphics device the cache has the types f16 and f32, not q8.");
     if (kv->head_dim % 32 || kv->head_dim > 256)
@@ -27,6 +30,12 @@ static int gpu_check(const struct backend *b, const struct kv_shape *kv, const s
                     "On the graphics device heads have multiples of 32 columns, 256 at most; this model's have %d.",
                     kv->head_dim);
     return OK;
+}
+
+/* Scales that are stored apart from codes change panels that are on the device already. */
+static bool gpu_reads(const struct backend *b, const struct dtype *type)
+{
+    return (void)b, !layouts[type->layout].scaled;
 }
 
 /* Words of the scratch: the values, then quantised rows. Sets the places of the latter. */
@@ -138,16 +147,28 @@ static void gpu_kv_set(struct backend *b, int page, const void *bytes)
 
 /* --- what comes back --------------------------------------------------------------------------------------------- */
 
+static void gpu_kv_get(struct backend *b, int page, int n, void *bytes)
+{
+    struct gpu *g = (struct gpu *)b;
+    g->gets[g->n_gets++] = (struct gpu_get){bytes, n};
+    for (int l = 0; l < g->kv.n_layers; l++)
+        gpu_ask(g, g->pages[l], (uint64_t)page * g->layer_bytes, g->layer_bytes,
+                (uint8_t *)bytes + (uint64_t)l * g->layer_bytes);
+}
+
+static void gpu_arrived(struct backend *b)
+{
+    struct gpu *g = (struct gpu *)b;
+    for (const struct gpu_hash *h = g->hashes; h < g->hashes + g->n_hashes; h++) hash128(h->bytes, (size_t)h->n, h->out);
+    for (const struct gpu_get *get = g->gets; get < g->gets + g->n_gets; get++) page_clear(&g->kv, get->bytes, get->n);
+    g->n_hashes = g->n_gets = 0;
+}
+
 static void gpu_submit_results(struct backend *b, const struct result *results, int n)
 {
     struct gpu *g = (struct gpu *)b;
-    for (int i = 0; i < n && g->n_reads < GPU_READS; i++)
-        g->reads[g->n_reads++] = (struct gpu_read){
-            .buffer = g->scratch,
-            .offset = (uint32_t)results[i].y.at,
-            .bytes = (uint32_t)(results[i].n * sizeof(float)),
-            .to = (uint32_t)(uintptr_t)((uint8_t *)g->mirror + results[i].y.at),
-        };
+    for (int i = 0; i < n; i++)
+        gpu_ask(g, g->scratch, results[i].y.at, results[i].n * sizeof(float), (uint8_t *)g->mirror + results[i].y.at);
     gpu_begin(g);
 }
 
@@ -160,6 +181,7 @@ static const struct backend_ops gpu_ops = {
     .name = gpu_name,
     .free = gpu_free,
     .check = gpu_check,
+    .reads = gpu_reads,
     .weight_new = gpu_weight_new,
     .weight_from = gpu_weight_from,
     .weight_cost = gpu_weight_cost,
@@ -175,6 +197,9 @@ static const struct backend_ops gpu_ops = {
     .kv_copy = gpu_kv_copy,
     .kv_bytes = gpu_kv_bytes,
     .kv_set = gpu_kv_set,
+    .kv_get = gpu_kv_get,
+    .weight_hash = gpu_weight_hash,
+    .arrived = gpu_arrived,
     .heads_size = gpu_heads_size,
     .run = gpu_run,
     .submit = gpu_submit_results,

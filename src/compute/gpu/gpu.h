@@ -17,7 +17,8 @@
 enum {
     GPU_SLICES = 64,            /* of a matrix */
     GPU_SLICE_ROWS = 64,        /* a slice has a multiple of these rows */
-    GPU_STAGING = 4 << 20,      /* bytes of packed panels on their way */
+    GPU_STAGING = 8 << 20,      /* bytes of packed panels on their way, or of panels that come back to be hashed */
+    GPU_HASHES = 8, GPU_GETS = 8, /* requests of one submit; hashes of 1 MiB each */
     GPU_COMMANDS = 2048,        /* that wait for a submit; more begin earlier */
     GPU_READS = 256,
     GPU_VECTORS = 4096,
@@ -46,6 +47,18 @@ struct gpu_part {
     uint32_t place; /* 0: none */
 };
 
+/* What is to be done with bytes that have come back: they are hashed, or positions of a page after the first n cleared.
+ */
+struct gpu_hash {
+    const uint8_t *bytes;
+    uint64_t n;
+    uint8_t *out;
+};
+struct gpu_get {
+    uint8_t *bytes;
+    int n;
+};
+
 struct gpu {
     struct backend base;
     struct mem *mem;
@@ -64,6 +77,9 @@ struct gpu {
     struct gpu_part rows, cosine, sine; /* in the table */
     struct gpu_read reads[GPU_READS];
     int n_reads;
+    struct gpu_hash hashes[GPU_HASHES];
+    struct gpu_get gets[GPU_GETS];
+    int n_hashes, n_gets;
     struct gpu_vector *vectors; /* [GPU_VECTORS], ordered by use */
     int n_vectors;
 };
@@ -83,8 +99,12 @@ void gpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, i
                      enum weight_part part, float value);
 struct weight_facts gpu_weight_facts(const struct backend *b, const struct weight *w);
 
+void gpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
+
 /* record.c */
 void gpu_run(struct backend *b, const struct op *ops, int n);
+/* Asks for bytes of a buffer, which come to `to` with the next submit. */
+void gpu_ask(struct gpu *g, uint32_t buffer, uint64_t offset, uint64_t bytes, void *to);
 void gpu_begin(struct gpu *g); /* begins all commands and reads that wait */
 
 #endif

@@ -98,7 +98,7 @@ void gpu_weight_put(struct backend *b, struct weight *w, int row, int n, const u
     gpu_weight_put_columns(b, w, row, n, 0, w->cols, rows, (size_t)w->cols / w->from->block * w->from->bytes);
 }
 
-/* Weights with scales apart, or with columns in another order, do not come here: this build reads GGUF files only. */
+/* Weights with scales apart, which may have columns in another order, are refused: gpu_reads(). */
 bool gpu_weight_order(struct backend *b, struct weight *w, int row, int n_rows, const uint32_t *columns)
 {
     return (void)b, (void)w, (void)row, (void)n_rows, (void)columns, false;
@@ -115,4 +115,19 @@ struct weight_facts gpu_weight_facts(const struct backend *b, const struct weigh
     (void)b;
     return (struct weight_facts){
         .type = w->type, .rows = w->rows, .cols = w->cols, .bytes = (uint64_t)gpu_panels(w->rows) * w->panel, .has_rows = w->has_rows};
+}
+
+/* Panels follow one another through all slices. */
+void gpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out)
+{
+    struct gpu *g = (struct gpu *)b;
+    uint64_t slice = (uint64_t)w->slice_panels * w->panel;
+    uint8_t *bytes = g->staging + (size_t)g->n_hashes * (GPU_STAGING / GPU_HASHES);
+    g->hashes[g->n_hashes++] = (struct gpu_hash){bytes, n, out};
+    for (uint64_t end = from + n; from < end;) {
+        uint64_t at = from % slice, some = slice - at < end - from ? slice - at : end - from;
+        gpu_ask(g, w->slice[from / slice], at, some, bytes);
+        bytes += some;
+        from += some;
+    }
 }

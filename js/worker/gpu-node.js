@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The graphics device in Node, by the package `webgpu`, which the caller installs if it is wanted.
+
+import { openDevice as open } from '../gpu/device.js';
+import { QuernError } from '../shared/errors.js';
+
+/** Before this version of Node, uploads cannot be views of shared memory. */
+const VIEWS = 22;
+
+/** Must stay referenced: the device goes with it. */
+let gpu;
+
+export async function openDevice() {
+  const { create } = await import('webgpu').catch((cause) => {
+    const how = 'In Node a graphics device needs the package webgpu: npm install webgpu.';
+    throw new QuernError('env/gpu', how, { phase: 'start', cause });
+  });
+  gpu ??= create([]);
+  return open(gpu, { copies: Number.parseInt(process.versions.node) < VIEWS });
+}

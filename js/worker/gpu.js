@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+// What the worker loads first when a graphics device is to compute; bundled apart from it.
+
+import { openDevice as open } from '../gpu/device.js';
+
+export const openDevice = () => open(globalThis.navigator.gpu);
