@@ -39,11 +39,12 @@ enum gpu_kernel {
 enum { GPU_PARAMS = 16 };
 
 struct gpu_command {
-    uint32_t kernel, layout; /* enum gpu_kernel, enum layout (0 without a matrix) */
+    /* enum gpu_kernel; enum layout, or with pages enum kv_type, else 0 */
+    uint32_t kernel, layout;
     uint32_t matrix;         /* id of a matrix's slice, or of a vector */
     uint32_t pages;          /* id of a layer's pages */
     uint32_t groups[3];      /* workgroups */
-    uint32_t head_dim;       /* of GPU_ATTEND, whose shaders are made for it */
+    uint32_t head_dim;       /* with pages: shaders are made for it */
     uint32_t params[GPU_PARAMS];
 };
 

@@ -225,6 +225,7 @@ static void record_kv_append(struct gpu *g, const struct op *op)
     make_room(g, rows_words(op->kv, op->n));
     uint32_t rows = place_rows(g, op->kv, op->n);
     struct gpu_command *c = command(g, GPU_APPEND, (uint32_t)g->kv.n_kv_heads, (uint32_t)op->n, 2);
+    c->layout = (uint32_t)g->kv.type;
     c->pages = g->pages[op->layer];
     c->head_dim = (uint32_t)g->kv.head_dim;
     SET(c, word(op->x), word(op->z), rows, (uint32_t)g->kv.n_kv_heads, (uint32_t)(g->layer_bytes / sizeof(uint32_t)));
@@ -236,6 +237,7 @@ static void record_attention(struct gpu *g, const struct op *op)
     float scale = g->kv.scale != 0 ? g->kv.scale : (float)(1.0 / sqrt((double)g->kv.head_dim));
     uint32_t rows = place_rows(g, op->kv, op->n);
     struct gpu_command *c = command(g, GPU_ATTEND, (uint32_t)g->kv.n_heads, (uint32_t)op->n, 1);
+    c->layout = (uint32_t)g->kv.type;
     c->pages = g->pages[op->layer];
     c->head_dim = (uint32_t)g->kv.head_dim;
     SET(c, word(op->y), word(op->x), rows, (uint32_t)g->kv.n_heads, (uint32_t)g->kv.n_kv_heads,

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Engines of one model on a device and on the processor, for the programs of this folder.
+
+import { readFile } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
+import glue from '../../../build/wasm/node/quern-gpu.mjs';
+import glueOfProcessor from '../../../build/wasm/node/quern-simd.mjs';
+import { Engine } from '../../../js/engine/engine.js';
+import { instantiate } from '../../../js/engine/instance.js';
+import { Runner } from '../../../js/worker/runner.js';
+import { openDevice } from '../../../js/worker/gpu-node.js';
+import { GOLDEN, PROJECT } from '../../fixtures/golden.mjs';
+
+const compile = async (name) => WebAssembly.compile(await readFile(`${PROJECT}/build/wasm/quern-${name}.wasm`));
+const compiled = { gpu: compile('gpu'), simd: compile('simd') };
+
+/** Prints a result for the test. */
+export const tell = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
+
+export const goldenBytes = (name) => readFile(`${PROJECT}/${GOLDEN}/${name}.gguf`);
+
+/**
+ * Loads a model.
+ * @param {Uint8Array} bytes
+ * @param {{device?: object, onDevice?: boolean} & object} [options] device: an open one
+ */
+export async function open(bytes, { onDevice = false, device, ...options } = {}) {
+  device ??= onDevice ? await openDevice() : null;
+  const instance = device
+    ? await instantiate(glue, await compiled.gpu, 1, 32, device)
+    : await instantiate(glueOfProcessor, await compiled.simd, 1, 32);
+  const engine = new Engine(instance, { threads: 1, scalar: !device, memoryLimit: instance.maximum, device, ...options });
+  engine.feed(bytes);
+  engine.finish();
+  await engine.settle();
+  return { engine, device, runner: new Runner(engine, () => turn()) };
+}
+
+/** The bits of the logits of all tokens, computed in chunks of the engine's size. */
+export async function logitsOf(engine, ids) {
+  const sequence = engine.sequence();
+  sequence.set(Int32Array.from(ids), 'all');
+  const rows = [];
+  while (sequence.pending > 0) {
+    engine.step(0);
+    if (engine.awaits) await engine.answer();
+    rows.push(new Uint32Array(sequence.logits().rows.buffer));
+  }
+  sequence.free();
+  return Buffer.concat(rows.map(({ buffer }) => Buffer.from(buffer)));
+}
+
+/** How many 32-bit words of two buffers differ. */
+export function differing(a, b) {
+  const [one, other] = [a, b].map(({ buffer, byteOffset, length }) => new Uint32Array(buffer, byteOffset, length / 4));
+  return one.length === other.length ? one.reduce((sum, word, i) => sum + (word !== other[i]), 0) : Infinity;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Replies side by side, a beginning that is used again, and saved conversations on a device are those of the processor.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withDevice } from './place.mjs';
+
+for (const name of ['nano.Q8_0', 'moe-nano.Q4_K_M'])
+  test(`replies and saved conversations on a device: ${name}`, async () => {
+    const [{ onDevice: _, ...processor }, { onDevice, ...device }] = await withDevice('replies.mjs', [name]);
+    assert.ok(onDevice && processor.conversation.length === 3 && processor.again.usage.cachedTokens > 0);
+    assert.deepEqual(device, processor);
+  });
