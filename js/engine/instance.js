@@ -93,7 +93,7 @@ function watchThreads(threads) {
  * @param {WebAssembly.Module} module
  * @param {number} threads including the calling one
  * @param {32 | 64} address bits of the module's addresses
- * @param {import('../gpu/device.js').Device} [gpu] of the GPU's build
+ * @param {{memory: WebAssembly.Memory}} [gpu] the device of the GPU's build (js/gpu/device.js)
  * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isText: boolean}>} maximum:
  *   bytes that the memory can grow to; isText: whether it is the text build
  */

@@ -87,12 +87,41 @@ ${main(64)}
 }`;
 }
 
+/** The scores of a page become weights of the softmax so far. */
+const SOFTEN = `      var most = scores[0];
+      for (var i = 1u; i < seen; i++) { if (scores[i] > most) { most = scores[i]; } }
+      if (base == first) {
+        top = most;
+      } else if (most > top) {
+        let shrink = power(k(top - most));
+        sum = k(sum * shrink);
+        out = k(out * shrink);
+        top = most;
+      }
+      workgroupBarrier();
+      if (lane < seen) { scores[lane] = power(k(scores[lane] - top)); }
+      workgroupBarrier();`;
+
+/** The softmax of 512 positions joins those before. */
+const MERGE = `    if (first == 0u) {
+      all_top = top; all_sum = sum; all = out;
+    } else {
+      let most = select(top, all_top, all_top > top);
+      let a = power(k(all_top - most));
+      let b = power(k(top - most));
+      all_sum = k(all_sum * a) + k(sum * b);
+      all = k(all * a) + k(out * b);
+      all_top = most;
+    }`;
+
 /**
- * A workgroup computes one query: 32 positions x 8 partial sums of a score at a time, then a lane for each column. After
- * each 512 positions a new softmax begins, and they are merged in order.
+ * A workgroup computes one query: 32 positions x 8 partial sums of a score at a time, then a lane for each column.
+ * After each 512 positions a new softmax begins, and they are merged in order.
  */
 function attend({ dim, type }) {
-  const at = (base, place) => (type === F32 ? `bitcast<f32>(pages[${base} + ${place}])` : `half(pages[${base} + (${place} >> 1u)], ${place})`);
+  const isFloat = type === F32;
+  const at = (base, place) =>
+    isFloat ? `bitcast<f32>(pages[${base} + ${place}])` : `half(pages[${base} + (${place} >> 1u)], ${place})`;
   return `${begin()}${DIVIDE}${EXP}${HALVES}
 var<workgroup> query: array<f32, ${dim}>;
 var<workgroup> parts: array<f32, 256>;
@@ -126,19 +155,7 @@ ${main(256)}
       workgroupBarrier();
       if (lane < seen) { scores[lane] = k(${reduce((i) => `parts[${32 * i}u + lane]`)} * bits(${P(7)})); }
       workgroupBarrier();
-      var most = scores[0];
-      for (var i = 1u; i < seen; i++) { if (scores[i] > most) { most = scores[i]; } }
-      if (base == first) {
-        top = most;
-      } else if (most > top) {
-        let shrink = power(k(top - most));
-        sum = k(sum * shrink);
-        out = k(out * shrink);
-        top = most;
-      }
-      workgroupBarrier();
-      if (lane < seen) { scores[lane] = power(k(scores[lane] - top)); }
-      workgroupBarrier();
+${SOFTEN}
       if (lane < ${dim}u) {
         for (var i = 0u; i < seen; i++) {
           let place = ${valuePlace('i', 'lane')};
@@ -148,16 +165,7 @@ ${main(256)}
       }
       workgroupBarrier();
     }
-    if (first == 0u) {
-      all_top = top; all_sum = sum; all = out;
-    } else {
-      let most = select(top, all_top, all_top > top);
-      let a = power(k(all_top - most));
-      let b = power(k(top - most));
-      all_sum = k(all_sum * a) + k(sum * b);
-      all = k(all * a) + k(out * b);
-      all_top = most;
-    }
+${MERGE}
   }
   if (lane < ${dim}u) { put(${P(1)} + (wg.y * ${P(4)} + wg.x) * ${dim}u + lane, divide(all, all_sum)); }
 }`;

@@ -6,8 +6,8 @@ import { shaders } from './shaders.js';
 
 /** The shaders' names in the order of enum gpu_kernel. */
 export const KERNELS = [
-  'embed', 'pick', 'rmsnorm', 'quantize', 'product', 'tile', 'floats', 'rope', 'append', 'attend', 'swiglu', 'gate', 'add',
-  'bias', 'route', 'places', 'gather', 'combine',
+  'embed', 'pick', 'rmsnorm', 'quantize', 'product', 'tile', 'floats', 'rope', 'append', 'attend', 'swiglu', 'gate',
+  'add', 'bias', 'route', 'places', 'gather', 'combine',
 ];
 
 /** Words of struct gpu_command; its params are the last ones. */
@@ -21,7 +21,7 @@ const ALL = { ...shaders, ...attentionShaders };
 /**
  * The WGSL of a kernel.
  * @param {number} kernel of KERNELS
- * @param {{layout: object | null, type: number, dim: number, packed: boolean}} made layout: of its matrix; type: of keys
- *   and values; dim: of a head; packed: whether the language has dot4I8Packed()
+ * @param {{layout: object | null, type: number, dim: number, packed: boolean}} made layout: of its matrix; type: of
+ *   keys and values; dim: of a head; packed: whether the language has dot4I8Packed()
  */
 export const wgslOf = (kernel, made) => ALL[KERNELS[kernel]](made);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A WebGPU device for the engine: what src/compute/gpu/port.h asks for. Buffers and uploads happen at once; commands are
-// encoded into one compute pass for each submit, and answer() resolves when what they were asked for lies in the
+// A WebGPU device for the engine: what src/compute/gpu/port.h asks for. Buffers and uploads happen at once; commands
+// are encoded into one compute pass for each submit, and answer() resolves when what they were asked for lies in the
 // engine's memory. Nothing here waits, so errors come later: settle() throws those of the load, and a lost device makes
 // answer() reject.
 
@@ -105,7 +105,8 @@ export class Device {
     const [invalid, short] = await Promise.all([this.#device.popErrorScope(), this.#device.popErrorScope()]);
     this.#device.pushErrorScope('out-of-memory');
     this.#device.pushErrorScope('validation');
-    if (short) throw new QuernError('mem/load', 'The graphics device has not enough memory for this model.', { phase: 'load' });
+    if (short)
+      throw new QuernError('mem/load', 'The graphics device has not enough memory for this model.', { phase: 'load' });
     const why = invalid?.message ?? this.#failure;
     if (why) throw unavailable(`The graphics device refuses the engine's work (${why.slice(0, 300)}).`);
   }
@@ -122,8 +123,8 @@ export class Device {
   // --- src/compute/gpu/port.h ---
 
   layouts(words, n, pieces) {
-    const heap = new Int32Array(this.#memory.buffer);
-    this.#layouts = layoutsOf(heap.slice(words / 4, words / 4 + n * 27), heap.slice(pieces / 4, pieces / 4 + 9 * 6 * 5));
+    const { buffer } = this.#memory;
+    this.#layouts = layoutsOf(new Int32Array(buffer, words), n, new Int32Array(buffer, pieces));
   }
 
   binding() {
@@ -245,7 +246,9 @@ export class Device {
     ]);
   }
 
-  #group(index, id) { return this.#bound(`${index} ${id}`, index, [{ buffer: this.#buffers[id] ?? this.#unused[index] }]); }
+  #group(index, id) {
+    return this.#bound(`${index} ${id}`, index, [{ buffer: this.#buffers[id] ?? this.#unused[index] }]);
+  }
 
   #bound(key, index, resources) {
     let group = this.#bindings.get(key);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// WGSL for numbers: what every shader begins with. Shaders must give the bits of src/compute/cpu/kernels_scalar.c, but a
-// compiler may fuse a product with a sum, fold constants, and divide approximately. So products pass through k(), which
-// no compiler can see through: it XORs the bits with a zero that only the uniform has. Quotients and roots are computed
-// with integers. docs/gpu.md has the rules, and which compilers were checked.
+// WGSL for numbers: what every shader begins with. Shaders must give the bits of src/compute/cpu/kernels_scalar.c, but
+// a compiler may fuse a product with a sum, fold constants, and divide approximately. So products pass through k(),
+// which no compiler can see through: it XORs the bits with a zero that only the uniform has. Quotients and roots are
+// computed with integers. docs/gpu.md has the rules, and which compilers were checked.
 
 /** Param number i of a command (src/compute/gpu/port.h); number 0 is the zero. */
 export const P = (i) => `p.v[${i >> 2}][${i & 3}]`;
@@ -23,8 +23,8 @@ fn put(i: u32, x: f32) { s[i] = bitcast<u32>(x); }
 `;
 
 /** The first lines of a shader's function. */
-export const main = (lanes) =>
-  `@compute @workgroup_size(${lanes}) fn main(@builtin(workgroup_id) wg: vec3u, @builtin(local_invocation_index) lane: u32) {`;
+export const main = (lanes) => `@compute @workgroup_size(${lanes})
+fn main(@builtin(workgroup_id) wg: vec3u, @builtin(local_invocation_index) lane: u32) {`;
 
 /** divide(x, y) and root(x), rounded to nearest as in IEEE 754, subnormal numbers included. */
 export const DIVIDE = `
@@ -96,7 +96,10 @@ fn power(x: f32) -> f32 {
   var r = k(x - k(n * 0.693359375f));
   r = k(r - k(n * -2.12194440e-4f));
   var y = k(k(0.00019875691500f * r) + 0.0013981999507f);
-${['0.0083334519073f', '0.041665795894f', '0.16666665459f', '0.50000001201f'].map((c) => `  y = k(k(y * r) + ${c});`).join('\n')}
+  y = k(k(y * r) + 0.0083334519073f);
+  y = k(k(y * r) + 0.041665795894f);
+  y = k(k(y * r) + 0.16666665459f);
+  y = k(k(y * r) + 0.50000001201f);
   y = k(k(y * k(r * r)) + r);
   y = k(y + 1.0f);
   return y * bits(u32(i32(n) + 127) << 23u);

@@ -2,23 +2,26 @@
 // WGSL that reads panels (src/weights/pack.h). It is made from the numbers of a layout, which the engine tells when it
 // starts, so this file knows no layout by name.
 
+import { HALVES } from './numbers.js';
+
 /** Words of struct gpu_layout, in order; then its table of 16 values. */
 const FIELDS = ['columns', 'bytes', 'kind', 'd', 'head', 'scales', 'block', 'bits', 'offset', 'valueBits', 'hasTable'];
 const TABLE = 16;
 const PIECES = 6;
 
 /** Of enum kind and enum d_type in src/weights/pack.h. */
-export const KIND = { float: 0, plain: 1, min: 2, scale: 3, halves: 4, mins: 5, halfMins: 6, halfFloats: 7 };
+const KIND = { float: 0, plain: 1, min: 2, scale: 3, halves: 4, mins: 5, halfMins: 6, halfFloats: 7 };
 const D = { f16: 0, bf16: 1, f32: 2, quarter: 3, eighth: 4 };
 
 /**
  * The layouts that the engine has, by their numbers; those that no kernel here reads are null.
- * @param {Int32Array} words of struct gpu_layout [n]
- * @param {Int32Array} pieces of struct piece [9][PIECES]
+ * @param {Int32Array} words from struct gpu_layout [n] on
+ * @param {number} n
+ * @param {Int32Array} pieces from struct piece [9][PIECES] on
  */
-export function layoutsOf(words, pieces) {
+export function layoutsOf(words, n, pieces) {
   const size = FIELDS.length + TABLE;
-  return Array.from({ length: words.length / size }, (_, i) => {
+  return Array.from({ length: n }, (_, i) => {
     const at = words.subarray(i * size, (i + 1) * size);
     const layout = Object.fromEntries(FIELDS.map((name, j) => [name, at[j]]));
     if (!layout.columns || layout.kind === KIND.halfFloats || layout.d === D.f32) return null;
@@ -33,7 +36,8 @@ export function layoutsOf(words, pieces) {
   });
 }
 
-const hasMins = ({ kind }) => [KIND.min, KIND.mins, KIND.halfMins].includes(kind);
+export const isFloats = ({ kind }) => kind === KIND.float;
+export const hasMins = ({ kind }) => [KIND.min, KIND.mins, KIND.halfMins].includes(kind);
 
 /** Codes of one bit: a byte for each row has 8 columns. */
 const BIT_CODES = `
@@ -72,7 +76,8 @@ fn value(code: u32) -> u32 {
   return (select(low, high, (code & 8u) != 0u) >> (8u * (code & 3u))) & 255u;
 }
 fn looked(c: u32) -> u32 {
-  return value(c & 15u) | (value((c >> 8u) & 15u) << 8u) | (value((c >> 16u) & 15u) << 16u) | (value((c >> 24u) & 15u) << 24u);
+  let low = value(c & 15u) | (value((c >> 8u) & 15u) << 8u);
+  return low | (value((c >> 16u) & 15u) << 16u) | (value((c >> 24u) & 15u) << 24u);
 }`;
 }
 
@@ -85,7 +90,9 @@ const dot4 = (packed) =>
   packed
     ? 'fn dot4(a: u32, b: u32) -> i32 { return dot4I8Packed(a, b); }'
     : `fn dot4(a: u32, b: u32) -> i32 {
-  return signed(a, 0u) * signed(b, 0u) + signed(a, 1u) * signed(b, 1u) + signed(a, 2u) * signed(b, 2u) + signed(a, 3u) * signed(b, 3u);
+  var sum = 0;
+  for (var i = 0u; i < 4u; i++) { sum += signed(a, i) * signed(b, i); }
+  return sum;
 }`;
 
 /** The f32 that 16 bits at `unit` hold: d, or dmin `words` further. */
@@ -111,7 +118,7 @@ const scales = ({ kind }) =>
  * Functions that read a panel of codes: unit_of(panel, b), block_of(unit, b), scales_of(at, r), d_of and n_of(unit, r),
  * word(at, r, j): the values of four columns, without the offset.
  */
-export function readers(layout, packed) {
+function readers(layout, packed) {
   const blocks = layout.columns / 32;
   const signed = layout.table ? 'looked(raw(at, r, j))' : 'raw(at, r, j)';
   return `${BYTES}
@@ -129,10 +136,16 @@ const CODES = ${layout.scales / 4}u;
 `;
 }
 
+/** What a shader needs that reads panels of a layout. */
+export const ofPanels = (layout, packed) =>
+  (isFloats(layout) && layout.bytes === 32 ? '' : HALVES) + (isFloats(layout) ? '' : readers(layout, packed));
+
 /** The value of column c of row r of a panel, as unpack_panel_row() gives it. */
 export function columnValue(layout) {
-  if (layout.kind === KIND.float) return `fn at(panel: u32, r: u32, c: u32) -> f32 { return ${floatAt(layout, 'panel', 'r', 'c')}; }`;
-  const value = layout.table || layout.bits === 8 ? 'signed(code, c & 3u)' : `i32((code >> (8u * (c & 3u))) & 255u) - OFFSET`;
+  if (isFloats(layout))
+    return `fn at(panel: u32, r: u32, c: u32) -> f32 { return ${floatAt(layout, 'panel', 'r', 'c')}; }`;
+  const isSigned = layout.table || layout.bits === 8;
+  const value = isSigned ? 'signed(code, c & 3u)' : 'i32((code >> (8u * (c & 3u))) & 255u) - OFFSET';
   const min = hasMins(layout) ? ' - k(n_of(unit, r) * f32(select(all.z, all.w, (c & 16u) != 0u)))' : '';
   return `fn at(panel: u32, r: u32, c: u32) -> f32 {
   let unit = unit_of(panel, c >> 5u);
@@ -152,5 +165,3 @@ export function floatAt({ bytes, d }, panel, r, c) {
   return `half(${word}, ${r})`;
 }
 
-export const isFloats = ({ kind }) => kind === KIND.float;
-export { hasMins };

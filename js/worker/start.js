@@ -188,7 +188,8 @@ class Starter {
     if (this.#options.inspect)
       return new Engine(instance, { threads: 1, inspect: true, files, memoryLimit: instance.maximum });
     return new Engine(instance, {
-      ...this.#options, device: this.#device, backend: 0, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar,
+      ...this.#options, device: this.#device, backend: 0,
+      quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar,
       fileSize, files,
       // 0 would mean that there is no projector
       restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),

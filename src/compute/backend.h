@@ -40,7 +40,7 @@ struct backend_ops {
     void (*free)(struct backend *b);
 
     /* --- opening --- */
-    /* ERR_UNSUPPORTED "gpu" if this backend cannot run a model with such pages and states, or with an encoder of images.
+    /* ERR_UNSUPPORTED "gpu" if this backend cannot run a model with such pages and states, or an encoder of images.
      * NULL: it runs all. */
     int (*check)(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state, bool encodes,
                  struct error *err);

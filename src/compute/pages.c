@@ -30,7 +30,8 @@ struct page_view page_view(const struct kv_shape *s, uint8_t *bytes, int layer, 
 {
     struct page_view p;
     bytes += (size_t)((uint64_t)layer * page_layer_bytes(s)) + (size_t)head * head_bytes(s);
-    for (enum page_part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(s, part), part++) p.part[part] = bytes;
+    for (enum page_part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(s, part), part++)
+        p.part[part] = bytes;
     return p;
 }
 
@@ -42,12 +43,13 @@ static void clear_head(const struct kv_shape *s, const struct page_view *page, i
         size_t bytes = part_bytes(s, part);
         if (part < KEYS || s->type == KV_Q8)
             memset(page->part[part] + (size_t)position * bytes, 0, (size_t)(KV_PAGE - position) * bytes);
-        else for (int i = position * s->head_dim; i < KV_PAGE * s->head_dim; i++) {
-            int at = i / s->head_dim, d = i % s->head_dim;
-            memset(page->part[part] +
-                       (part == KEYS ? key_place(at, d, s->head_dim) : value_place(at, d, s->head_dim)) * size,
-                   0, size);
-        }
+        else
+            for (int i = position * s->head_dim; i < KV_PAGE * s->head_dim; i++) {
+                int at = i / s->head_dim, d = i % s->head_dim;
+                memset(page->part[part] +
+                           (part == KEYS ? key_place(at, d, s->head_dim) : value_place(at, d, s->head_dim)) * size,
+                       0, size);
+            }
     }
 }
 

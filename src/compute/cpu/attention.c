@@ -80,8 +80,8 @@ static uint8_t oddity(const uint16_t *halves, int n)
 
 /* Stores x [dim] as the key or value of a position; an element has `size` bytes, a constant in every call, so that
  * copies become moves. */
-static inline __attribute__((always_inline)) void lay(uint8_t *to, enum page_part part, int position, const void *x, int dim,
-                                                      const size_t size)
+static inline __attribute__((always_inline)) void lay(uint8_t *to, enum page_part part, int position, const void *x,
+                                                      int dim, const size_t size)
 {
     const uint8_t *from = x;
     int d = 0;
@@ -114,7 +114,8 @@ static void store_halves(const struct cpu *c, const struct page_view *page, enum
     lay(page->part[part], part, position, halves, dim, sizeof *halves);
 }
 
-static void store_codes(const struct cpu *c, const struct page_view *page, enum page_part part, int position, const float *x)
+static void store_codes(const struct cpu *c, const struct page_view *page, enum page_part part, int position,
+                        const float *x)
 {
     int dim = c->kv.head_dim;
     float *scales = (float *)(void *)page->part[part == KEYS ? KEY_NOTES : VALUE_NOTES];

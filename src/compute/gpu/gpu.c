@@ -20,11 +20,13 @@ static int gpu_check(const struct backend *b, const struct kv_shape *kv, const s
 {
     (void)b;
     if (state->bytes)
-        return fail(err, ERR_UNSUPPORTED, "gpu", 0, "This version does not run models with a state on the graphics device.");
+        return fail(err, ERR_UNSUPPORTED, "gpu", 0,
+                    "This version does not run models with a state on the graphics device.");
     if (encodes)
         return fail(err, ERR_UNSUPPORTED, "gpu", 0, "This version does not read images on the graphics device.");
     if (kv->type == KV_Q8)
-        return fail(err, ERR_UNSUPPORTED, "gpu", 0, "On the graphics device the cache has the types f16 and f32, not q8.");
+        return fail(err, ERR_UNSUPPORTED, "gpu", 0,
+                    "On the graphics device the cache has the types f16 and f32, not q8.");
     if (kv->head_dim % 32 || kv->head_dim > 256)
         return fail(err, ERR_UNSUPPORTED, "gpu", 0,
                     "On the graphics device heads have multiples of 32 columns, 256 at most; this model's have %d.",
@@ -98,8 +100,7 @@ static int gpu_reserve(struct backend *b, const struct reserve *r)
     }
     g->n_table = 1;
     g->scratch = gpu_buffer(4.0 * (double)scratch_words(g, r));
-    for (int l = 0; l < r->kv.n_layers; l++)
-        g->pages[l] = gpu_buffer((double)r->kv.n_pages * (double)g->layer_bytes);
+    for (int l = 0; l < r->kv.n_layers; l++) g->pages[l] = gpu_buffer((double)r->kv.n_pages * (double)g->layer_bytes);
     return OK;
 }
 
@@ -159,7 +160,8 @@ static void gpu_kv_get(struct backend *b, int page, int n, void *bytes)
 static void gpu_arrived(struct backend *b)
 {
     struct gpu *g = (struct gpu *)b;
-    for (const struct gpu_hash *h = g->hashes; h < g->hashes + g->n_hashes; h++) hash128(h->bytes, (size_t)h->n, h->out);
+    for (const struct gpu_hash *h = g->hashes; h < g->hashes + g->n_hashes; h++)
+        hash128(h->bytes, (size_t)h->n, h->out);
     for (const struct gpu_get *get = g->gets; get < g->gets + g->n_gets; get++) page_clear(&g->kv, get->bytes, get->n);
     g->n_hashes = g->n_gets = 0;
 }
@@ -212,8 +214,10 @@ static void tell_layouts(void)
     struct gpu_layout all[LAYOUT_COUNT] = {0};
     for (int i = LAYOUT_F32; i < LAYOUT_COUNT; i++) {
         const struct layout_info *l = &layouts[i];
-        all[i] = (struct gpu_layout){l->columns, l->bytes, (int)l->kind, (int)(i == LAYOUT_BF16 ? D_BF16 : l->d), l->head, l->scales, l->block, l->bits,
-                                     l->offset, l->value_bits, l->table != NULL, {0}};
+        all[i] =
+            (struct gpu_layout){l->columns, l->bytes,      (int)l->kind,     (int)(i == LAYOUT_BF16 ? D_BF16 : l->d),
+                                l->head,    l->scales,     l->block,         l->bits,
+                                l->offset,  l->value_bits, l->table != NULL, {0}};
         for (int k = 0; k < 16 && l->table; k++) all[i].table[k] = l->table[k];
     }
     gpu_layouts(all, LAYOUT_COUNT, pieces);

@@ -15,11 +15,12 @@
 #include "weights/pack.h"
 
 enum {
-    GPU_SLICES = 64,            /* of a matrix */
-    GPU_SLICE_ROWS = 64,        /* a slice has a multiple of these rows */
-    GPU_STAGING = 8 << 20,      /* bytes of packed panels on their way, or of panels that come back to be hashed */
-    GPU_HASHES = 8, GPU_GETS = 8, /* requests of one submit; hashes of 1 MiB each */
-    GPU_COMMANDS = 2048,        /* that wait for a submit; more begin earlier */
+    GPU_SLICES = 64,       /* of a matrix */
+    GPU_SLICE_ROWS = 64,   /* a slice has a multiple of these rows */
+    GPU_STAGING = 8 << 20, /* bytes of packed panels on their way, or of panels that come back to be hashed */
+    GPU_HASHES = 8,
+    GPU_GETS = 8,        /* requests of one submit; hashes of 1 MiB each */
+    GPU_COMMANDS = 2048, /* that wait for a submit; more begin earlier */
     GPU_READS = 256,
     GPU_VECTORS = 4096,
 };
@@ -28,7 +29,7 @@ struct weight {
     const struct dtype *type;
     const struct dtype *from; /* type of the rows that come: the same, or one to quantise */
     int rows, cols;
-    size_t panel;             /* bytes of one panel of 8 rows */
+    size_t panel;               /* bytes of one panel of 8 rows */
     int slice_panels, n_slices; /* panels of a slice, but the last one */
     bool has_rows;
     uint32_t slice[GPU_SLICES]; /* ids of buffers */
@@ -63,16 +64,16 @@ struct gpu {
     struct backend base;
     struct mem *mem;
     struct kv_shape kv;
-    uint64_t layer_bytes;    /* of one page */
-    uint32_t scratch;        /* buffer: values, then the parts below */
-    uint32_t *pages;         /* [n_layers] buffers: [n_pages] pages of the layer */
-    float *mirror;           /* where values that are read arrive, at their places in the scratch */
+    uint64_t layer_bytes;                  /* of one page */
+    uint32_t scratch;                      /* buffer: values, then the parts below */
+    uint32_t *pages;                       /* [n_layers] buffers: [n_pages] pages of the layer */
+    float *mirror;                         /* where values that are read arrive, at their places in the scratch */
     uint32_t codes, scales, sums, experts; /* places in the scratch of quantised rows, of the expert of each place */
     int max_rows, max_cols;
-    uint8_t *staging;        /* [GPU_STAGING] */
+    uint8_t *staging;             /* [GPU_STAGING] */
     struct gpu_command *commands; /* [GPU_COMMANDS] */
     int n_commands;
-    uint32_t *table;         /* [table_room] */
+    uint32_t *table; /* [table_room] */
     int n_table, table_room;
     struct gpu_part rows, cosine, sine; /* in the table */
     struct gpu_read reads[GPU_READS];

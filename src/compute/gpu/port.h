@@ -3,9 +3,9 @@
  * What a device does for the backend: the functions that js/gpu/port.js imports into the GPU's build, and the commands
  * that they take. js/gpu/commands.js has the same numbers, and tests/js/gpu/commands.test.mjs compares them.
  *
- * Buffers have ids from 1 on; 0 is none. Everything happens in the order of the calls. No call waits for the device, and
- * none fails: a buffer that the device refuses, or a device that is lost, is told to JavaScript, which ends the load or
- * reports the loss (quern_arrive()).
+ * Buffers have ids from 1 on; 0 is none. Everything happens in the order of the calls. No call waits for the device,
+ * and none fails: a buffer that the device refuses, or a device that is lost, is told to JavaScript, which ends the
+ * load or reports the loss (quern_arrive()).
  */
 #ifndef QUERN_GPU_PORT_H
 #define QUERN_GPU_PORT_H
@@ -41,10 +41,10 @@ enum { GPU_PARAMS = 16 };
 struct gpu_command {
     /* enum gpu_kernel; enum layout, or with pages enum kv_type, else 0 */
     uint32_t kernel, layout;
-    uint32_t matrix;         /* id of a matrix's slice, or of a vector */
-    uint32_t pages;          /* id of a layer's pages */
-    uint32_t groups[3];      /* workgroups */
-    uint32_t head_dim;       /* with pages: shaders are made for it */
+    uint32_t matrix;    /* id of a matrix's slice, or of a vector */
+    uint32_t pages;     /* id of a layer's pages */
+    uint32_t groups[3]; /* workgroups */
+    uint32_t head_dim;  /* with pages: shaders are made for it */
     uint32_t params[GPU_PARAMS];
 };
 

@@ -12,9 +12,10 @@
 #include <string.h>
 
 enum {
-    FEW = 8,          /* rows of a product up to which each has its own workgroups */
-    LANES = 64,       /* of a workgroup of small kernels */
-    TILE_ROWS = 64, TILE_TOKENS = 32,
+    FEW = 8,    /* rows of a product up to which each has its own workgroups */
+    LANES = 64, /* of a workgroup of small kernels */
+    TILE_ROWS = 64,
+    TILE_TOKENS = 32,
 };
 
 static uint32_t word(struct handle h) { return (uint32_t)(h.at / sizeof(uint32_t)); }
@@ -22,11 +23,7 @@ static uint32_t groups(uint64_t n, uint64_t each) { return (uint32_t)((n + each 
 
 /* --- the table of the step ----------------------------------------------------------------------------------- */
 
-
-static void forget_parts(struct gpu *g)
-{
-    g->rows = g->cosine = g->sine = (struct gpu_part){0};
-}
+static void forget_parts(struct gpu *g) { g->rows = g->cosine = g->sine = (struct gpu_part){0}; }
 
 void gpu_begin(struct gpu *g)
 {
@@ -40,8 +37,7 @@ void gpu_begin(struct gpu *g)
 void gpu_ask(struct gpu *g, uint32_t buffer, uint64_t offset, uint64_t bytes, void *to)
 {
     if (g->n_reads == GPU_READS) gpu_begin(g);
-    g->reads[g->n_reads++] =
-        (struct gpu_read){buffer, (uint32_t)offset, (uint32_t)bytes, (uint32_t)(uintptr_t)to};
+    g->reads[g->n_reads++] = (struct gpu_read){buffer, (uint32_t)offset, (uint32_t)bytes, (uint32_t)(uintptr_t)to};
 }
 
 /* Makes room for an operation: n words of the table, and as many commands as one operation can have. */
@@ -70,7 +66,8 @@ static int pages_of(const struct kv_row *row) { return row->index / KV_PAGE + 1;
 /* Whether row i has the pages of the row before it, of which it may see more. */
 static bool same_pages(const struct kv_row *rows, int i) { return i > 0 && rows[i].pages == rows[i - 1].pages; }
 
-/* Words that rows need in the table: two for each row, then the pages of each sequence, as many as its last row sees. */
+/* Words that rows need in the table: two for each row, then the pages of each sequence, as many as its last row sees.
+ */
 static int rows_words(const struct kv_row *rows, int n)
 {
     int words = 2 * n;
@@ -119,10 +116,10 @@ static struct gpu_command *command(struct gpu *g, enum gpu_kernel kernel, uint32
 }
 
 /* Sets params from number 1 on; number 0 is the zero of the guards. */
-#define SET(c, ...)                                                              \
-    do {                                                                         \
-        const uint32_t words_[] = {__VA_ARGS__};                                 \
-        memcpy((c)->params + 1, words_, sizeof words_);                          \
+#define SET(c, ...) \
+    do { \
+        const uint32_t words_[] = {__VA_ARGS__}; \
+        memcpy((c)->params + 1, words_, sizeof words_); \
     } while (0)
 
 /* y is computed from x, value by value. */
@@ -269,8 +266,7 @@ static void record_gather(struct gpu *g, const struct op *op)
 {
     const struct route *r = op->route;
     make_room(g, 0);
-    struct gpu_command *c =
-        command(g, GPU_GATHER, groups((uint64_t)op->dim, LANES), (uint32_t)(op->n * r->n_used), 1);
+    struct gpu_command *c = command(g, GPU_GATHER, groups((uint64_t)op->dim, LANES), (uint32_t)(op->n * r->n_used), 1);
     SET(c, word(op->y), word(op->x), (uint32_t)op->dim, (uint32_t)r->n_used, word(r->place));
 }
 
@@ -284,21 +280,11 @@ static void record_combine(struct gpu *g, const struct op *op)
 
 /* Models whose operations are not in this table are refused by gpu_check(). */
 static void (*const records[OP_KINDS])(struct gpu *g, const struct op *op) = {
-    [OP_EMBED] = record_embed,
-    [OP_PICK] = record_pick,
-    [OP_RMSNORM] = record_rmsnorm,
-    [OP_MATMUL] = record_matmul,
-    [OP_EXPERTS] = record_matmul,
-    [OP_ROUTE] = record_route,
-    [OP_GATHER] = record_gather,
-    [OP_COMBINE] = record_combine,
-    [OP_ROPE] = record_rope,
-    [OP_KV_APPEND] = record_kv_append,
-    [OP_ATTENTION] = record_attention,
-    [OP_SWIGLU] = record_small,
-    [OP_GATE] = record_small,
-    [OP_ADD] = record_small,
-    [OP_BIAS] = record_small,
+    [OP_EMBED] = record_embed,         [OP_PICK] = record_pick,           [OP_RMSNORM] = record_rmsnorm,
+    [OP_MATMUL] = record_matmul,       [OP_EXPERTS] = record_matmul,      [OP_ROUTE] = record_route,
+    [OP_GATHER] = record_gather,       [OP_COMBINE] = record_combine,     [OP_ROPE] = record_rope,
+    [OP_KV_APPEND] = record_kv_append, [OP_ATTENTION] = record_attention, [OP_SWIGLU] = record_small,
+    [OP_GATE] = record_small,          [OP_ADD] = record_small,           [OP_BIAS] = record_small,
 };
 
 void gpu_run(struct backend *b, const struct op *ops, int n)

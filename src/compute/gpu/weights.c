@@ -34,7 +34,8 @@ struct weight *gpu_weight_new(struct backend *b, const struct dtype *type, int r
 {
     struct weight *w = mem_alloc(((struct gpu *)b)->mem, sizeof *w);
     if (!w) return NULL;
-    *w = (struct weight){.type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
+    *w = (struct weight){
+        .type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
     w->slice_panels = slice_panels(w->panel, rows);
     if (w->slice_panels)
         for (; w->n_slices * w->slice_panels < gpu_panels(rows); w->n_slices++)
@@ -113,8 +114,11 @@ void gpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, i
 struct weight_facts gpu_weight_facts(const struct backend *b, const struct weight *w)
 {
     (void)b;
-    return (struct weight_facts){
-        .type = w->type, .rows = w->rows, .cols = w->cols, .bytes = (uint64_t)gpu_panels(w->rows) * w->panel, .has_rows = w->has_rows};
+    return (struct weight_facts){.type = w->type,
+                                 .rows = w->rows,
+                                 .cols = w->cols,
+                                 .bytes = (uint64_t)gpu_panels(w->rows) * w->panel,
+                                 .has_rows = w->has_rows};
 }
 
 /* Panels follow one another through all slices. */

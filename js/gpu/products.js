@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// Products of rows with matrices as WGSL. For codes, both factors are integers within a block of 32 columns, so lanes
+// may share a block's sum in any way; the floats of the blocks are added in order. For floats, one lane adds all
+// columns.
+
+import { P, begin, main } from './numbers.js';
+import { floatAt, hasMins, ofPanels } from './panels.js';
+
+/** Lanes of a workgroup for few rows, eight for each block. */
+const LANES = 64;
+const BLOCKS = LANES / 8;
+
+/** Number of a panel in its matrix; the panel of a place of experts is that of its expert. */
+const NUMBER = (panel) => `var number = ${P(6)} + ${panel};
+  if (${P(11)} != 0u) { number += s[${P(11)} + wg.y] * (${P(7)} / 8u); }
+  let live = number >= ${P(9)} && number - ${P(9)} < ${P(10)};
+  let panel = (number - ${P(9)}) * ${P(13)};`;
+
+/** The sums of codes of the row's block `at`, one for each half. */
+const sums = (at) => `vec2i(bitcast<i32>(s[${P(3)} + 2u * ${at}]), bitcast<i32>(s[${P(3)} + 2u * ${at} + 1u]))`;
+
+/** A workgroup multiplies the 8 rows of a panel with one row; a lane has one row in every eighth block. */
+function product({ layout, packed }) {
+  const mins = hasMins(layout);
+  const ifMins = (text) => (mins ? text : '');
+  return `${begin()}${ofPanels(layout, packed)}
+var<workgroup> terms: array<f32, ${LANES}>;
+${ifMins(`var<workgroup> less: array<f32, ${LANES}>;`)}
+${main(LANES)}
+  let blocks = ${P(5)} / 32u;
+  ${NUMBER('wg.x')}
+  let r = lane & 7u;
+  var y = 0.0;
+  var m = 0.0;
+  for (var first = 0u; first < blocks; first += ${BLOCKS}u) {
+    let b = first + (lane >> 3u);
+    if (b < blocks && live) {
+      let at = wg.y * blocks + b;
+      let unit = unit_of(panel, b);
+      let block = block_of(unit, b);
+      let q = ${sums('at')};
+      let xs = f(${P(2)} + at);
+      let all = scales_of(block, r);
+      var sum = vec2i();
+      for (var j = 0u; j < 4u; j++) {
+        sum.x += dot4(word(block + CODES, r, j), s[${P(1)} + 8u * at + j]);
+        sum.y += dot4(word(block + CODES, r, j + 4u), s[${P(1)} + 8u * at + j + 4u]);
+      }
+      let whole = all.x * (sum.x - OFFSET * q.x) + all.y * (sum.y - OFFSET * q.y);
+      terms[lane] = k(f32(whole) * k(d_of(unit, r) * xs));
+      ${ifMins('less[lane] = k(f32(all.z * q.x + all.w * q.y) * k(n_of(unit, r) * xs));')}
+    }
+    workgroupBarrier();
+    if (lane < 8u) {
+      let n = min(${BLOCKS}u, blocks - first);
+      for (var i = 0u; i < n; i++) { y += terms[8u * i + lane]; ${ifMins('m += less[8u * i + lane];')} }
+    }
+    workgroupBarrier();
+  }
+  if (lane < 8u && live && wg.x * 8u + r < ${P(7)}) {
+    put(${P(4)} + wg.y * ${P(8)} + wg.x * 8u + r, ${mins ? 'y - m' : 'y'});
+  }
+}`;
+}
+
+/** The lanes bring the codes and scales of a block: of 64 rows of the matrix, and of 32 rows. */
+const BRING = `for (var i = lane; i < 512u; i += 256u) {
+      let row = i & 63u;
+      let r = row & 7u;
+      let number = clamp(${P(6)} + wg.x * 8u + (row >> 3u), ${P(9)}, ${P(9)} + ${P(10)} - 1u);
+      let unit = unit_of((number - ${P(9)}) * ${P(13)}, b);
+      let block = block_of(unit, b);
+      codes[i] = word(block + CODES, r, i >> 6u);
+      if (i < 64u) {
+        factor[row] = vec2f(d_of(unit, r), n_of(unit, r));
+        scale[row] = scales_of(block, r);
+      }
+    }
+    let at = min(wg.y * 32u + (lane & 31u), ${P(12)} - 1u) * blocks + b;
+    row_codes[lane] = s[${P(1)} + 8u * at + (lane >> 5u)];
+    if (lane < 32u) {
+      row_scales[lane] = f(${P(2)} + at);
+      row_sums[lane] = ${sums('at')};
+    }
+    workgroupBarrier();`;
+
+const FOUR = [0, 1, 2, 3];
+const TWO = [0, 1];
+
+/** Adds the products of one half of a block to the integers named `name`. */
+function half(name, from) {
+  const four = (q) => `vec4i(dot4(c.x, ${q}), dot4(c.y, ${q}), dot4(c.z, ${q}), dot4(c.w, ${q}))`;
+  return `for (var j = ${from}u; j < ${from + 4}u; j++) {
+      let at = j * 64u + 4u * rows;
+      let c = vec4u(codes[at], codes[at + 1u], codes[at + 2u], codes[at + 3u]);
+      ${TWO.map((i) => `${name}${i} += ${four(`row_codes[j * 32u + 2u * pair + ${i}u]`)};`).join(' ')}
+    }`;
+}
+
+/** Adds a block to the results of row i of a lane. */
+const addBlock = (i, mins) => `let x${i} = row_scales[2u * pair + ${i}u];
+    let u${i} = row_sums[2u * pair + ${i}u];
+    let whole${i} = a * (low${i} - vec4i(OFFSET * u${i}.x)) + b2 * (high${i} - vec4i(OFFSET * u${i}.y));
+    y${i} += k4(vec4f(whole${i}) * k4(d * x${i}));
+    ${mins ? `m${i} += k4(vec4f(ma * u${i}.x + mb * u${i}.y) * k4(n * x${i}));` : ''}`;
+
+const store = (i, mins) => `if (token + ${i}u < ${P(12)}) {
+    for (var j = 0u; j < 4u; j++) {
+      let row = wg.x * 64u + 4u * rows + j;
+      let number = ${P(6)} + (row >> 3u);
+      if (row < ${P(7)} && number >= ${P(9)} && number - ${P(9)} < ${P(10)}) {
+        put(${P(4)} + (token + ${i}u) * ${P(8)} + row, ${mins ? `y${i}[j] - m${i}[j]` : `y${i}[j]`});
+      }
+    }
+  }`;
+
+/** A workgroup multiplies 64 rows of the matrix with 32 rows; a lane has 4 x 2 of the results. */
+function tile({ layout, packed }) {
+  const mins = hasMins(layout);
+  const each = (type, list, of) => `${type}(${FOUR.map((i) => `${list}[4u * rows + ${i}u].${of}`).join(', ')})`;
+  const names = ['y0', 'y1', ...(mins ? ['m0', 'm1'] : [])];
+  return `${begin()}${ofPanels(layout, packed)}
+var<workgroup> codes: array<u32, 512>;
+var<workgroup> row_codes: array<u32, 256>;
+var<workgroup> factor: array<vec2f, 64>;
+var<workgroup> scale: array<vec4i, 64>;
+var<workgroup> row_scales: array<f32, 32>;
+var<workgroup> row_sums: array<vec2i, 32>;
+${main(256)}
+  let blocks = ${P(5)} / 32u;
+  let rows = lane & 15u;
+  let pair = lane >> 4u;
+  ${names.map((name) => `var ${name} = vec4f();`).join(' ')}
+  for (var b = 0u; b < blocks; b++) {
+    ${BRING}
+    var low0 = vec4i(); var low1 = vec4i(); var high0 = vec4i(); var high1 = vec4i();
+    ${half('low', 0)}
+    ${half('high', 4)}
+    let d = ${each('vec4f', 'factor', 'x')};
+    let a = ${each('vec4i', 'scale', 'x')};
+    let b2 = ${each('vec4i', 'scale', 'y')};
+    ${mins ? `let n = ${each('vec4f', 'factor', 'y')};` : ''}
+    ${mins ? `let ma = ${each('vec4i', 'scale', 'z')}; let mb = ${each('vec4i', 'scale', 'w')};` : ''}
+    ${TWO.map((i) => addBlock(i, mins)).join('\n    ')}
+    workgroupBarrier();
+  }
+  let token = wg.y * 32u + 2u * pair;
+  ${TWO.map((i) => store(i, mins)).join('\n  ')}
+}`;
+}
+
+/** A lane for each row of the matrix, which adds in the order of the columns. */
+function floats({ layout, packed }) {
+  return `${begin()}${ofPanels(layout, packed)}
+${main(64)}
+  let row = wg.x * 64u + lane;
+  ${NUMBER('(row >> 3u)')}
+  if (row >= ${P(7)} || !live) { return; }
+  let x = ${P(1)} + wg.y * ${P(5)};
+  var y = 0.0;
+  for (var c = 0u; c < ${P(5)}; c++) { y += k(${floatAt(layout, 'panel', '(row & 7u)', 'c')} * f(x + c)); }
+  put(${P(4)} + wg.y * ${P(8)} + row, y);
+}`;
+}
+
+export const productShaders = { product, tile, floats };
