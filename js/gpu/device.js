@@ -5,18 +5,15 @@
 // answer() reject.
 
 import { QuernError } from '../shared/errors.js';
-import { COMMAND, KERNELS, READ_WORDS, wgslOf } from './commands.js';
+import { COMMAND, READ_WORDS } from './commands.js';
 import { layoutsOf } from './panels.js';
+import { Pipelines } from './pipelines.js';
+import { faultsOf, trialShader } from './trial.js';
 
 const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = {
   MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128,
 };
-const COMPUTE = 4;
 const READ = 1;
-
-/** Kernels whose shader is made for a layout of a matrix, and for a type of keys and values with a size of heads. */
-const OF_LAYOUT = ['embed', 'product', 'tile', 'floats'].map((name) => KERNELS.indexOf(name));
-const OF_PAGES = ['append', 'attend'].map((name) => KERNELS.indexOf(name));
 
 /** Bytes of uploads after which they are begun: implementations keep their copies until then. */
 const UPLOAD_BYTES = 16 * 2 ** 20;
@@ -30,20 +27,31 @@ const PARAMS_BYTES = 4 * (COMMAND.words - COMMAND.params);
 
 const unavailable = (why, cause) => new QuernError('env/gpu', why, { phase: 'start', cause });
 
+/** Whether the processor would compute in place of a graphics device, and more slowly than the engine itself. */
+function isSoftware({ info = {}, isFallbackAdapter }) {
+  const names = `${info.architecture} ${info.description}`;
+  return Boolean(info.isFallbackAdapter ?? isFallbackAdapter) || /software|swiftshader|llvmpipe/i.test(names);
+}
+
 /**
  * @param {GPU | undefined} gpu navigator.gpu, or that of the package `webgpu` in Node
- * @param {{copies?: boolean}} [how] copies: uploads must not be views of shared memory
+ * @param {{copies?: boolean, mustBeExact?: boolean, change?: (wgsl: string) => string}} [how] copies: uploads must not
+ *   be views of shared memory; mustBeExact: software is refused, and devices that flush subnormal numbers; change: for
+ *   tests, builds a fault into the trial's shader
  * @returns {Promise<Device>}
  */
 export async function openDevice(gpu, how = {}) {
   if (!gpu) throw unavailable('There is no WebGPU here.');
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
   if (!adapter) throw unavailable('WebGPU has found no graphics device that may be used.');
+  if (how.mustBeExact && isSoftware(adapter)) throw unavailable('WebGPU has only a device in software here.');
   const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
   const device = await adapter
     .requestDevice({ requiredLimits: { maxStorageBufferBindingSize, maxBufferSize } })
     .catch((error) => { throw unavailable('The graphics device cannot be used.', error); });
-  return new Device(gpu, adapter, device, how);
+  const made = new Device(gpu, adapter, device, how);
+  await made.try(how.change);
+  return made;
 }
 
 export class Device {
@@ -53,11 +61,7 @@ export class Device {
   #copies;
   #memory = null;          // of the engine
   #packed;                 // whether the language has packed dot products
-  #groups;                 // layouts of the bind groups
-  #pipelineLayout;
-  #pipelines = new Map();  // a command's key -> pipeline
-  #bindings = new Map();   // a key -> bind group
-  #layouts = [];
+  #pipelines;
   #buffers = [null];       // by id
   #table;                  // of the step
   #params;
@@ -65,36 +69,69 @@ export class Device {
   #stride;                 // bytes from one command's params to the next
   #uploaded = 0;           // bytes since the last submit
   #uploading = 0;          // bytes since the last wait
-  #fresh = false;          // a pipeline is used for the first time
   #answers = [];           // what was asked for: promises of the last submits
   #readers = [];           // buffers for reading that are free
   #failure = null;
+  #flushes = false;        // subnormal numbers become 0
+  #mustBeExact;
 
-  constructor(gpu, adapter, device, { copies = false }) {
+  constructor(gpu, adapter, device, { copies = false, mustBeExact = false }) {
     this.#gpu = gpu;
     this.#adapter = adapter;
     this.#device = device;
     this.#copies = copies;
+    this.#mustBeExact = mustBeExact;
     this.#packed = Boolean(gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
     this.#stride = Math.max(PARAMS_BYTES, device.limits.minUniformBufferOffsetAlignment);
-    const entry = (binding, type, more) => ({ binding, visibility: COMPUTE, buffer: { type, ...more } });
-    this.#groups = [
-      [entry(0, 'storage'), entry(1, 'read-only-storage'), entry(2, 'uniform', { hasDynamicOffset: true })],
-      [entry(0, 'read-only-storage')],
-      [entry(0, 'storage')],
-    ].map((entries) => device.createBindGroupLayout({ entries }));
-    this.#pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: this.#groups });
-    this.#unused = this.#groups.map(() => this.#newBuffer(16, STORAGE));    // read and written ones must differ
+    this.#pipelines = new Pipelines(device, this.#packed);
+    this.#unused = [0, 1, 2].map(() => this.#newBuffer(16, STORAGE));    // read and written ones must differ
     device.addEventListener?.('uncapturederror', ({ error }) => { this.#failure ??= error.message; });
     device.lost.then(({ message }) => { this.#failure ??= message || 'it is gone'; });
     device.pushErrorScope('out-of-memory');
     device.pushErrorScope('validation');
   }
 
-  /** What the device is: for `info.gpu`. */
+  /** What the device is: for `info.gpu`. exact: whether no number differs from the processor's, however small. */
   get facts() {
     const { vendor = '', architecture = '', description = '' } = this.#adapter.info ?? {};
-    return { vendor, architecture, description };
+    return { vendor, architecture, description, exact: !this.#flushes };
+  }
+
+  /** Refuses a device that computes other numbers than the processor (trial.js). */
+  async try(change = (wgsl) => wgsl) {
+    const shader = change(trialShader({ packed: this.#packed }));
+    const faults = await faultsOf((...given) => this.#runAlone(shader, ...given)).catch((error) => {
+      throw unavailable('The graphics device does not answer.', error);
+    });
+    this.#flushes = faults.includes('subnormal');
+    const wrong = faults.filter((name) => name !== 'subnormal');
+    const why = wrong.length ? wrong : this.#mustBeExact ? faults : [];
+    if (!why.length) return;
+    this.close();
+    throw unavailable(`The graphics device computes other numbers than the processor (${why.join(', ')}).`);
+  }
+
+  /** Runs a shader over a table; returns its first n results. */
+  async #runAlone(code, table, groups, n) {
+    const [scratch, given, params] = [4 * n, table.byteLength, PARAMS_BYTES].map((bytes, i) =>
+      this.#newBuffer(bytes, i === 2 ? UNIFORM : STORAGE),
+    );
+    this.#device.queue.writeBuffer(given, 0, table);
+    const encoder = this.#device.createCommandEncoder();
+    const pass = encoder.beginComputePass();
+    pass.setPipeline(this.#pipelines.compile('trial', code));
+    const resources = [{ buffer: scratch }, { buffer: given }, { buffer: params, size: PARAMS_BYTES }];
+    pass.setBindGroup(0, this.#pipelines.bind(0, resources), [0]);
+    for (const i of [1, 2]) pass.setBindGroup(i, this.#group(i, 0));
+    pass.dispatchWorkgroups(groups);
+    pass.end();
+    const reader = this.#device.createBuffer({ size: 4 * n, usage: MAP_READ | COPY_DST });
+    encoder.copyBufferToBuffer(scratch, 0, reader, 0, 4 * n);
+    this.#device.queue.submit([encoder.finish()]);
+    await reader.mapAsync(READ);
+    const results = new Uint32Array(reader.getMappedRange().slice(0));
+    for (const buffer of [scratch, given, params, reader]) buffer.destroy();
+    return results;
   }
 
   /** The engine's memory, in which addresses are. @param {WebAssembly.Memory} memory */
@@ -124,7 +161,7 @@ export class Device {
 
   layouts(words, n, pieces) {
     const { buffer } = this.#memory;
-    this.#layouts = layoutsOf(new Int32Array(buffer, words), n, new Int32Array(buffer, pieces));
+    this.#pipelines.layouts = layoutsOf(new Int32Array(buffer, words), n, new Int32Array(buffer, pieces));
   }
 
   binding() {
@@ -184,7 +221,7 @@ export class Device {
     let timer;
     const late = new Promise((_, reject) => {
       const fail = () => reject(new Error('the graphics device does not answer'));
-      timer = setTimeout(fail, this.#fresh ? FIRST_ANSWER_MS : ANSWER_MS);
+      timer = setTimeout(fail, this.#pipelines.isFresh ? FIRST_ANSWER_MS : ANSWER_MS);
     });
     try {
       await Promise.race([Promise.all(this.#answers), late]);
@@ -193,7 +230,7 @@ export class Device {
       this.#answers = [];
     }
     if (this.#failure) throw new Error(this.#failure);
-    this.#fresh = false;
+    this.#pipelines.isFresh = false;
     return performance.now() - began;
   }
 
@@ -207,7 +244,7 @@ export class Device {
   #large(buffer, bytes, usage) {
     if (buffer && buffer.size >= bytes) return buffer;
     buffer?.destroy();
-    this.#bindings.clear();
+    this.#pipelines.forget();
     return this.#newBuffer(2 * bytes, usage);
   }
 
@@ -229,7 +266,7 @@ export class Device {
     const pass = encoder.beginComputePass();
     let pipeline, matrix, pages;
     for (let i = 0, at = 0; i < n; i++, at += COMMAND.words) {
-      const next = this.#pipeline(words, at);
+      const next = this.#pipelines.of(words, at);
       if (next !== pipeline) pass.setPipeline(pipeline = next);
       pass.setBindGroup(0, this.#scratchGroup(scratch), [i * this.#stride]);
       const [newMatrix, newPages] = [words[at + COMMAND.matrix], words[at + COMMAND.pages]];
@@ -241,42 +278,12 @@ export class Device {
   }
 
   #scratchGroup(id) {
-    return this.#bound('scratch', 0, [
-      { buffer: this.#buffers[id] }, { buffer: this.#table }, { buffer: this.#params, size: PARAMS_BYTES },
-    ]);
+    const rest = [{ buffer: this.#table }, { buffer: this.#params, size: PARAMS_BYTES }];
+    return this.#pipelines.group(0, 'scratch', [{ buffer: this.#buffers[id] }, ...rest]);
   }
 
   #group(index, id) {
-    return this.#bound(`${index} ${id}`, index, [{ buffer: this.#buffers[id] ?? this.#unused[index] }]);
-  }
-
-  #bound(key, index, resources) {
-    let group = this.#bindings.get(key);
-    if (group) return group;
-    const entries = resources.map((resource, binding) => ({ binding, resource }));
-    group = this.#device.createBindGroup({ layout: this.#groups[index], entries });
-    this.#bindings.set(key, group);
-    return group;
-  }
-
-  #pipeline(words, at) {
-    const kernel = words[at + COMMAND.kernel];
-    const type = words[at + COMMAND.layout];
-    const dim = OF_PAGES.includes(kernel) ? words[at + COMMAND.dim] : 0;
-    const key = (kernel * 64 + type) * 2048 + dim;
-    let pipeline = this.#pipelines.get(key);
-    if (pipeline) return pipeline;
-    const layout = OF_LAYOUT.includes(kernel) ? this.#layouts[type] : null;
-    const code = wgslOf(kernel, { layout, type, dim, packed: this.#packed });
-    const module = this.#device.createShaderModule({ code, label: KERNELS[kernel] });
-    pipeline = this.#device.createComputePipeline({
-      label: KERNELS[kernel],
-      layout: this.#pipelineLayout,
-      compute: { module, entryPoint: 'main' },
-    });
-    this.#pipelines.set(key, pipeline);
-    this.#fresh = true;
-    return pipeline;
+    return this.#pipelines.group(index, `${index} ${id}`, [{ buffer: this.#buffers[id] ?? this.#unused[index] }]);
   }
 
   // --- what comes back ---

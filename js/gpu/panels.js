@@ -83,13 +83,17 @@ fn looked(c: u32) -> u32 {
 
 const BYTES = `
 fn byte(at: u32, i: u32) -> i32 { return i32((w[at + (i >> 2u)] >> (8u * (i & 3u))) & 255u); }
-fn signed_byte(at: u32, i: u32) -> i32 { return i32(w[at + (i >> 2u)] << (24u - 8u * (i & 3u))) >> 24u; }
-fn signed(word: u32, i: u32) -> i32 { return i32(word << (24u - 8u * i)) >> 24u; }`;
+fn signed_byte(at: u32, i: u32) -> i32 { return i32(w[at + (i >> 2u)] << (24u - 8u * (i & 3u))) >> 24u; }`;
 
-const dot4 = (packed) =>
+const SIGNED = 'fn signed(word: u32, i: u32) -> i32 { return i32(word << (24u - 8u * i)) >> 24u; }';
+
+/** The product of two words of four signed bytes. */
+export const DOT4 = (packed) =>
   packed
-    ? 'fn dot4(a: u32, b: u32) -> i32 { return dot4I8Packed(a, b); }'
-    : `fn dot4(a: u32, b: u32) -> i32 {
+    ? `${SIGNED}
+fn dot4(a: u32, b: u32) -> i32 { return dot4I8Packed(a, b); }`
+    : `${SIGNED}
+fn dot4(a: u32, b: u32) -> i32 {
   var sum = 0;
   for (var i = 0u; i < 4u; i++) { sum += signed(a, i) * signed(b, i); }
   return sum;
@@ -122,7 +126,7 @@ function readers(layout, packed) {
   const blocks = layout.columns / 32;
   const signed = layout.table ? 'looked(raw(at, r, j))' : 'raw(at, r, j)';
   return `${BYTES}
-${dot4(packed)}
+${DOT4(packed)}
 fn raw(at: u32, r: u32, j: u32) -> u32 {${codes(layout)}
 }${values(layout)}
 fn unit_of(panel: u32, b: u32) -> u32 { return panel + b / ${blocks}u * ${layout.bytes / 4}u; }

@@ -10,11 +10,12 @@ const VIEWS = 22;
 /** Must stay referenced: the device goes with it. */
 let gpu;
 
-export async function openDevice() {
+/** @param {object} [how] of js/gpu/device.js */
+export async function openDevice(how) {
   const { create } = await import('webgpu').catch((cause) => {
     const how = 'In Node a graphics device needs the package webgpu: npm install webgpu.';
     throw new QuernError('env/gpu', how, { phase: 'start', cause });
   });
   gpu ??= create([]);
-  return open(gpu, { copies: Number.parseInt(process.versions.node) < VIEWS });
+  return open(gpu, { ...how, copies: Number.parseInt(process.versions.node) < VIEWS });
 }

@@ -3,4 +3,4 @@
 
 import { openDevice as open } from '../gpu/device.js';
 
-export const openDevice = () => open(globalThis.navigator.gpu);
+export const openDevice = (how) => open(globalThis.navigator.gpu, how);

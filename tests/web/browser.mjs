@@ -52,15 +52,16 @@ function findChromium(names) {
  * Options of a driver's `launch`.
  * @param {string[]} flags of V8
  * @param {boolean} [whole] the full browser, with extensions
+ * @param {string[]} [more] arguments of the browser
  */
-export const howToStart = (flags, whole = false) => ({
+export const howToStart = (flags, whole = false, more = []) => ({
   executablePath: findChromium(whole ? NAMES : [SHELL, ...NAMES]),
-  args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...(flags.length ? [`--js-flags=${flags.join(',')}`] : []), ...QUIET],
+  args: [...more, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...(flags.length ? [`--js-flags=${flags.join(',')}`] : []), ...QUIET],
 });
 
-/** @param {string[]} [flags] of V8 @param {boolean} [whole] */
-export function launchChromium(flags = [], whole = false) {
-  return playwright().chromium.launch(howToStart(flags, whole));
+/** @param {string[]} [flags] of V8 @param {boolean} [whole] @param {string[]} [more] arguments of the browser */
+export function launchChromium(flags = [], whole = false, more = []) {
+  return playwright().chromium.launch(howToStart(flags, whole, more));
 }
 
 /**
@@ -148,17 +149,17 @@ export class Visit {
 
 /**
  * A server and a browser for the tests of one file.
- * @param {object} [options] of `serve`, `flags` of V8, whether the `whole` browser is used, and whether pages may have
- *   their service worker
+ * @param {object} [options] of `serve`, `flags` of V8, `more` arguments of the browser, whether the `whole` browser is
+ *   used, and whether pages may have their service worker
  * @returns {{url: string, server: object, browser: object, open: (path?: string, options?: object) => Promise<Visit>}}
  *   filled in before the first test
  */
-export function station({ flags, whole, serviceWorker, ...options } = {}) {
+export function station({ flags, more, whole, serviceWorker, ...options } = {}) {
   const here = { open: (path = '', visit = {}) => Visit.open(here.browser, here.url + path, { serviceWorker, ...visit }) };
   before(async () => {
     here.server = await serve({ root: SITE, ...options });
     here.url = here.server.url;
-    here.browser = await launchChromium(flags, whole);
+    here.browser = await launchChromium(flags, whole, more);
   });
   after(async () => {
     await here.browser?.close();
