@@ -83,6 +83,18 @@ export interface Progress {
 /** Which compiled kernels to use. By default the best available variant is chosen. */
 export type Variant = 'scalar' | 'simd' | 'relaxed';
 
+/** A graphics device that computes, as WebGPU describes it. */
+export interface Gpu {
+  readonly vendor: string;
+  readonly architecture: string;
+  readonly description: string;
+  /**
+   * Whether the device has passed every case of the trial. If false, it makes numbers below 1.2e-38 zero; whatever has
+   * none of these is the same to the bit.
+   */
+  readonly exact: boolean;
+}
+
 /** Type to which weights are converted while they are loaded. */
 export type Quantize = 'none' | 'q8' | 'q4';
 
@@ -215,6 +227,13 @@ export interface LoadOptions {
   visionOptions?: Given<VisionOptions> | undefined;
   /** Kernels to use. A variant that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant | undefined;
+  /**
+   * What computes: the processor ('cpu', the default) or a graphics device by WebGPU, which gives the same text.
+   * 'webgpu' fails with `env/gpu` where it cannot be had; 'auto' takes the processor then, and also where the device is
+   * software or not exact. On a device `threads`, `variant` and `address` have no effect. In Node the package `webgpu`
+   * must be installed.
+   */
+  backend?: 'cpu' | 'webgpu' | 'auto' | undefined;
   /**
    * Most tokens of prompts that one step reads, 1 to 1024, all prompts together. Default 64. Results do not depend on
    * it.
@@ -955,7 +974,7 @@ export interface CacheChoice {
 /**
  * Facts about a loaded model: its file, its dimensions, and how it runs here. `quern info --json` prints the same for a
  * model that is not loaded, from the headers of its files alone; there it lacks `thinking`, `memory`, `work` and the
- * fields that only a running engine has (`threads`, `variant`, `dots`, `address`, `memoryBytes`).
+ * fields that only a running engine has (`threads`, `variant`, `dots`, `backend`, `gpu`, `address`, `memoryBytes`).
  */
 export interface Info {
   /**
@@ -1063,8 +1082,11 @@ export interface Info {
   readonly chatTemplate: boolean;
   /** Whether that template supports the `thinking` option. */
   readonly thinking: boolean;
-  /** The kernels in use. */
-  readonly variant: Variant;
+  /** The kernels in use; 'webgpu' on a graphics device. */
+  readonly variant: Variant | 'webgpu';
+  /** What computes, and which graphics device that is; null if it is the processor. */
+  readonly backend: 'cpu' | 'webgpu';
+  readonly gpu: Gpu | null;
   /**
    * How the kernels multiply codes, determined by a probe at the start: 'u8' (x86 with VNNI) and 's8' (ARM and newer
    * x86) by one instruction that is exact for whole bytes, 'u7' by one that is exact for 7 bits, 'i16' in 16 bits
@@ -1399,7 +1421,8 @@ export type ErrorCode =
   | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/stalled' | 'net/truncated' | 'net/changed' | 'net/range'
   | 'storage/quota' | 'storage/unavailable' | 'storage/busy' | 'storage/corrupt'
   | 'mem/plan' | 'mem/load' | 'mem/kv'
-  | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version' | 'env/canvas'
+  | 'gpu/lost'
+  | 'env/gpu' | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version' | 'env/canvas'
   | 'engine/trap' | 'engine/hung' | 'engine/lost' | 'engine/disposed'
   | 'image/decode' | 'image/size'
   | 'use/param' | 'use/busy' | 'use/context' | 'use/empty' | 'use/schema';

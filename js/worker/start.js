@@ -21,8 +21,8 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  * @property {boolean} [lends] whether compiled modules can be passed to the page
  * @property {Record<32 | 64 | 'gpu', () => Promise<Function>>} glue the factory that Emscripten made, by the bits of
  *   addresses, or for the GPU's build
- * @property {() => Promise<{openDevice: (how: object) => Promise<import('../gpu/device.js').Device>}>} gpu loads the code for
- *   graphics devices
+ * @property {() => Promise<{openDevice: (how: object) => Promise<import('../gpu/device.js').Device>}>} gpu loads the
+ *   code for graphics devices
  * @property {(store: any) => object | undefined} storeOf the store that the option names
  * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts opens a source as source.js describes it
  * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
