@@ -39,6 +39,7 @@ export class Runner {
   #loops = false;
   #dead = null;           // why the engine must not be entered again
   #pursuit;
+  #answering = null;      // while a device's answer is awaited
 
   /** Turns of all work beside the steps. */
   turns;
@@ -177,8 +178,16 @@ export class Runner {
     }
   }
 
-  /** Waits until a device has answered or is lost, and handles the results. */
-  async #answered(began) {
+  /**
+   * Waits until a device has answered or is lost, and handles the results: once, though a step and a slice may wait for
+   * the same answer.
+   */
+  #answered(began) {
+    this.#answering ??= this.#take(began).finally(() => { this.#answering = null; });
+    return this.#answering;
+  }
+
+  async #take(began) {
     await this.#engine.answer();
     if (this.#dead) return;
     this.#tellEvents(began);

@@ -72,6 +72,17 @@ test('replies side by side over a device that answers late are those of the proc
   assert.ok(all[0].every(({ text }) => text.length > 0));
 });
 
+test('slices beside a step that awaits its device let no result be told twice', async () => {
+  const opened = await open(PLAYED, await goldenBytes('nano.Q8_0'));
+  const alone = await reply(opened, PROMPTS[0]).result;
+  const beside = reply(opened, PROMPTS[0]);
+  let isOver = false;
+  const ended = beside.result.finally(() => { isOver = true; });
+  for (let i = 0; !isOver; i++) await opened.runner.turns.run({ scope: 0, guest: i % 3 }, () => true);
+  const { text, usage } = await ended;
+  assert.deepEqual([text, usage.completionTokens], [alone.text, alone.usage.completionTokens]);
+});
+
 test('one that is stopped while the device computes ends, and the others go on', async () => {
   const opened = await open(PLAYED, await goldenBytes('nano.Q8_0'));
   const alone = await reply(opened, PROMPTS[0]).result;
