@@ -129,7 +129,8 @@ bool quern_awaits(const struct quern_engine *e);
 void quern_arrive(struct quern_engine *e, double ms);
 
 /* Rows of logits [n_rows, vocab_size] that the last finished step made for s, for its tokens from *first on. QUERN_LAST
- * makes one row, that of the last token. Borrowed until the next step. */
+ * makes one row, that of the last token. Of a reply with `single` it is the row that its last token was sampled from.
+ * Borrowed until the next step. */
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows);
 /* The same for hidden states, after the model's last norm: one row for QUERN_HIDDEN, all rows for QUERN_STATES; NULL
  * when there are none. */
@@ -161,17 +162,23 @@ struct quern_reply {
     /* [n_silent], copied: tokens that are not part of the reply's text, such as marks, in addition to control tokens */
     const int32_t *silent;
     int n_silent; /* <= QUERN_SILENT_MOST */
-    /* At most one token in a step: for callers that read the logits of every token. Otherwise drafts that
-     * were right are written too, up to seven, which are the same tokens. */
+    /* At most one token in a call of quern_step(), for callers that decide after each token: what may follow, or
+     * whether the reply ends. The next call then writes the next token without computing a step, if it was drafted.
+     * Otherwise a call writes all drafts that were right, up to seven, which are the same tokens. */
     bool single;
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
 /* Sets, between two steps, which ids the next tokens may have: one bit for each id, [ceil(tokens / 32)], as in
  * sampler_pick(); copied. NULL allows all ids, as at the beginning. When no allowed id is left, the reply ends with
  * ERR_EMPTY. QUERN_LENIENT: sample without penalties. QUERN_WAITS: the bits are not known yet; the reply pauses until
- * the next call, and other replies go on. OK, also without a reply; ERR_MEM_LOAD. */
+ * the next call, and other replies go on. What changes with each token needs `single`. OK, also without a reply;
+ * ERR_MEM_LOAD. */
 enum { QUERN_LENIENT = 1, QUERN_WAITS = 2 };
 int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags);
+/* Tells, between two steps, which tokens the reply will probably write next: ids [n], copied; up to seven are used. The
+ * next steps compute them beside its own row, as far as that pays; they change the time only. Ignored while earlier
+ * drafts are left, without a reply, and with options.no_drafts. */
+void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n);
 /* Ends the reply at once, also between two calls of an unfinished step, which goes on for the others. Its pages remain
  * reusable, and no event follows. Does nothing without a reply. */
 void quern_reply_end(struct quern_sequence *s);

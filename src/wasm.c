@@ -251,6 +251,11 @@ EXPORT int wasm_reply_allow(address s, address bits, int flags)
     return quern_reply_allow(SEQUENCE(s), TO(const uint32_t, bits), flags);
 }
 
+EXPORT void wasm_reply_draft(address s, address ids, int n)
+{
+    quern_reply_draft(SEQUENCE(s), TO(const int32_t, ids), n);
+}
+
 EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 
 /* Returns struct quern_event [n], each of eleven int32. out: n as an int32; at byte 8 the address of the texts, a

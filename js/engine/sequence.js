@@ -111,7 +111,7 @@ export class Sequence {
   /**
    * Begins a reply.
    * @param {object} options all are required: see reply/generation.js; silent: tokens that are not part of its text, in
-   *   addition to control tokens; single: one token in a step
+   *   addition to control tokens; single: one token in a call of step()
    */
   begin({
     temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, silent, maxTokens,
@@ -157,6 +157,14 @@ export class Sequence {
     this.#heap.lend(size, (address) => {
       if (bits) this.#heap.bytes(address, size).set(new Uint8Array(bits.buffer, bits.byteOffset, size));
       this.#check(this.#wasm._wasm_reply_allow(this.#address, bits ? address : 0, lenient ? LENIENT : 0));
+    });
+  }
+
+  /** Tells which tokens the reply probably writes next: they are drafts. Call it between two steps. */
+  draft(ids) {
+    this.#heap.lend(4 * ids.length, (address) => {
+      this.#heap.int32(address, ids.length).set(ids);
+      this.#wasm._wasm_reply_draft(this.#address, address, ids.length);
     });
   }
 

@@ -18,11 +18,12 @@ enum {
     PROBE_AFTER = 32, /* tokens without a draft, after which one is tried */
     DRAFTS_MOST = 7,  /* of a sequence in a step */
     OWN_DRAFTS = 1,   /* the trust in the model's own drafts */
+    GIVEN_DRAFTS = LOOKUP_TRUSTS, /* and in those that the caller has given */
 };
 
 /* Share of drafts assumed to be right at the beginning, by `trust`; cost of a row, as a share of a step, before it is
  * known. */
-static const double HITS_BEGIN[LOOKUP_TRUSTS] = {0.35, 0.6, 0.85}, ROW_COST = 0.2;
+static const double HITS_BEGIN[DRAFT_TRUSTS] = {0.35, 0.6, 0.85, 0.9}, ROW_COST = 0.2;
 static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
 /* Most events of a step: a TOKEN for each output, three for each sequence in the step, and a LET_GO for each sequence
@@ -184,7 +185,8 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (!status) status = sequence_enter(s);
     if (status) return status;
     s->single = r->single;
-    s->drafted = 0;
+    s->drafted = s->given = 0;
+    s->right = false;
     memcpy(s->hits, HITS_BEGIN, sizeof s->hits);
     s->undrafted = s->n_drafted = s->n_right = 0;
     lookup_forget(&s->lookup);
@@ -255,33 +257,44 @@ static int best_number(const struct quern_engine *e, int writers, int rows, doub
     return best_n;
 }
 
+static bool allows(const struct quern_sequence *s, uint64_t id)
+{
+    return !s->limited || (id < (uint64_t)s->e->n_sampled && s->allowed[id >> 5] >> (id & 31) & 1);
+}
+
 /* Finds what followed the end of s before: its place, or 0. */
 static int look_up(struct quern_sequence *s)
 {
     int length, from = lookup_find(&s->lookup, s->ids, s->turn.n, &length);
     s->trust = length < 4 ? 0 : length < LOOKUP_LONGEST ? 1 : 2;
-    return from;
+    return from && allows(s, s->ids[from]) ? from : 0;
 }
 
 /* The number of drafts of s in a step of so many rows; those that are looked up are put behind its ids. */
 static int drafts_of(struct quern_sequence *s, int writers, int rows)
 {
     bool own = s->e->model->config.drafts;
-    int n = 0, end = s->turn.n, from = 0;
-    if (!s->replies || !s->writes || !s->made_rows || s->left <= 1 || s->single || s->limited || s->waits) return 0;
-    if (own) s->trust = OWN_DRAFTS;
+    int n = 0, end = s->turn.n, from = 0, most = own ? 1 : min_int(DRAFTS_MOST, s->left - 1);
+    if (!s->replies || !s->writes || !s->made_rows || s->left <= 1 || s->waits) return 0;
+    if (s->given) s->trust = GIVEN_DRAFTS, most = min_int(most, s->given);
+    else if (own) s->trust = OWN_DRAFTS;
     else if (!(from = look_up(s))) return 0;
-    int most = best_number(s->e, writers, rows, s->hits[s->trust], own ? 1 : min_int(DRAFTS_MOST, s->left - 1));
+    most = best_number(s->e, writers, rows, s->hits[s->trust], most);
     if (most == 0) most = ++s->undrafted > PROBE_AFTER;
-    if (own) return most;
+    if (!from) return most;
     for (; n < most && !(s->ids[from + n] >> 63); n++) s->ids[end + n] = s->ids[from + n]; /* parts of media are none */
     return n;
+}
+
+static bool may_draft(const struct quern_engine *e)
+{
+    return (e->model->config.drafts || e->looks_up) && !e->be->late;
 }
 
 void replies_draft(struct quern_engine *e)
 {
     int writers = 0;
-    if ((!e->model->config.drafts && !e->looks_up) || e->be->late) return;
+    if (!may_draft(e)) return;
     for (const struct quern_sequence *s = e->sequences; s; s = s->next) writers += s->replies && s->writes;
     int rows = writers;
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
@@ -290,18 +303,45 @@ void replies_draft(struct quern_engine *e)
     }
 }
 
-/* Whether the token that s writes now is the one that was drafted. Its row is then the next one to sample from. */
-static bool judge(struct quern_sequence *s, bool right)
+bool replies_drafts_own(const struct quern_sequence *s) { return s->trust == OWN_DRAFTS; }
+
+void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n)
 {
-    if (!s->drafted) return false;
-    s->drafted = right ? s->drafted - 1 : 0;
+    if (!s->replies || s->drafted || s->turn.rows || !may_draft(s->e)) return;
+    n = min_int(min_int(n, DRAFTS_MOST), s->left - 1);
+    for (s->given = 0; s->given < n; s->given++) {
+        int32_t id = ids[s->given];
+        if (id < 0 || id >= s->e->n_sampled) break;
+        s->ids[s->turn.n + s->given] = (uint64_t)id;
+    }
+}
+
+/* The next token is not sampled from a draft's row, so those that are left are none. */
+static void drop_drafts(struct quern_sequence *s)
+{
+    sched_judge(s->e->sched, &s->turn, false);
+    s->drafted = 0;
+    s->right = false;
+}
+
+/* s has written a token, which its next draft has foreseen or not. */
+static void judge(struct quern_sequence *s, bool right)
+{
     s->undrafted = 0;
-    s->n_right += right;
     s->hits[s->trust] += ((double)right - s->hits[s->trust]) / 8;
-    if (!s->replies) return false; /* it has left */
-    sched_judge(s->e->sched, &s->turn, right);
-    s->row += right;
-    return right;
+    s->right = right && s->replies;
+    if (!right && s->replies) drop_drafts(s);
+}
+
+/* The next token is sampled from the row of the draft that was right. */
+static void go_on(struct quern_sequence *s)
+{
+    sched_judge(s->e->sched, &s->turn, true);
+    s->n_right++;
+    s->drafted--;
+    s->row++;
+    s->right = false;
+    s->e->picking.who[s->e->picking.n++] = s;
 }
 
 /* --- sampling ---------------------------------------------------------------------------------------------------- */
@@ -345,9 +385,30 @@ static void write_token(struct quern_sequence *s, int id)
     } else {
         s->writes = true;
         s->left--;
+        s->given = 0;
         tell_token(s, id);
         if (s->left == 0) finish(s, s->fits ? QUERN_LENGTH : QUERN_CONTEXT, 0, OK);
         else s->ids[s->turn.n++] = (uint64_t)id;
+    }
+}
+
+/* Writes a token of each reply of e->picking, and more of those whose drafts were right. */
+static void write_tokens(struct quern_engine *e)
+{
+    struct picking *k = &e->picking;
+    while (k->n > 0) {
+        int n = k->n;
+        k->next = 0;
+        if (n > 1) pool_run(e->pool, pick_rows, k);
+        else pick_rows(k, 0, 1);
+        k->n = 0;
+        for (int i = 0; i < n; i++) {
+            struct quern_sequence *s = k->who[i];
+            bool right = s->drafted && s->picked >= 0 && s->ids[s->turn.n] == (uint64_t)s->picked;
+            write_token(s, s->picked);
+            if (s->drafted) judge(s, right);
+            if (s->right && !s->single) go_on(s);
+        }
     }
 }
 
@@ -361,19 +422,21 @@ void replies_write(struct quern_engine *e)
         s->n_drafted += s->drafted;
         k->who[k->n++] = s;
     }
-    while (k->n > 0) { /* again for those whose last draft was right */
-        int n = k->n;
-        k->next = 0;
-        if (n > 1) pool_run(e->pool, pick_rows, k);
-        else pick_rows(k, 0, 1);
-        k->n = 0;
-        for (int i = 0; i < n; i++) {
-            struct quern_sequence *s = k->who[i];
-            bool right = s->drafted && s->picked >= 0 && s->ids[s->turn.n] == (uint64_t)s->picked;
-            write_token(s, s->picked);
-            if (judge(s, right)) k->who[k->n++] = s;
-        }
+    write_tokens(e);
+}
+
+bool replies_go_on(struct quern_engine *e)
+{
+    e->picking.n = 0;
+    for (struct quern_sequence *s = e->sequences; s; s = s->next)
+        if (s->replies && s->right && !s->waits) go_on(s);
+    bool any = e->picking.n > 0;
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) {
+        if (!any && s->replies && s->right) drop_drafts(s);
+        if (any && !s->begun) s->made_rows = 0; /* its outputs were those of the call before */
     }
+    write_tokens(e);
+    return any;
 }
 
 void replies_lost(struct quern_engine *e)

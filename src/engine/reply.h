@@ -29,6 +29,11 @@ void replies_encoded(struct quern_engine *e);
 void replies_computed(struct quern_sequence *s, int end, double now);
 /* The logits of a step have arrived: samples all rows, pushes tokens, ends replies. */
 void replies_write(struct quern_engine *e);
+/* Before a plan: writes the next token of each reply that wants one in a call and whose last draft was right. Returns
+ * false if there is none: drafts of replies that wait are then dropped. */
+bool replies_go_on(struct quern_engine *e);
+/* Whether the drafts of s in this plan are the model's own. */
+bool replies_drafts_own(const struct quern_sequence *s);
 /* Ends all replies with ERR_LOST. */
 void replies_lost(struct quern_engine *e);
 

@@ -287,9 +287,10 @@ static const float *made_by(const struct quern_sequence *s, bool hidden)
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows)
 {
     const float *logits = made_by(s, false);
-    *first = s->made_first;
-    *n_rows = logits ? s->made_rows : 0;
-    return logits;
+    int row = s->begun && s->single ? s->row : 0;
+    *first = s->made_first + row;
+    *n_rows = !logits ? 0 : s->begun && s->single ? 1 : s->made_rows;
+    return logits ? sequence_row(s, row) : NULL;
 }
 
 const float *quern_hidden(const struct quern_sequence *s, int *first, int *n_rows)

@@ -15,7 +15,7 @@
 #include "quern.h"
 #include "text/tokenizer.h"
 
-enum { PADS = 2, PARALLEL_MOST = 16 };
+enum { PADS = 2, PARALLEL_MOST = 16, DRAFT_TRUSTS = LOOKUP_TRUSTS + 1 };
 /* sampling values that a model's files may recommend */
 enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED };
 
@@ -147,11 +147,13 @@ struct quern_sequence {
     double since;           /* time in ms of its last row, or when it began to wait */
     int picked;             /* the token sampled in this step, or an error */
     int row;                /* the row of outputs from which it is sampled */
-    bool single;            /* the caller wants one token in a step */
+    bool single;            /* the caller wants one token in a call */
+    int given;              /* so many tokens from ids[turn.n] on are drafts that the caller has given */
     int drafted;            /* the last rows of outputs are those of drafts: the tokens from ids[turn.n] on */
+    bool right;             /* the last token was drafted: the row of that draft is the next to sample from */
     struct lookup lookup;   /* finds drafts of a model that does not make its own */
     int trust;              /* which of `hits` tells how good the drafts are */
-    double hits[LOOKUP_TRUSTS]; /* share of drafts that were right lately */
+    double hits[DRAFT_TRUSTS]; /* share of drafts that were right lately */
     int undrafted;          /* tokens since the last draft */
     int n_drafted, n_right; /* drafts of the reply; right ones */
     /* Outputs of the last finished step: made_rows rows, for positions from made_first on; made_at: the index of the

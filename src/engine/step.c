@@ -121,7 +121,7 @@ static void draft_tokens(struct quern_engine *e)
     b->n = 0;
     b->features = NULL;
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
-        if (!t->drafted) continue;
+        if (!t->drafted || !replies_drafts_own(sequence_of(t))) continue;
         b->out[b->n] = sequence_of(t)->made_at + sequence_of(t)->row;
         add_row(e, t, t->first);
     }
@@ -129,8 +129,10 @@ static void draft_tokens(struct quern_engine *e)
     model_draft(e->model, b, drafts);
     double ms = (e->options.now() - start) / b->n;
     p->draft_ms = p->draft_ms > 0 ? p->draft_ms + (ms - p->draft_ms) / 8 : ms;
-    for (int i = 0, n = 0; i < p->n_takes; i++)
-        if (p->takes[i].drafted) sequence_of(&p->takes[i])->ids[p->takes[i].seq->n] = (uint64_t)drafts[n++];
+    for (int i = 0, n = 0; i < p->n_takes; i++) {
+        struct quern_sequence *s = sequence_of(&p->takes[i]);
+        if (p->takes[i].drafted && replies_drafts_own(s)) s->ids[s->turn.n] = (uint64_t)drafts[n++];
+    }
 }
 
 /* The kind of the step; writers come first in a plan. */
@@ -275,6 +277,7 @@ int quern_step(struct quern_engine *e, int budget_ms)
     if (status) return status;
     double start = e->options.now();
     replies_heard(e);
+    if (replies_go_on(e)) return OK;
     status = take_turns(e, start, budget_ms);
     replies_encoded(e);
     if (status || !p->running) return status;

@@ -59,6 +59,18 @@ static void begin(struct quern_engine *e, struct writer *w, int who, const struc
 
 enum how { FREE, LIMITED, LATE };
 
+/* The replies as they are alone; NULL: not known yet. Then they are what is drafted, with a wrong token now and then. */
+static const struct writer *known;
+
+static void draft(struct writer *w, int who)
+{
+    int32_t ids[8];
+    int n = 0;
+    for (; known && n < 8 && w->n + n < known[who].n; n++)
+        ids[n] = known[who].tokens[w->n + n] ^ ((w->n + n) % 7 == 6);
+    quern_reply_draft(w->s, ids, n);
+}
+
 /* Makes a step of all writers. Limited writers get a new limit after each token, at once or (LATE) later; until then
  * they write nothing. */
 static void step(struct quern_engine *e, struct writer *writers, int first, int n, enum how limited)
@@ -82,6 +94,7 @@ static void step(struct quern_engine *e, struct writer *writers, int first, int 
         w->tokens[w->n++] = events[i].token;
         if (limited == LATE) limit_later(w, first + at);
         else if (limited) limit(e, w, first + at);
+        draft(w, first + at);
     }
 }
 
@@ -102,16 +115,16 @@ static struct quern_reply reply_of(int who)
         {.temperature = 0},
         {.temperature = 1, .seed = 1, .top_k = 30},
         {.temperature = 1.5f, .seed = 2, .repeat_penalty = 1.4f, .presence_penalty = 0.5f}};
-    return (struct quern_reply){.sampling = ways[who % 3], .max_tokens = MOST - 10 * who};
+    return (struct quern_reply){.sampling = ways[who % 3], .max_tokens = MOST - 10 * who, .single = true};
 }
 
 /* A reply is the same alone and beside others, some of which lose their pages and read again; also if limits become
- * known late, from the prompt on. */
+ * known late, from the prompt on, and if its tokens are drafted. */
 static void in_company(void)
 {
     static struct writer alone[WRITERS], together[WRITERS];
     for (int who = 0; who < WRITERS; who++) {
-        struct quern_engine *e = open_nano((struct quern_options){.context_size = 256});
+        struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .no_drafts = true});
         struct quern_reply reply = reply_of(who);
         begin(e, &alone[who], who, &reply);
         limit(e, &alone[who], who);
@@ -119,8 +132,11 @@ static void in_company(void)
         CHECK(alone[who].end == QUERN_LENGTH && alone[who].n == reply.max_tokens);
         quern_free(e);
     }
-    for (enum how how = LIMITED; how <= LATE; how++) {
+    for (int way = 0; way < 4; way++) {
+        enum how how = way % 2 ? LATE : LIMITED;
         int let_go = 0;
+        struct sched_facts facts;
+        known = way < 2 ? NULL : alone;
         struct quern_engine *e = open_nano(
             (struct quern_options){.context_size = 256, .parallel = WRITERS, .kv_positions = 256, .threads = 2});
         for (int who = 0; who < WRITERS; who++) {
@@ -138,8 +154,11 @@ static void in_company(void)
             let_go += together[who].let_go;
         }
         CHECK(let_go > 0);
+        quern_facts(e, &facts);
+        if (known) CHECK(facts.right > 50 && facts.drafted > facts.right);
         quern_free(e);
     }
+    known = NULL;
 }
 
 /* A reply that waits for its limit has its prompt read except for the last row, and no step does anything for it; steps

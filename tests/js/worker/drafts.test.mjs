@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Drafts by a model's own block: the text, the reason of its end and every count are those without drafts, at any temperature, with any penalty, beside
-// others, and whatever ends the reply. What reads each token's logits, or may end the reply at a token, goes without drafts.
+// others, and whatever ends the reply or reads it token by token. Conversations of every kind: drafts-random.test.mjs.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -53,10 +53,10 @@ test('side by side, and cut at any length', async () => {
   await Promise.all(WAYS.flatMap((options) => [1, 2, 3, 17].map((maxTokens) => both({ ...options, maxTokens }))));
 });
 
-test('what sees each token goes without drafts', async () => {
-  for (const options of [{ stop: ['zzz'] }, { logprobs: 2 }, { regex: '[a-z ]+' }, { choices: ['river', 'mill'] }]) {
-    const usage = await both({ temperature: 1, topK: 2, seed: 1, ...options });
-    assert.equal(usage.draftedTokens, undefined, JSON.stringify(options));
+test('what sees each token drafts too', async () => {
+  for (const options of [{ stop: ['zzz'] }, { logprobs: 2 }, { regex: '[^#]+' }]) {
+    const { acceptedTokens } = await both({ temperature: 1, topK: 2, seed: 1, ...options });
+    assert.ok(acceptedTokens > 0, JSON.stringify(options));
   }
 });
 
