@@ -143,8 +143,8 @@ export interface LoadOptions {
    * Whether tokens are drafted while a reply is written: by the model, if its file has a block for it (MTP, `nextn`,
    * {@link Info.drafts}), else by looking up what followed the newest tokens before, in the prompt or the reply (not in
    * Qwen3.5). A right draft is a token for a part of its price; a wrong one costs time only: the text is the same to the
-   * letter. Drafting stops while it does not pay. Replies with a constraint, tools, stop texts or probabilities do
-   * without. Default true; false saves the block's memory, or 8 bytes for each token of the context.
+   * letter. Drafting stops while it does not pay. Where a format or a call leaves only one way to go on (names of
+   * members, quotes), that text is drafted. Default true; false saves the block's memory, or 8 bytes for each token of the context.
    */
   drafts?: boolean | undefined;
   /**

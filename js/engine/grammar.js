@@ -53,6 +53,7 @@ function guarded(exports, onCrash) {
 /** A compiled format. */
 export class Grammar {
   users = 0;
+  #forced = new Map();    // state -> tokens of the text that must follow, if there is such a text
 
   /**
    * @param {any} wasm
@@ -71,6 +72,21 @@ export class Grammar {
 
   /** The state after a token that the mask allows; 0: not computed yet, call again. */
   take(state, id) { return checked(this.wasm, this.wasm.grammar_take(this.handle, state, id)); }
+
+  /**
+   * Tokens that probably follow, as the tokenizer makes them of the text that must follow.
+   * @param {(text: Uint8Array) => Int32Array} tokenize
+   * @returns {Int32Array | undefined} undefined: nothing must follow, or it would take too long to find out
+   */
+  forced(state, tokenize) {
+    if (!this.#forced.has(state)) {
+      const address = this.wasm.grammar_forced(this.handle, state);
+      const [size] = new Uint8Array(this.wasm.memory.buffer, address, 1);
+      if (size === 0) return undefined;
+      this.#forced.set(state, tokenize(new Uint8Array(this.wasm.memory.buffer, address + 1, size)));
+    }
+    return this.#forced.get(state);
+  }
 
   /** Whether the text may end in this state. */
   accepts(state) { return this.wasm.grammar_accepts(this.handle, state) === 1; }

@@ -6,6 +6,7 @@
 
 import { addId, allIds, hasId, removeId } from './bits.js';
 import { QuernError } from '../shared/errors.js';
+import { draftForced } from './guide.js';
 
 /** The text between thinking and the first call, and between two calls, as templates write it. */
 const BREAK = '\n\n';
@@ -140,17 +141,25 @@ export class CallGuide {
   #limit(mask) {
     this.#isBehind = false;
     const { endTokens } = this.#engine.facts;
-    if (this.#isBare || !endTokens.some((end) => hasId(mask, end))) return this.#sequence.allow(mask, true);
+    const mayEnd = !this.#isBare && endTokens.some((end) => hasId(mask, end));
+    this.#sequence.allow(mayEnd ? this.#closing(mask) : mask, true);
+    draftForced(this.#engine, this.#sequence, this.#grammar, this.#state);
+  }
+
+  /** The set with the mark that closes a call instead of the tokens that end a reply. */
+  #closing(mask) {
     const bits = mask.slice();
-    for (const end of endTokens) removeId(bits, end);
+    for (const end of this.#engine.facts.endTokens) removeId(bits, end);
     addId(bits, this.#channel.close);
-    return this.#sequence.allow(bits, true);
+    return bits;
   }
 
   /** Requires the next due token. Thinking may go on first, but the reply may not end in it. */
   #next(thinking) {
-    if (!thinking) this.#only([this.#due[0]]);
-    else this.#allow((bits) => { for (const end of this.#engine.facts.endTokens) removeId(bits, end); });
+    if (thinking)
+      return this.#allow((bits) => { for (const end of this.#engine.facts.endTokens) removeId(bits, end); });
+    this.#only([this.#due[0]]);
+    return this.#sequence.draft(this.#due);
   }
 
   #only(ids) {

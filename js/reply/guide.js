@@ -9,6 +9,12 @@ import { badParam } from '../shared/errors.js';
 /** Newlines that may come between thinking and the text. */
 const BREAK = '\n\n';
 
+/** Drafts the tokens of the text that must follow, if the grammar leaves no other. */
+export function draftForced(engine, sequence, grammar, state) {
+  const ids = grammar.forced(state, (text) => engine.tokenize(text));
+  if (ids) sequence.draft(ids);
+}
+
 export class Guide {
   #engine;
   #grammar;
@@ -137,11 +143,16 @@ export class Guide {
 
   #limit(mask) {
     this.isBehind = false;
-    if (this.#room === 0 && this.#instead === undefined) return this.#sequence.allow(mask);
+    this.#sequence.allow(this.#room === 0 && this.#instead === undefined ? mask : this.#widened(mask));
+    draftForced(this.#engine, this.#sequence, this.#grammar, this.#state);
+  }
+
+  /** The set with the tokens that may come before the text, or instead of it. */
+  #widened(mask) {
     const bits = mask.slice();
     if (this.#instead !== undefined) addId(bits, this.#instead);
     for (const [id, n] of this.#breaks) if (n <= this.#room) addId(bits, id);
-    return this.#sequence.allow(bits);
+    return bits;
   }
 
   /** Allows all tokens except an end, since the text has not begun. */

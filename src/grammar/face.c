@@ -14,7 +14,11 @@
 /* Called every millisecond or two while a grammar is compiled; a result other than 0 ends the compilation. */
 __attribute__((import_module("env"), import_name("pace"))) int face_pace(void);
 
-enum { HANDLES = 64, SLICE = 1 << 14 /* steps after which computing a mask or a step pauses: a millisecond or two */ };
+enum {
+    HANDLES = 64,
+    SLICE = 1 << 14,   /* steps after which computing a mask or a step pauses: a millisecond or two */
+    FORCED_MOST = 80   /* bytes: more than the drafts of a step have */
+};
 static const uint64_t SHARE = 48 << 20; /* bytes that one grammar may use */
 
 static uint32_t most = UINT32_MAX;
@@ -151,6 +155,14 @@ EXPORT("grammar_mask") const uint32_t *face_mask(int handle, uint32_t state)
 EXPORT("grammar_accepts") int face_accepts(int handle, uint32_t state)
 {
     return at(handle) && grammar_accepts(at(handle), state);
+}
+
+/* The text that must follow (vocabulary.h): a byte with its size, then its bytes; valid until the next call. */
+EXPORT("grammar_forced") const uint8_t *face_forced(int handle, uint32_t state)
+{
+    static uint8_t text[1 + FORCED_MOST];
+    text[0] = at(handle) ? (uint8_t)grammar_forced(at(handle), state, text + 1, FORCED_MOST) : 0;
+    return text;
 }
 
 EXPORT("grammar_worn") int face_worn(int handle) { return at(handle) && grammar_worn(at(handle)); }

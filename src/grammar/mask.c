@@ -13,6 +13,8 @@ enum {
     KEPT_WHOLE = SLICE_COUNTS + 1 /* in place of a row: all words follow */
 };
 
+#define FORCED (NO_TOKEN - 1) /* the job of grammar_forced() */
+
 void masks_free(struct grammar *g)
 {
     if (!g->masks) return;
@@ -328,4 +330,32 @@ gr_state grammar_take(struct grammar *g, const struct vocabulary *v, gr_state st
     if (v->kinds[id] == TOKEN_END) return grammar_accepts(g, state) ? state : GR_DEAD;
     if (v->kinds[id] == TOKEN_NEVER || v->at[id] == v->at[id + 1]) return GR_DEAD;
     return is_free_for(g, v, state, id) ? do_take(g, v, state, id) : GR_DEAD;
+}
+
+/* The only byte that may follow a state, and *to, the state after it; -1: there is not only one, or it is not known. */
+static int only_byte(struct grammar *g, gr_state state, gr_state *to)
+{
+    int only = -1;
+    for (int b = 0; b < 256; b++) {
+        uint32_t next = masks_next(g, state, (uint8_t)b);
+        if (!next || (next != NEXT_DEAD && only >= 0)) return -1;
+        if (next != NEXT_DEAD) only = b, *to = next;
+    }
+    return only;
+}
+
+uint32_t grammar_forced(struct grammar *g, gr_state state, uint8_t *out, uint32_t most)
+{
+    uint32_t n = 0;
+    if (!g->ready || state == GR_DEAD || state >= g->n_states || g->job.state) return 0;
+    enter(g, state, FORCED);
+    while (n < most && !grammar_accepts(g, state)) {
+        int byte = only_byte(g, state, &state);
+        if (byte < 0) break;
+        out[n++] = (uint8_t)byte;
+    }
+    g->slice.over = false; /* what was not found is left out: nobody continues */
+    g->err = (struct error){0};
+    leave(g);
+    return n;
 }

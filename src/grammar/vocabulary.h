@@ -81,5 +81,9 @@ const uint32_t *grammar_mask(struct grammar *g, const struct vocabulary *v, gr_s
 /* The state after a token. An end token keeps the state if it accepts. GR_DEAD also for ids out of range, and if it has
  * paused. */
 gr_state grammar_take(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t id);
+/* The bytes that every text has next, such as the quotes and the name of a member: as long as the text may not end and
+ * one byte alone may follow. Writes at most `most` of them to out and returns their number. Fewer if finding them takes
+ * longer than a slice; 0 while another call is paused. */
+uint32_t grammar_forced(struct grammar *g, gr_state state, uint8_t *out, uint32_t most);
 
 #endif

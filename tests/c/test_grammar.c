@@ -4,7 +4,7 @@
  * builders may request; limits.
  */
 #include "check.h"
-#include "grammar/grammar.h"
+#include "grammar/vocabulary.h"
 
 #include <stdlib.h>
 
@@ -167,6 +167,31 @@ static void check_alive(struct grammar *g)
     CHECK(n == MOST);
 }
 
+/* What must follow a state is found, byte by byte, as by trying all bytes. */
+static int check_forced(struct grammar *g)
+{
+    char text[3] = {(char)('a' + below(3)), (char)('a' + below(3)), 0};
+    gr_state state = grammar_step(g, grammar_start(g), (struct bytes){(uint8_t *)text, below(3)});
+    uint8_t forced[10];
+    uint32_t n = grammar_forced(g, state, forced, sizeof forced), i = 0;
+    for (; i < sizeof forced && state != GR_DEAD && !grammar_accepts(g, state); i++) {
+        int ways = 0;
+        uint8_t only = 0;
+        gr_state next = GR_DEAD;
+        for (int b = 0; b < 256; b++) {
+            gr_state to = grammar_step(g, state, (struct bytes){&(uint8_t){(uint8_t)b}, 1});
+            if (to != GR_DEAD) ways++, only = (uint8_t)b, next = to;
+        }
+        if (ways != 1) break;
+        CHECK(i < n && forced[i] == only);
+        state = next;
+    }
+    CHECK_EQ(i, n);
+    return (int)n;
+}
+
+static int n_forced;
+
 static int try_random(int rules)
 {
     struct error err;
@@ -185,6 +210,7 @@ static int try_random(int rules)
     if (status == OK) {
         accepted = compare(g, tree);
         check_alive(g);
+        n_forced += check_forced(g);
     } else {
         CHECK_EQ(status, ERR_SCHEMA);
         CHECK(!strcmp(err.rule, "nothing"));
@@ -203,6 +229,7 @@ static void against_the_slow_matcher(void)
         accepted += try_random(i % 2 ? RULES : 0);
     }
     CHECK(accepted > rounds * 10); /* the texts accepted are enough to mean something */
+    CHECK(n_forced > rounds / 10);
 }
 
 /* --- one by one ------------------------------------------------------------------------------------------------ */

@@ -119,7 +119,7 @@ test('what is left out stays left out while a conversation grows, and is no more
 test('between a thought and a text that is held to something there are no more line ends than templates write', () => {
   const [LINE, LINES, WORD, END, THINK, THOUGHT] = [1, 2, 3, 4, 5, 6];
   const thinking = { open: THINK, close: THOUGHT };
-  const grammar = { users: 1, start: 0, take: (state) => state + 1, accepts: () => true, mask: (state) => Uint32Array.of(state ? 1 << END : 1 << WORD) };
+  const grammar = { users: 1, start: 0, take: (state) => state + 1, accepts: () => true, mask: (state) => Uint32Array.of(state ? 1 << END : 1 << WORD), forced() {} };
   const engine = { facts: { tokens: 32, endTokens: [END] }, tokenize: (text) => (text === '\n' ? [LINE] : [LINES]) };
   const allowed = (ids, prompt) => {
     let now = 0;

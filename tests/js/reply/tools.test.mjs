@@ -302,9 +302,9 @@ const [THINK, THOUGHT, CALL, CALLED, END, BREAK] = [1, 2, 3, 4, 5, 6];
 function guided(choice, ids, { first, inside, most, form, bare } = {}) {
   const thinking = { open: THINK, close: THOUGHT, type: 'thinking' };
   const channel = { open: bare ? -1 : CALL, close: bare ? -1 : CALLED, bare, type: 'tool-call', begin() {} };
-  const grammar = { users: 1, start: 10, take: (state, id) => state + (id === 20 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 12 ? [20 + state] : [END])) };
+  const grammar = { users: 1, start: 10, take: (state, id) => state + (id === 20 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 12 ? [20 + state] : [END])), forced() {} };
   const own = { facts: { tokens: 32 * WORDS, endTokens: [END] }, tokenize: () => [BREAK] };
-  const text = form && new Guide(/** @type {any} */ (own), { grammar: { users: 1, start: 50, take: (state, id) => state + (id === 10 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 52 ? [10 + state] : [END])), accepts: (state) => state === 52 } });
+  const text = form && new Guide(/** @type {any} */ (own), { grammar: { users: 1, start: 50, take: (state, id) => state + (id === 10 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 52 ? [10 + state] : [END])), accepts: (state) => state === 52, forced() {} } });
   const guide = new CallGuide(/** @type {any} */ (own), choice === 'none' ? null : grammar, choice, { most, text });
   const said = [];
   let now = [];
@@ -313,7 +313,7 @@ function guided(choice, ids, { first, inside, most, form, bare } = {}) {
     if (!allowed) return 'all';
     return allowed.length < 32 ? allowed : { not: Array.from({ length: 32 * WORDS }, (_, id) => id).filter((id) => !allowed.includes(id)) };
   };
-  const sequence = { wait() {}, allow: (bits, lenient = false) => { now = [name(bits), ...(lenient ? ['lenient'] : [])]; } };
+  const sequence = { wait() {}, draft() {}, allow: (bits, lenient = false) => { now = [name(bits), ...(lenient ? ['lenient'] : [])]; } };
   guide.begin(/** @type {any} */ (sequence), /** @type {any} */ ({ channels: [thinking, channel], first: first && thinking, inside: inside && thinking }));
   if (guide.isBehind) guide.pursue(0);
   said.push(now);
