@@ -74,6 +74,7 @@ function parse(command, args) {
   const load = {
     ...givenOf(LOAD, values),
     visionOptions: givenOf(VISION, values),
+    drafts: !values['no-drafts'],
     store: storeOf(values),
     headers: COMMANDS[command].options.includes('header')
       ? headersFor([model, values.vision], values.header)

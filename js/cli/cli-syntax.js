@@ -99,6 +99,7 @@ export const FLAGS = {
   queue: { value: 'N', text: 'requests that may wait (512); clients of further ones are told when to try again' },
   'kv-positions': kvPositions,
   snapshots,
+  'no-drafts': { value: '', text: 'writes one token in each step, without drafts' },
   'share-caches': {
     value: '',
     text: "requests of all keys share what was computed for prompts and images",
@@ -138,13 +139,16 @@ export const COMMANDS = {
       'fps',
       ...SAMPLING,
       ...LIMITS,
+      'no-drafts',
       ...LOAD,
     ],
     text: 'answers PROMPT, or holds a conversation, line by line',
     more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
   },
   run: {
-    words: ['MODEL', 'PROMPT'], options: [...SAMPLING, ...LIMITS, 'json', ...LOAD], text: 'continues PROMPT',
+    words: ['MODEL', 'PROMPT'],
+    options: [...SAMPLING, ...LIMITS, 'json', 'no-drafts', ...LOAD],
+    text: 'continues PROMPT',
     more: " Where it is '-' it is read from the standard input, without\nthe line end at its end. One that begins with a dash comes behind '--'.",
   },
   serve: {
@@ -160,6 +164,7 @@ export const COMMANDS = {
       'queue',
       'kv-positions',
       'snapshots',
+      'no-drafts',
       'share-caches',
       'slots',
       'grace',

@@ -11,6 +11,8 @@ const METRICS = {
   prompt_tokens_total: ['counter', 'Tokens of prompts.'],
   cached_tokens_total: ['counter', 'Tokens of prompts that were known and not computed again.'],
   completion_tokens_total: ['counter', 'Tokens written, thinking included.'],
+  drafted_tokens_total: ['counter', 'Tokens that were drafted.'],
+  accepted_tokens_total: ['counter', 'Drafted tokens that were right, and so took no step of their own.'],
   aborted_total: ['counter', 'Replies that were stopped, by phase.'],
   let_go_total: ['counter', 'How often a reply lost its pages because there were too few.'],
   recomputed_tokens_total: ['counter', 'Tokens computed again after a reply had lost its pages.'],

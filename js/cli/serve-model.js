@@ -186,6 +186,8 @@ export class ServedModel {
     this.#metrics.count('prompt_tokens_total', usage.promptTokens);
     this.#metrics.count('cached_tokens_total', usage.cachedTokens);
     this.#metrics.count('completion_tokens_total', usage.completionTokens);
+    this.#metrics.count('drafted_tokens_total', usage.draftedTokens ?? 0);
+    this.#metrics.count('accepted_tokens_total', usage.acceptedTokens ?? 0);
     if (phase === 'waiting') return;
     this.#metrics.observe('wait_seconds', waitMs / 1000);
     if (usage.completionTokens > 0) this.#metrics.observe('ttft_seconds', (waitMs + prefillMs) / 1000);

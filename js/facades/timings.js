@@ -6,7 +6,7 @@ const speed = (n, ms) => (ms > 0 ? (1000 * n) / ms : 0);
 
 /** llama-server's `timings`. @param {import('../index.d.ts').Result} result */
 export function timingsOf({ usage, timings }) {
-  const { promptTokens, cachedTokens, completionTokens: written } = usage;
+  const { promptTokens, cachedTokens, completionTokens: written, draftedTokens, acceptedTokens } = usage;
   const { prefillMs, decodeMs } = timings;
   const read = promptTokens - cachedTokens;
   return {
@@ -19,6 +19,7 @@ export function timingsOf({ usage, timings }) {
     predicted_ms: decodeMs,
     predicted_per_token_ms: each(decodeMs, written),
     predicted_per_second: speed(written, decodeMs),
+    ...(draftedTokens && { draft_n: draftedTokens, draft_n_accepted: acceptedTokens }),
   };
 }
 

@@ -613,7 +613,7 @@ test('metrics count what was done', async () => {
   assert.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
   for (const line of [
     'quern_requests_total{path="/chat/completions",code="200"} 1', 'quern_requests_total{path="/chat/completions",code="400"} 1', 'quern_requests_total{path="other",code="404"} 1',
-    'quern_requests_running 0', 'quern_requests_waiting 0', 'quern_prompt_tokens_total 3', 'quern_cached_tokens_total 1', 'quern_completion_tokens_total 2', 'quern_ttft_seconds_count 1',
+    'quern_requests_running 0', 'quern_requests_waiting 0', 'quern_prompt_tokens_total 3', 'quern_cached_tokens_total 1', 'quern_completion_tokens_total 2', 'quern_drafted_tokens_total 0', 'quern_ttft_seconds_count 1',
     'quern_token_seconds_bucket{le="0.005"} 1', 'quern_request_seconds_count 3', 'quern_memory_bytes{kind="used"} 7', 'quern_aborted_total 0', 'quern_step_rows_bucket{le="1"} 1', 'quern_step_rows_bucket{le="4"} 3', 'quern_step_rows_bucket{le="+Inf"} 3', 'quern_step_rows_sum 9', 'quern_step_rows_count 3', 'quern_let_go_total 1', 'quern_recomputed_tokens_total 2',
   ]) assert.ok(text.includes(`\n${line}\n`), `${line} in\n${text}`);
   const names = text.match(/^# TYPE .*$/gm);
