@@ -51,7 +51,7 @@ const JS_ROOMS = {
   cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', 'facades', ''],
 };
 
-const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'], document: [] };
+const WEB_ROOMS = { shell: [], tools: ['shell'], message: ['shell', 'tools'], model: ['shell'], conversation: ['shell', 'message', 'model'], document: [] };
 
 /** The room of a file; '' for a public interface. */
 const roomOf = (file) => (file.split('/').length > 2 ? file.split('/')[1] : '');

@@ -25,7 +25,7 @@ const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
 
 /** Parts of the page that are imported when they are needed. */
 const LATE = [
-  'message/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'document/reader.js', 'model/hub.js',
+  'tools/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'document/reader.js', 'model/hub.js',
   'shell/keys.js', 'shell/presets.js',
 ];
 

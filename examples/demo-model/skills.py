@@ -1,6 +1,6 @@
 """What visitors of the chat page try first: greetings, small sums, the page's tools, JSON, and system prompts.
 
-The words of the tools are those of web/message/page-tools.js, in the form of Qwen3's chat template.
+The words of the tools are those of web/tools/own-tools.js, in the form of Qwen3's chat template.
 A turn is (user, thought, reply), or (user, thought, reply, call, result, thought after the result).
 """
 import json

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A library with a played model. It writes up to `parallel` replies side by side, and the others wait. The question
 // decides the reply: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the
-// engine, "Busy." too many at once. If a test wants vision (globalThis.playedVision), it looks at images, at "Stare."
+// engine, "Busy." too many at once,
+// "Call NAME JSON" a tool, whose result it repeats. If a test wants vision (globalThis.playedVision), it looks at images, at "Stare."
 // without end, and stores the media in globalThis.shown.
 import { QuernError } from '../../js/index.js';
 import { Reply } from '../../js/page/reply.js';
@@ -49,6 +50,16 @@ class Task {
   }
 }
 
+const USAGE = { promptTokens: 10, cachedTokens: 0, completionTokens: 1 };
+const TIMINGS = { waitMs: 0, prefillMs: 1, decodeMs: 1, tokensPerSecond: 9 };
+
+/** A reply of one event. */
+const played = (event, more = {}) => new Reply((push) => {
+  push(event);
+  const result = { text: event.text, thinking: '', finishReason: 'stop', usage: USAGE, timings: TIMINGS, ...more };
+  return { promise: Promise.resolve(result), stop() {} };
+});
+
 class PlayedModel {
   info = { ...INFO, vision: globalThis.playedVision ? { layers: 2, maxTokens: 256 } : null };
   #writer;
@@ -62,7 +73,19 @@ class PlayedModel {
     this.#writer.addEventListener('message', ({ data }) => this.#write(data));
   }
 
+  /** Calls the tool that a question names, as soon as it is offered. */
+  #call([, name, given], { tools = [] }) {
+    globalThis.offered = tools;
+    if (!tools.some((tool) => tool.name === name)) return played({ type: 'text', text: `There is no ${name}.` });
+    const call = { id: crypto.randomUUID(), name, arguments: JSON.parse(given) };
+    return played({ type: 'tool-call', text: '', index: 0, ...call }, { finishReason: 'tool-calls', toolCalls: [call] });
+  }
+
   chat(messages, options) {
+    const last = messages.at(-1);
+    if (last.role === 'tool') return played({ type: 'text', text: `It said: ${last.content}` });
+    const asked = /(?:^|\n\n)Call (\S+) (\{.*\})$/s.exec(last.content);
+    if (asked) return this.#call(asked, options);
     const { content: said } = messages.findLast(({ role }) => role === 'user');
     const parts = typeof said === 'string' ? [{ type: 'text', text: said }] : said;
     const content = parts.find(({ type }) => type === 'text')?.text ?? 'Write 3.';
@@ -90,6 +113,7 @@ class PlayedModel {
   async forget() {}
 
   async countTokens(messages) {
+    if (typeof messages === 'string') return Math.ceil(messages.length / 4);
     return messages.reduce((sum, { content }) => sum + (typeof content === 'string' ? 10 : content.length * 100), 0);
   }
 

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { asMarkdown } from '../../web/conversation/files.js';
 import { firstRead, promptOf } from '../../web/conversation/prompt.js';
 import { checkMessage } from '../../web/conversation/record.js';
-import { calculated } from '../../web/message/calculator.js';
-import { take } from '../../web/message/page-tools.js';
+import { calculated } from '../../web/tools/calculator.js';
+import { take } from '../../web/tools/calls.js';
 import { complaints, station } from './browser.mjs';
 import { ChatPage, openChat, storeSettings } from './chat-page.mjs';
 

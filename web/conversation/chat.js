@@ -161,8 +161,10 @@ export class Chat {
     const talk = this.#talks.current;
     if (!model || talk.run || talk.isEmpty) return;
     const messages = this.#messages(talk, model, { from: talk.first });
-    const count = async () =>
-      this.#settings.tools ? (await withTools()).count(model, messages) : model.countTokens(messages);
+    const count = async () => {
+      if (!this.#settings.tools) return model.countTokens(messages);
+      return (await withTools()).count(model, messages, this.#scene(talk));
+    };
     const used = await count().catch(() => 0);
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
   }
@@ -247,6 +249,11 @@ export class Chat {
     return promptOf(talk, { system: this.#settings.system, sees: Boolean(model.info.vision), ...which });
   }
 
+  /** What the page's tools know of a conversation. */
+  #scene(talk) {
+    return { texts: talk.path.flatMap(({ texts = [] }) => texts), documents: () => import('./documents.js') };
+  }
+
   async #stream(talk, model, goesOn) {
     const { run } = talk;
     const { message } = run;
@@ -262,7 +269,7 @@ export class Chat {
     const toolChoice = goesOn ? undefined : this.#settings.tools;
     const tools = toolChoice && (await withTools());
     const reply = tools
-      ? tools.ask(model, messages, { ...options, toolChoice })
+      ? tools.ask(model, messages, { ...options, toolChoice }, this.#scene(talk))
       : model.chat(messages, { ...options, continue: goesOn });
     run.ask(reply);
     for await (const event of reply.events) {

@@ -71,6 +71,20 @@ async function fitted(texts, question, actions) {
 }
 
 /**
+ * The passages of texts that are nearest to some words, for a model that asks for them.
+ * @param {Array<{name: string, text: string}>} texts
+ * @param {number} most letters
+ * @param {AbortSignal} signal of the reply
+ * @returns {Promise<?Array<{name: string, place: string, text: string}>>} in the order of the texts; empty if no
+ *   passage has any of the words; null if the visitor has ended the search; rejects with a sentence
+ */
+export async function search(texts, question, most, signal) {
+  const job = { kind: 'search', texts, question, most };
+  const answer = await inWorker(job, 'Searching in the documents', 'The text', signal);
+  return answer && answer.found;
+}
+
+/**
  * The texts as they are sent: whole, or with the passages that the model reads instead.
  * @param {Array<{name: string, text: string}>} texts
  * @param {string} question

@@ -30,16 +30,20 @@ let policy;
 
 /**
  * Lets a worker of its own do a job.
- * @returns {Promise<?object>} its answer; null if the visitor cancelled it; rejects with a sentence
+ * @param {AbortSignal} [signal] ends it too
+ * @returns {Promise<?object>} its answer; null if it was cancelled; rejects with a sentence
  */
-export function inWorker(job, sentence, name) {
+export function inWorker(job, sentence, name, signal = undefined) {
   policy ??= globalThis.trustedTypes?.createPolicy('quern-read', rules) ?? rules;
   const worker = new Worker(policy.createScriptURL(''), { type: 'module' });
   return new Promise((done, fail) => {
-    const line = showWork(sentence, () => end(done, null));
+    const cancel = () => end(done, null);
+    const line = showWork(sentence, cancel);
+    signal?.addEventListener('abort', cancel, { once: true });
     const end = (how, value) => {
       worker.terminate();
       line.remove();
+      signal?.removeEventListener('abort', cancel);
       how(value);
     };
     worker.addEventListener('message', ({ data }) => {

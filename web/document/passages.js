@@ -6,6 +6,9 @@
 /** Tokens of a passage, about. */
 const TOKENS = 200;
 
+/** Letters of a token, about, where nothing is known of the model. */
+const LETTERS = 4;
+
 /** Letters of a word that count. */
 const STEM = 6;
 
@@ -150,6 +153,18 @@ function choose(passages, near, most) {
 function write(passages, all) {
   const parts = passages.map(({ place, text }, i) => (place === passages[i - 1]?.place ? text : `[${place}]\n${text}`));
   return [`(${passages.length} of ${all} passages, those nearest to the question)`, ...parts].join('\n\n');
+}
+
+/**
+ * The nearest passages of all texts, for a model that searches; none if no passage has a word of the question.
+ * @param {{texts: Array<{name: string, text: string}>, question: string, most: number}} job most: letters together
+ * @returns {Array<{name: string, place: string, text: string}>} in the order of the texts
+ */
+export function search({ texts, question, most }) {
+  const size = Math.ceil(Math.min(TOKENS * LETTERS, most / 2));
+  const passages = texts.flatMap(({ name, text }) => cut(text, size).map((passage) => ({ name, ...passage })));
+  const near = scores(passages.map(({ text }) => text), question);
+  return near.some(Boolean) ? choose(passages, near, most).map((i) => passages[i]) : [];
 }
 
 /**

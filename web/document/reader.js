@@ -4,7 +4,7 @@
 import { readBook, readPage } from './hypertext.js';
 import { readSlides, readWord } from './office.js';
 import { readOpenDocument } from './open-document.js';
-import { nearest } from './passages.js';
+import { nearest, search } from './passages.js';
 import { readPdf } from './pdf.js';
 import { Refusal } from './refusal.js';
 import { readSheets } from './sheets.js';
@@ -35,6 +35,7 @@ const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]/g;
 
 async function answer({ kind, file, ...job }) {
   if (kind === 'passages') return { passages: nearest(job) };
+  if (kind === 'search') return { found: search(job) };
   const text = await READERS[kind](file, (done, all, what) => postMessage({ done, all, what }));
   return { text: text.replaceAll(CONTROLS, '') };
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Loads the code for tools (page-tools.js) with the first call, or with the first question that has tools.
+// Loads the code for tools (the room `tools`) with the first call, or with the first question that has tools.
 
-/** @returns {Promise<typeof import('./page-tools.js')>} */
-export const withTools = () => import('./page-tools.js');
+/** @returns {Promise<typeof import('../tools/page-tools.js')>} */
+export const withTools = () => import('../tools/page-tools.js');
 
 /** Shows the calls of a message, folded above its text. @param {Element} node of the message */
 export async function showCalls(node, message) {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { load } from '../../../dist/node.js';
-import { ask as askWithTools } from '../../../web/message/page-tools.js';
+import { ask as askWithTools } from '../../../web/tools/page-tools.js';
 import { length } from '../../fixtures/lengths.mjs';
 import { DEMO } from '../support/helper.mjs';
 
@@ -62,7 +62,7 @@ function schemaFor(value) {
 
 /** Whether a reply first called the tool that it should (or none), and says what is right. */
 async function isCalled({ question, right, seed, calls: name }) {
-  const reply = askWithTools(model, [{ role: 'user', content: question }], { toolChoice: 'auto', thinking: false, seed });
+  const reply = askWithTools(model, [{ role: 'user', content: question }], { toolChoice: 'auto', thinking: false, seed }, { texts: [] });
   const calls = [];
   for await (const event of reply.events) {
     if (event.type === 'tool-call') calls.push(event.name);

@@ -1,51 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page's tools: the date and time, and a calculator, run in this page. Also continues a reply over its calls, and
-// shows calls folded like thinking. The `steps` of a message are the texts before calls, and the calls with their
-// results.
-import { run } from 'quern/run';
+// The calls of a reply: kept with its message, and shown folded like thinking, with their arguments and results. The
+// `steps` of a message are the texts before calls, and the calls with their results.
 import { element } from '../shell/dom.js';
-import { calculated } from './calculator.js';
-
-const NOW = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long' });
-
-const EXPRESSION = {
-  type: 'string',
-  description: 'Numbers with + - * / % ^ and parentheses',
-  minLength: 1,
-  maxLength: 200,
-};
-
-const object = (properties) => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-});
-
-const TOOLS = {
-  now: {
-    description: 'The date and the time at the place of the user',
-    parameters: object({}),
-    execute: () => NOW.format(),
-  },
-  calculate: {
-    description: 'The value of an arithmetic expression', parameters: object({ expression: EXPRESSION }),
-    execute: ({ expression }) => calculated(expression),
-  },
-};
-
-/**
- * Asks a model with the page's tools.
- * @param {'auto' | 'required'} toolChoice
- * @returns {import('quern/run').RunReply}
- */
-export const ask = (model, messages, { toolChoice, ...options }) =>
-  run(model, messages, { ...options, toolChoice, tools: TOOLS });
-
-const SAID = Object.entries(TOOLS).map(([name, { description, parameters }]) => ({ name, description, parameters }));
-
-/** Number of tokens of a conversation with the page's tools. */
-export const count = (model, messages) => model.countTokens(messages, { tools: SAID });
 
 /** Takes one event of a reply that is neither text nor thinking. */
 export function take(message, { type, id, name, arguments: given, content, isError }) {
