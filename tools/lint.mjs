@@ -193,7 +193,10 @@ function checkIncludes(file) {
 }
 
 /** The packages that the page may import. */
-const PAGE_IMPORTS = ['quern', 'quern/run', 'marked', 'idb', 'temml', 'sugar-high/core', 'sugar-high/lang', 'pdfjs-dist/legacy/build/pdf.min.mjs'];
+const PAGE_IMPORTS = [
+  'quern', 'quern/run', 'marked', 'idb', 'temml', 'sugar-high/core', 'sugar-high/lang', 'pdfjs-dist/legacy/build/pdf.min.mjs',
+  'quickjs-emscripten-core', '@jitl/quickjs-ng-wasmfile-release-sync',
+];
 
 function checkImports(file) {
   const text = read(file);

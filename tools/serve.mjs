@@ -29,7 +29,7 @@ const CSP_SCRIPT = [
   "script-src 'self' 'wasm-unsafe-eval'",
   "connect-src 'self' https: http://localhost:* http://127.0.0.1:*",
   "worker-src 'self'",
-  "require-trusted-types-for 'script'", 'trusted-types quern quern-page quern-read',
+  "require-trusted-types-for 'script'", 'trusted-types quern quern-page quern-read quern-program',
 ].join('; ');
 
 /** The page's policy. */

@@ -71,15 +71,23 @@ const lexerOnly = {
   },
 };
 
-/** What only some replies need, in `web/message/late/`: a folder of its own, which the service worker knows (sw.js). */
-const RARE = ['mathematics.js', 'mathematics.css', 'code-tools.js', 'code-tools.css', 'rich-copy.js'];
+/** What only some replies need: a folder of its own, which the service worker knows (sw.js). */
+const RARE = [
+  'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
+  'message/late/code-tools.css', 'message/late/rich-copy.js', 'tools/late/interpreter.js',
+];
 
-/** Bundles that folder. */
+/** The engine that interprets programs of models. */
+const QUICKJS = join(project, 'node_modules/@jitl/quickjs-ng-wasmfile-release-sync');
+
+/** Makes that folder. */
 async function bundleRare(web, out) {
-  const entryPoints = RARE.map((name) => join(web, 'message/late', name));
+  const entryPoints = RARE.map((name) => join(web, name));
   const fonts = { loader: { '.woff2': 'copy' }, assetNames: '[name]' };
-  await build({ ...shared, ...fonts, outdir: join(out, 'late'), format: 'esm', entryPoints });
+  await build({ ...shared, ...fonts, outdir: join(out, 'late'), entryNames: '[name]', format: 'esm', entryPoints });
   await cp(join(web, 'message/late/preview.html'), join(out, 'late/preview.html'));
+  await cp(join(QUICKJS, 'dist/emscripten-module.wasm'), join(out, 'late/quickjs.wasm'));
+  await cp(join(QUICKJS, 'LICENSE'), join(out, 'quickjs.LICENSE'));
   await cp(join(web, 'message/late/sugar-high.LICENSE'), join(out, 'sugar-high.LICENSE'));
 }
 

@@ -2,9 +2,10 @@
 // The page's tools with a played model, which calls what its question says: the search in documents, programs, and the
 // switches of all tools. What the demo model does with them: tools.test.mjs.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { after, test } from 'node:test';
 import { search } from '../../web/document/passages.js';
-import { station } from './browser.mjs';
+import { eventually, station } from './browser.mjs';
 import { openChat, storeSettings } from './chat-page.mjs';
 import { playedSite } from './played.mjs';
 
@@ -64,4 +65,98 @@ test('the search is offered where there are documents, and answers with document
   await page.getByTestId('new-chat').click();
   assert.equal(await chat.ask('Call search_documents {"words": "key"}'), 'There is no search_documents.', 'not in another conversation');
   await close();
+});
+
+/** A visit in which programs are switched on. */
+const openWithPrograms = (more) => open({ init: () => {
+  localStorage.setItem('quern:settings', '{"tools":"auto"}');
+  localStorage.setItem('quern:tools', '{"switches":{"run_javascript":true}}');
+}, ...more });
+
+const runs = (visit, code) => call(visit, 'run_javascript', { code });
+
+test('a program prints and returns; its failures are told', async () => {
+  const visit = await openWithPrograms();
+  for (const [code, result] of [
+    ['6 * 7', '42'],
+    ['[1, 2].map((x) => x ** 2)', '[1,4]'],
+    ['return 1 + 1;', '2'],
+    ['console.log("a", { b: 1 }); return await Promise.resolve("c");', 'a {"b":1}\nReturned: c'],
+    ['console.log("only printed")', 'only printed\n'],
+    ['let x = 5', 'The program printed and returned nothing.'],
+    ['new Map([["a", [1n, undefined, new Set([2])]]])', '{"a":["1","undefined",[2]]}'],
+    ['const a = {}; a.a = a; return a', '[object Object]'],
+    ['null', 'null'],
+    ['throw new TypeError("no")', 'Error: TypeError: no'],
+    ['console.log("before"); nothing()', 'Error: ReferenceError: nothing is not defined\nIt had printed:\nbefore\n'],
+    ['throw 1', 'Error: Thrown: 1'],
+    ['await new Promise(() => {})', 'Error: The program waits for something that never comes.'],
+  ]) assert.equal(await runs(visit, code), result, code);
+  assert.match(await runs(visit, 'let let = 1'), /^Error: SyntaxError: /);
+  await visit.close();
+});
+
+test('a hostile program reaches nothing, ends in time, and takes no more than its memory', async (t) => {
+  const asked = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Content-Type': 'text/javascript' }).end('1');
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  t.after(() => server.close());
+  const url = `http://localhost:${server.address().port}/`;
+  const visit = await openWithPrograms();
+  const absent = ['fetch', 'XMLHttpRequest', 'WebSocket', 'WebTransport', 'EventSource', 'RTCPeerConnection', 'importScripts', 'Worker', 'BroadcastChannel', 'postMessage', 'parent', 'window', 'self', 'document', 'location', 'navigator', 'localStorage', 'indexedDB', 'caches', 'WebAssembly', 'require', 'process', 'std', 'os'];
+  assert.deepEqual(JSON.parse(await runs(visit, `${JSON.stringify(absent)}.filter((name) => name in globalThis)`)), []);
+  assert.match(await runs(visit, `fetch('${url}')`), /^Error: ReferenceError: fetch is not defined$/);
+  assert.match(await runs(visit, `import('${url}')`), /^Error: /);
+  assert.match(await runs(visit, `globalThis.constructor.constructor('return typeof fetch')()`), /^undefined$/);
+  const names = await runs(visit, 'Object.getOwnPropertyNames(globalThis).filter((name) => /^[a-z]/.test(name))');
+  assert.deepEqual(JSON.parse(names).filter((name) => !/^(?:parse|is[FN]|decode|encode|escape|unescape|eval|undefined|globalThis|console|queueMicrotask|performance|gc|print)/.test(name)), []);
+  const ends = /^Error: The program was ended/;
+  for (const [code, result] of [
+    ['console.log("so far"); while (true) {}', /^Error: The program was ended.*\nIt had printed:\nso far\n$/],
+    ['const again = () => Promise.resolve().then(again); await again()', /^Error: The program (?:was ended|threw null, or it had no memory)/],
+    ['for (;;) console.log("x".repeat(1e4))', /The program was ended.*\nIt had printed:\nx{500}/],
+    ['"x".repeat(3e4)', /^x{20000}\nThe output is cut off after 20,000 letters\.$/],
+    ['const a = []; for (;;) a.push(new Uint8Array(1e6))', /^Error: The program was ended, because it took more than 64 MB of memory\.$/],
+    ['const a = []; for (;;) a.push(new Array(1e5).fill(1.5))', ends],
+    ['new ArrayBuffer(1e9)', /^Error: The program was ended, because it took more than 64 MB of memory\.$/],
+    ['"x".repeat(1e9)', /^Error: /],
+    ['const f = () => f() + 1; f()', /^Error: (?:RangeError: Maximum call stack|The program was ended, because its calls)/],
+    ['let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a', /^\S/],
+    ['2n ** 100000000n', /^Error: /],
+    ['throw { get name() { for (;;); } }', /^Error: /],
+    ['return { toJSON() { for (;;); } }', ends],
+    ['Array.prototype.map = Array.prototype.join = JSON.stringify = String = () => ({}); console.log(1); return {}', /./],
+    ['})(); globalThis.x = 1; (() => {', /./],
+  ]) {
+    const start = performance.now();
+    assert.match(await runs(visit, code), result, code);
+    assert.ok(performance.now() - start < 12_000, `${code}: ${performance.now() - start} ms`);
+  }
+  assert.equal(await runs(visit, 'typeof x'), 'undefined', 'each program has an engine of its own');
+  assert.deepEqual(asked, []);
+  await visit.close();
+});
+
+test('a reply that is stopped stops its program', async () => {
+  const visit = await openWithPrograms();
+  const { page, chat, close } = visit;
+  await chat.send('Call run_javascript {"code": "for (;;);"}');
+  await page.getByTestId('call').getByText('Calling run_javascript').waitFor();
+  await page.getByTestId('stop').click();
+  await chat.ended();
+  await eventually(() => page.workers().every((worker) => !worker.url().includes('interpreter')), 'the worker is gone');
+  await close();
+});
+
+test('programs are off by default, and say when their part of the page is missing', async () => {
+  const visit = await open();
+  assert.equal(await visit.chat.ask('Call run_javascript {"code": "1"}'), 'There is no run_javascript.');
+  await visit.close();
+  const other = await openWithPrograms({ expected: /ERR_FAILED|interpreter/ });
+  await other.page.route('**/late/interpreter.js', (route) => route.abort());
+  assert.equal(await runs(other, '1'), 'Error: This page cannot load what runs programs: the first program needs a connection.');
+  await other.close();
 });

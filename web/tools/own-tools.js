@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The page's own tools: the date and time, a calculator, and a search in the documents of the conversation, which is
-// offered only where there are some. The words are for the model, and the demo model was trained with those of the
-// first two (examples/demo-model/skills.py).
+// The page's own tools: the date and time, a calculator, programs, and a search in the documents of the conversation,
+// which is offered only where there are some. Their words are for the model, and the demo model was trained with those
+// of the first two (examples/demo-model/skills.py).
 import { calculated } from './calculator.js';
+import { runProgram } from './program.js';
 
 /**
  * @typedef {object} Scene
@@ -27,6 +28,13 @@ const WORDS = {
   description: 'Words that the passage has, in the language of the document',
   minLength: 1,
   maxLength: 500,
+};
+
+const CODE = {
+  type: 'string',
+  description: 'An expression, or the body of an async function, which returns a value or prints with console.log',
+  minLength: 1,
+  maxLength: 20_000,
 };
 
 const object = (properties) => ({
@@ -64,6 +72,11 @@ export const ownTools = (model, scene) => ({
   calculate: {
     description: 'The value of an arithmetic expression', parameters: object({ expression: EXPRESSION }),
     execute: ({ expression }) => calculated(expression),
+  },
+  run_javascript: {
+    description: 'What a JavaScript program returns and prints. It has 5 seconds, and no network, files or page',
+    parameters: object({ code: CODE }),
+    execute: ({ code }, { signal }) => runProgram(code, signal),
   },
   ...(scene.texts.length && {
     search_documents: {

@@ -3,22 +3,31 @@
 // that has tools, and with the first reply that has called some. What a call needs of its conversation is its `scene`:
 // the attached texts, and how to search in them.
 import { run } from 'quern/run';
+import { isOn } from './choice.js';
 import { ownTools } from './own-tools.js';
 
 export { show, take } from './calls.js';
 
+/** The tools of a conversation that are switched on, by their names. */
+const toolsOf = (model, scene) =>
+  Object.fromEntries(Object.entries(ownTools(model, scene)).filter(([name]) => isOn(name)));
+
 /**
- * Asks a model with tools.
+ * Asks a model with tools, or without, if all are switched off.
  * @param {'auto' | 'required'} toolChoice
  * @param {import('./own-tools.js').Scene} scene
- * @returns {import('quern/run').RunReply}
+ * @returns {import('quern').Reply | import('quern/run').RunReply}
  */
-export const ask = (model, messages, { toolChoice, ...options }, scene) =>
-  run(model, messages, { ...options, toolChoice, tools: ownTools(model, scene) });
+export function ask(model, messages, { toolChoice, ...options }, scene) {
+  const tools = toolsOf(model, scene);
+  return Object.keys(tools).length
+    ? run(model, messages, { ...options, toolChoice, tools })
+    : model.chat(messages, options);
+}
 
 /** Number of tokens of a conversation with its tools. @param {import('./own-tools.js').Scene} scene */
 export function count(model, messages, scene) {
-  const tools = Object.entries(ownTools(model, scene))
+  const tools = Object.entries(toolsOf(model, scene))
     .map(([name, { description, parameters }]) => ({ name, description, parameters }));
   return model.countTokens(messages, { tools });
 }
