@@ -26,7 +26,7 @@ const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
 /** Parts of the page that are imported when they are needed. */
 const LATE = [
   'tools/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'document/reader.js', 'model/hub.js',
-  'shell/keys.js', 'shell/presets.js',
+  'shell/keys.js', 'shell/presets.js', 'tools/tool-switches.js',
 ];
 
 /** The library that reads PDF files. The page fetches it with the first one. */

@@ -35,7 +35,9 @@ const PHASES = { waiting: 'Waiting', looking: 'Looking', reading: 'Reading', thi
 class App {
   #tray = new Tray();
   #readout = new Readout();
-  #settings = new Settings({ onUnsaved: () => this.#unsaved() });
+  #settings = new Settings({
+    onUnsaved: () => this.#unsaved(), onOpen: async () => (await import('./tools/tool-switches.js')).showTools(),
+  });
   #session = new Session({
     onProgress: (progress) => this.#loading.progress(progress),
     onChange: () => this.#modelChanged(),

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, test } from 'node:test';
 import { search } from '../../web/document/passages.js';
-import { eventually, station } from './browser.mjs';
+import { complaints, eventually, station } from './browser.mjs';
 import { openChat, storeSettings } from './chat-page.mjs';
 import { playedSite } from './played.mjs';
 
@@ -159,4 +159,43 @@ test('programs are off by default, and say when their part of the page is missin
   await other.page.route('**/late/interpreter.js', (route) => route.abort());
   assert.equal(await runs(other, '1'), 'Error: This page cannot load what runs programs: the first program needs a connection.');
   await other.close();
+});
+
+test('each tool has a switch in the settings, which is kept and which no preset changes', async () => {
+  const visit = await open();
+  const { page, chat, close } = visit;
+  const press = async (name) => {
+    await page.getByTestId('settings').click();
+    await page.getByRole('switch', { name, exact: true }).click();
+    await page.keyboard.press('Escape');
+  };
+  assert.equal(await chat.ask('Call none {}'), 'There is no none.');
+  assert.deepEqual(await offered(page), ['now', 'calculate']);
+  await press('JavaScript');
+  await press('Date and time');
+  assert.equal(await runs(visit, '1 + 1'), '2');
+  assert.deepEqual(await offered(page), ['calculate', 'run_javascript']);
+  await page.getByTestId('call').locator('summary').click();
+  assert.match(await page.getByTestId('call').innerText(), /^Called run_javascript\s+Program\s+1 \+ 1\s+Result\s+2$/);
+  await page.reload();
+  await chat.ready();
+  await page.getByTestId('settings').click();
+  const states = () => page.locator('#tool-switches').getByRole('switch').evaluateAll((all) => all.map((one) => [one.getAttribute('aria-label'), one.getAttribute('aria-checked')]));
+  const now = [['Date and time', 'false'], ['Calculator', 'true'], ['Search in documents', 'true'], ['JavaScript', 'true']];
+  await page.getByRole('switch', { name: 'JavaScript' }).waitFor();
+  assert.deepEqual(await states(), now);
+  assert.deepEqual(await complaints(visit), []);
+  await page.getByRole('button', { name: 'Reset all' }).click();
+  assert.deepEqual(await states(), now, 'a reset empties the fields');
+  await page.keyboard.press('Escape');
+  await page.evaluate((preset) => { location.hash = `preset=${encodeURIComponent(JSON.stringify(preset))}`; }, { name: 'Evil', tools: 'auto', switches: { now: true }, run_javascript: false });
+  await page.getByRole('button', { name: 'Use it' }).click();
+  await page.getByRole('switch', { name: 'JavaScript' }).waitFor();
+  assert.deepEqual(await states(), now);
+  await page.keyboard.press('Escape');
+  await press('Calculator');
+  await press('JavaScript');
+  assert.equal(await chat.ask('Call calculate {"expression": "1"}'), 'There is no calculate.');
+  assert.deepEqual(await offered(page), [], 'without any tool the model is asked without tools');
+  await close();
 });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Presets: named settings of replies (system prompt, sampling, tools, thinking). They are chosen, made, renamed,
-// deleted and shared at the head of the settings. A preset in a link (`#preset=JSON`) is shown first, and taken over
-// only if the visitor says so. Which preset is in use is not stored: it is the one that has the present values. This
-// file is fetched with the settings, or with such a link.
+// deleted and shared at the head of the settings. A preset says whether tools are used; which tools are on belongs to
+// the device (tools/choice.js), so that no link switches on what runs programs or reaches servers. A preset in a link
+// (`#preset=JSON`) is shown first, and taken over only if the visitor says so. Which preset is in use is not stored: it
+// is the one that has the present values. This file is fetched with the settings, or with such a link.
 import { announce, button, byId, element, isComposed } from './dom.js';
 import { oneLine } from './format.js';
 import { showSheet } from './sheet.js';

@@ -35,10 +35,14 @@ export class Settings {
   #values = {};
   #showPresets = null;    // once they are needed
   #unsaved;
+  #onOpen;
 
-  /** @param {{onUnsaved: () => void}} events called once if settings cannot be stored */
-  constructor({ onUnsaved }) {
+  /**
+   * @param {{onUnsaved: () => void, onOpen: () => void}} events onUnsaved: called once if settings cannot be stored
+   */
+  constructor({ onUnsaved, onOpen }) {
     this.#unsaved = onUnsaved;
+    this.#onOpen = onOpen;
     this.#restore(read(KEY));
     this.#form.addEventListener('change', (event) => this.#take(event.target));
     this.#form.addEventListener('input', ({ target }) => {
@@ -71,6 +75,7 @@ export class Settings {
 
   async open() {
     this.#dialog.showModal();
+    this.#onOpen();
     const { showPresets } = await import('./presets.js');
     this.#showPresets = () => showPresets(this);
     this.#showPresets();

@@ -25,13 +25,25 @@ export function take(message, { type, id, name, arguments: given, content, isErr
 
 const part = (label, text) => [element('p', { className: 'hint' }, label), element('pre', {}, text)];
 
-function callView({ name, arguments: given, result, failed }) {
+/** The program in the arguments of a call, if it has one. */
+function programOf({ name, arguments: given }) {
+  try {
+    return name === 'run_javascript' ? String(JSON.parse(given).code) : null;
+  } catch {
+    return null;      // damaged in the store
+  }
+}
+
+function callView(call) {
+  const { name, arguments: given, result, failed } = call;
+  const program = programOf(call);
+  const asked = program === null ? part('Arguments', given) : part('Program', program);
   const words = result === undefined ? `Calling ${name}…` : failed ? `${name} has failed` : `Called ${name}`;
   const more = result === undefined ? [] : part(failed ? 'Error' : 'Result', result);
   const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': 'Call' };
   return [
     element('summary', {}, words),
-    element('div', about, ...part('Arguments', given), ...more),
+    element('div', about, ...asked, ...more),
   ];
 }
 
