@@ -75,6 +75,7 @@ const lexerOnly = {
 const RARE = [
   'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
   'message/late/code-tools.css', 'message/late/rich-copy.js', 'tools/late/interpreter.js',
+  'tools/late/mcp.js',
 ];
 
 /** The engine that interprets programs of models. */

@@ -251,7 +251,12 @@ export class Chat {
 
   /** What the page's tools know of a conversation. */
   #scene(talk) {
-    return { texts: talk.path.flatMap(({ texts = [] }) => texts), documents: () => import('./documents.js') };
+    return {
+      conversation: talk.id,
+      texts: talk.path.flatMap(({ texts = [] }) => texts),
+      documents: () => import('./documents.js'),
+      onChange: () => talk.run && this.#log.viewOf(talk.run.message)?.push({ type: 'call' }, talk.run.message),
+    };
   }
 
   async #stream(talk, model, goesOn) {

@@ -2,6 +2,7 @@
 // The calls of a reply: kept with its message, and shown folded like thinking, with their arguments and results. The
 // `steps` of a message are the texts before calls, and the calls with their results.
 import { element } from '../shell/dom.js';
+import { cardOf, progressOf } from './pending.js';
 
 /** Takes one event of a reply that is neither text nor thinking. */
 export function take(message, { type, id, name, arguments: given, content, isError }) {
@@ -35,10 +36,12 @@ function programOf({ name, arguments: given }) {
 }
 
 function callView(call) {
-  const { name, arguments: given, result, failed } = call;
+  const { id, name, arguments: given, result, failed } = call;
   const program = programOf(call);
   const asked = program === null ? part('Arguments', given) : part('Program', program);
-  const words = result === undefined ? `Calling ${name}…` : failed ? `${name} has failed` : `Called ${name}`;
+  const now = progressOf(id);
+  const running = now ? `Calling ${name}: ${now}` : `Calling ${name}…`;
+  const words = result === undefined ? running : failed ? `${name} has failed` : `Called ${name}`;
   const more = result === undefined ? [] : part(failed ? 'Error' : 'Result', result);
   const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': 'Call' };
   return [
@@ -56,5 +59,10 @@ export function show(node, { steps = [] }) {
     view.dataset.testid = 'call';
     view.replaceChildren(...callView(call));
     if (!views[i]) node.querySelector('.waiting').before(view);
+    const card = cardOf(call.id);
+    if (card && view.nextSibling !== card) {
+      view.open = true;
+      view.after(card);
+    }
   }
 }

@@ -7,8 +7,10 @@ import { runProgram } from './program.js';
 
 /**
  * @typedef {object} Scene
+ * @property {string} conversation its id
  * @property {Array<{name: string, text: string}>} texts of the conversation
  * @property {() => Promise<{search: Function}>} documents loads what reads them
+ * @property {() => void} onChange called when a call of the reply shows something else
  */
 
 const NOW = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long' });

@@ -2,27 +2,60 @@
 // Asks a model with the tools that the visitor has switched on, and runs what it calls. Fetched with the first question
 // that has tools, and with the first reply that has called some. What a call needs of its conversation is its `scene`:
 // the attached texts, and how to search in them.
+import { announce } from '../shell/dom.js';
 import { run } from 'quern/run';
 import { isOn } from './choice.js';
 import { ownTools } from './own-tools.js';
+import { toolsOfServers } from './server-calls.js';
+import { leaveOut, serverTools } from './servers.js';
 
 export { show, take } from './calls.js';
 
 /** The tools of a conversation that are switched on, by their names. */
-const toolsOf = (model, scene) =>
-  Object.fromEntries(Object.entries(ownTools(model, scene)).filter(([name]) => isOn(name)));
+function toolsOf(model, scene) {
+  const all = ownTools(model, scene);
+  const own = Object.fromEntries(Object.entries(all).filter(([name]) => isOn(name)));
+  return { ...own, ...toolsOfServers(Object.keys(all), scene) };
+}
+
+/** What the engine says of parameters whose calls it cannot make. */
+const UNUSABLE = /^The parameters of '(.+?)': (.*)$/s;
+
+/** Leaves the tool of a server out that a reply has failed with. @returns {boolean} whether there is one */
+function isLeftOut({ code, message }, model, scene) {
+  const [, name, why] = (code === 'use/schema' && UNUSABLE.exec(message)) || [];
+  const one = serverTools(Object.keys(ownTools(model, scene))).get(name);
+  if (!one || !leaveOut(one, why)) return false;
+  announce(`The tool “${name}” is left out: ${why}`);
+  return true;
+}
 
 /**
- * Asks a model with tools, or without, if all are switched off.
+ * Asks a model with tools, or without, if all are switched off. A tool of a server whose calls the engine cannot make
+ * is left out, and the model is asked again.
  * @param {'auto' | 'required'} toolChoice
  * @param {import('./own-tools.js').Scene} scene
- * @returns {import('quern').Reply | import('quern/run').RunReply}
+ * @returns {Pick<import('quern').Reply, 'events' | 'result' | 'stop'>}
  */
 export function ask(model, messages, { toolChoice, ...options }, scene) {
-  const tools = toolsOf(model, scene);
-  return Object.keys(tools).length
-    ? run(model, messages, { ...options, toolChoice, tools })
-    : model.chat(messages, options);
+  const begin = () => {
+    const tools = toolsOf(model, scene);
+    return Object.keys(tools).length
+      ? run(model, messages, { ...options, toolChoice, tools })
+      : model.chat(messages, options);
+  };
+  let reply = begin();
+  async function* events() {
+    for (;;) {
+      try {
+        return yield* reply.events;
+      } catch (error) {
+        if (!isLeftOut(error, model, scene)) throw error;
+        reply = begin();
+      }
+    }
+  }
+  return { events: events(), get result() { return reply.result; }, stop: () => reply.stop() };
 }
 
 /** Number of tokens of a conversation with its tools. @param {import('./own-tools.js').Scene} scene */

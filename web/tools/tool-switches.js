@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The switches of the tools in the settings, fetched with them. What is on is stored apart (choice.js).
-import { byId, element } from '../shell/dom.js';
+// The switches of the tools in the settings, and the MCP servers there; fetched with the settings. What is on is stored
+// apart (choice.js, servers.js).
+import { button, byId, element } from '../shell/dom.js';
 import { isOn, turn } from './choice.js';
+import { withServers } from './reach.js';
+import { row, switchOf } from './rows.js';
+import { putServer, removeServer, servers } from './servers.js';
 
 /** The page's own tools in the words of the visitor. */
 const OWN = [
@@ -17,23 +21,16 @@ const OWN = [
 const NOT_STORED = 'This browser does not let the page store which tools are on.';
 const NOTE = 'Tools that are on may be called, unless tools are set to “None”. Presets and links do not change this list.';
 
-/** A switch, which is named like its row. @param {(on: boolean) => boolean} change whether it worked */
-function switchOf(title, on, change) {
-  const node = element('button', { type: 'button', className: 'switch' }, element('span', { className: 'track' }));
-  node.setAttribute('role', 'switch');
-  node.setAttribute('aria-label', title);
-  const show = () => node.setAttribute('aria-checked', String(on));
-  node.onclick = () => {
-    if (change(!on)) on = !on;
-    show();
-  };
-  show();
-  return node;
-}
+const SERVERS = 'MCP servers bring more tools. They get what the model writes into calls, if you allow it.';
 
-/** A row with a title, a sentence and what one can do. */
-const row = (title, sentence, ...actions) => element('li', {},
-  element('div', { className: 'row-text' }, element('strong', {}, title), element('p', {}, sentence)), ...actions);
+const link = (words, action) => button(words, action, 'link-button');
+
+/** How many tools of a server may be called. */
+function amountOf({ address, tools }) {
+  const { host } = new URL(address);
+  const n = tools.filter(({ isOn, problem }) => isOn && !problem).length;
+  return n === 1 ? `1 tool of ${host}` : `${n} tools of ${host}`;
+}
 
 /** Shows all switches. */
 export function showTools() {
@@ -44,7 +41,33 @@ export function showTools() {
     return worked;
   };
   const rows = OWN.map(([name, title, sentence]) => row(title, sentence, switchOf(title, isOn(name), set(name))));
-  const list = element('ul', { className: 'shelf' }, ...rows);
+  const list = element('ul', { className: 'shelf' }, ...rows, ...servers().map((server) => serverRow(server, note)));
   list.setAttribute('aria-label', 'Which may be called');
-  byId('tool-switches').replaceChildren(list, note);
+  const add = link('Add a server', () => withServers().then(({ addServer }) => addServer(showTools), tell(note)));
+  byId('tool-switches').replaceChildren(list, note, element('p', { className: 'hint' }, SERVERS),
+    element('div', { className: 'row-actions' }, add));
+}
+
+/** Shows a failure in the line below the list. */
+const tell = (note) => ({ message }) => { note.textContent = message; };
+
+function serverRow(server, note) {
+  const set = (isOn) => {
+    const worked = putServer({ ...server, isOn });
+    if (!worked) note.textContent = NOT_STORED;
+    return worked;
+  };
+  const review = async () => {
+    note.textContent = `Asking ${new URL(server.address).host} for its tools…`;
+    const { reviewServer } = await withServers();
+    await reviewServer(server, showTools);
+    note.textContent = NOTE;
+  };
+  const remove = () => {
+    removeServer(server);
+    showTools();
+  };
+  return row(server.name, amountOf(server), switchOf(server.name, server.isOn, set),
+    element('div', { className: 'row-actions' },
+      link('Its tools', () => review().catch(tell(note))), link('Remove', remove)));
 }

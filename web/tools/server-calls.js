@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The tools of MCP servers as a model may call them. Each call needs the visitor's permission, for once or for all
+// calls of this tool in this conversation, which this tab remembers until it is closed.
+import { askAbout, setProgress } from './pending.js';
+import { withServers } from './reach.js';
+import { serverTools } from './servers.js';
+
+const REFUSED = 'The user has refused this call.';
+
+const allowed = new Set();
+
+/** Asks for permission. Resolves when it is given. */
+async function permission({ server, tool }, { id, signal }, scene) {
+  const key = JSON.stringify([scene.conversation, server.address, tool.name]);
+  if (allowed.has(key)) return;
+  const { host } = new URL(server.address);
+  const answers = [['Allow once', 'once'], ['Allow in this conversation', 'always'], ['Refuse', '']];
+  const sentence = `May the model call “${tool.name}” of ${host}?`;
+  const answer = await askAbout(id, sentence, 'The arguments above are sent there.', answers, signal, scene.onChange);
+  if (!answer) throw new Error(REFUSED);
+  if (answer === 'always') allowed.add(key);
+}
+
+/** Lets a model's call reach its server. */
+async function carryOut(one, given, call, scene) {
+  await permission(one, call, scene);
+  const onProgress = (text) => {
+    setProgress(call.id, text);
+    scene.onChange();
+  };
+  try {
+    const { callTool } = await withServers();
+    return await callTool(one, given, call.signal, onProgress);
+  } finally {
+    setProgress(call.id, '');
+  }
+}
+
+/**
+ * The tools of all servers, by their names for the model.
+ * @param {string[]} taken names of other tools
+ * @param {import('./own-tools.js').Scene} scene
+ */
+export const toolsOfServers = (taken, scene) =>
+  Object.fromEntries(Array.from(serverTools(taken), ([name, one]) => [name, {
+    description: one.tool.description,
+    parameters: one.tool.schema,
+    execute: (given, call) => carryOut(one, given, call, scene),
+  }]));
