@@ -17,7 +17,7 @@
  * ```
  */
 
-import type { ChatOptions, FromSchema, Given, Message, Reply, ReplyEvent, Result } from './index.js';
+import type { ChatOptions, FromSchema, Given, Message, Part, Reply, ReplyEvent, Result } from './index.js';
 
 /** What a tool's function is given: of the type that its schema says, where that stands in the call or is `as const`; else anything. */
 export type ArgumentsOf<Parameters> = unknown extends FromSchema<Parameters> ? any : FromSchema<Parameters>;
@@ -30,7 +30,8 @@ export interface RunTool<Parameters = any> {
   inputSchema?: Parameters;
   /**
    * What the call does, with arguments that the model has written: trust them as little as a stranger's. What it returns is the result: a text as it is,
-   * anything else as JSON. What it throws the model is told ("Error: ..."), and goes on. The calls of one reply are carried out at the same time.
+   * a list of {@link Part}s with an image or a video as such (for models with vision), anything else as JSON. What it throws the model is told
+   * ("Error: ..."), and goes on. The calls of one reply are carried out at the same time.
    */
   execute(args: ArgumentsOf<Parameters>, call: { id: string; name: string; signal: AbortSignal }): unknown;
 }
@@ -53,6 +54,8 @@ export interface ToolResultEvent {
   id: string;
   name: string;
   content: string;
+  /** What `execute` has returned, if there is an image or a video in it; `content` then has the texts. */
+  parts?: readonly Part[];
   /** Whether `execute` has failed. */
   isError: boolean;
 }

@@ -16,8 +16,27 @@ const STEPS = 8;
 /** Most letters of an exception that the model is told. */
 const MOST_WORDS = 1000;
 
-/** Converts a function's result to text for the model. */
-const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '');
+const MEDIA = ['image', 'video'];
+
+function isPart(part) {
+  if (!isRecord(part)) return false;
+  return part.type === 'text' ? typeof part.text === 'string' : MEDIA.includes(part.type) && part.type in part;
+}
+
+/** Whether a function's result is a list of parts with an image or a video, which is no JSON. */
+const isSeen = (value) => Array.isArray(value) && value.every(isPart) && value.some(({ type }) => MEDIA.includes(type));
+
+/** Converts a function's result to what the model reads. */
+function contentOf(value) {
+  if (typeof value === 'string' || isSeen(value)) return value;
+  return JSON.stringify(value) ?? '';
+}
+
+/** The result in an event: its text, and all its parts if there is more. */
+function told(content) {
+  if (typeof content === 'string') return { content };
+  return { content: content.flatMap(({ text = [] }) => text).join('\n\n'), parts: content };
+}
 
 /** The reason why a function failed; it may have thrown anything. */
 function wordsOf(error) {
@@ -187,12 +206,12 @@ class Steps {
     try {
       const tool = this.#tools.get(name);
       if (!tool) throw new Error(`there is no tool '${name}'`);
-      content = textOf(await tool.execute(given, { id, name, signal }));
+      content = contentOf(await tool.execute(given, { id, name, signal }));
     } catch (error) {
       isError = true;
       content = `Error: ${wordsOf(error)}`;
     }
-    if (!signal.aborted) this.#push({ type: 'tool-result', index, id, name, content, isError });
+    if (!signal.aborted) this.#push({ type: 'tool-result', index, id, name, ...told(content), isError });
     return { role: 'tool', toolCallId: id, content };
   }
 

@@ -82,6 +82,7 @@ class PlayedModel {
   }
 
   chat(messages, options) {
+    globalThis.shown = messages.map((message) => (typeof message.content === 'string' ? message.content : message.content.map(({ type }) => type)));
     const last = messages.at(-1);
     if (last.role === 'tool') return played({ type: 'text', text: `It said: ${last.content}` });
     const asked = /(?:^|\n\n)Call (\S+) (\{.*\})$/s.exec(last.content);
@@ -89,7 +90,6 @@ class PlayedModel {
     const { content: said } = messages.findLast(({ role }) => role === 'user');
     const parts = typeof said === 'string' ? [{ type: 'text', text: said }] : said;
     const content = parts.find(({ type }) => type === 'text')?.text ?? 'Write 3.';
-    globalThis.shown = messages.map((message) => (typeof message.content === 'string' ? message.content : message.content.map(({ type }) => type)));
     return new Reply((push) => {
       const id = ++this.#last;
       let task;

@@ -2,12 +2,15 @@
 // MCP servers in the page: how one is added, what is asked before a call, what a model reads, and what a hostile server
 // cannot do. The client alone is tested in Node, with each way in which servers answer.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
+import sharp from 'sharp';
 import { Session } from '../../web/tools/late/mcp-session.js';
 import { isSame, resultOf, toolsOf } from '../../web/tools/late/mcp-tools.js';
 import { isAddress, isHeader } from '../../web/tools/servers.js';
 import { event, mcpServer, said } from '../fixtures/mcp-server.mjs';
-import { complaints, eventually, station } from './browser.mjs';
+import { PROJECT, complaints, eventually, station } from './browser.mjs';
 import { openChat } from './chat-page.mjs';
 import { playedSite } from './played.mjs';
 
@@ -339,6 +342,37 @@ test('without the part of the page that reaches servers, or without the server, 
   await chat.ended();
   assert.match(await result(page), /^Error: localhost:\d+ cannot be reached, or does not let pages of other sites call it \(CORS\)\.$/);
   await close();
+});
+
+test('images of a result go to a model that sees, and to others as a sentence; a broken one does no harm', async (t) => {
+  const image = (data, mimeType = 'image/png') => ({ type: 'image', data: data.toString('base64'), mimeType });
+  const png = await readFile(join(PROJECT, 'web/icons/icon-192.png'));
+  const huge = Buffer.from(png);
+  huge.writeUInt32BE(60_000, 16);
+  huge.writeUInt32BE(60_000, 20);
+  const jpeg = await sharp({ create: { width: 30, height: 20, channels: 3, background: 'red' } }).jpeg().toBuffer();
+  const content = [image(png), image(jpeg, 'image/jpeg'), image(huge), image(png.subarray(0, 2000)), image(Buffer.from('<svg/>'), 'image/svg+xml'), { type: 'image', data: 5 }, { type: 'text', text: 'Two.' }];
+  const server = await started(t, { calls: { add: () => ({ content }) } });
+  for (const [sees, text, pictures] of [[true, '(An image.)', 2], [false, '(An image, which is not passed on.)', 0]]) {
+    const { page, chat, close } = await openWith(server, stored(server), { init: ([kept, vision]) => {
+      globalThis.playedVision = vision;
+      localStorage.setItem('quern:settings', '{"tools":"auto"}');
+      localStorage.setItem('quern:servers', JSON.stringify(kept));
+    }, initArgument: [stored(server), sees] });
+    await chat.send(callOf('add', { a: 1, b: 1 }));
+    await page.getByRole('button', { name: 'Allow once' }).click();
+    await chat.ended();
+    const said = await result(page);
+    assert.deepEqual([said.split(text).length - 1, said.endsWith('Two.')], [sees ? 2 : 6, true], said);
+    const shown = page.getByTestId('call').locator('img');
+    assert.equal(await shown.count(), pictures);
+    assert.deepEqual(await page.evaluate(() => globalThis.shown.at(-1)), sees ? ['image', 'image', 'text'] : said);
+    await page.reload();
+    await chat.ready();
+    await page.getByTestId('call').waitFor({ state: 'attached' });
+    await eventually(async () => await shown.count() === pictures, 'they are kept');
+    await close();
+  }
 });
 
 test('a tool whose calls the engine cannot make is left out, and the reply goes on', async (t) => {

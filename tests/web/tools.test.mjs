@@ -45,6 +45,19 @@ test('what was called becomes steps of a message, which the model reads again, a
   for (const steps of [5, [5], [{ calls: 5 }], [{ calls: [5, { id: 'x' }] }]]) assert.ok(checkMessage({ ...message, steps }).content === 'Done.', 'what is damaged does no harm');
 });
 
+test('an image of a result belongs to its call: shown, stored, and read again by a model that sees', () => {
+  const message = { id: 'b', role: 'assistant', parent: 'a', content: '', thinking: '' };
+  const blob = new Blob(['x'], { type: 'image/png' });
+  take(message, { type: 'tool-call', id: '1', name: 'look', arguments: {} });
+  take(message, { type: 'tool-result', id: '1', name: 'look', content: 'A cat.', parts: [{ type: 'image', image: blob }, { type: 'text', text: 'A cat.' }], isError: false });
+  message.content = 'Done.';
+  const stored = checkMessage(message);
+  assert.deepEqual([stored.media, stored.steps[0].calls[0].result], [[{ type: 'image', name: 'Image of look', blob, call: '1' }], 'A cat.']);
+  const read = (sees) => promptOf(/** @type {any} */ ({ path: [{ id: 'a', role: 'user', content: 'q' }, stored] }), { system: '', sees }).slice(2);
+  assert.deepEqual(read(true), [{ role: 'tool', toolCallId: '1', content: [{ type: 'image', image: blob }, { type: 'text', text: 'A cat.' }] }, { role: 'assistant', content: 'Done.' }]);
+  assert.deepEqual(read(false), [{ role: 'tool', toolCallId: '1', content: 'A cat.' }, { role: 'assistant', content: 'Done.' }]);
+});
+
 test('a call is folded like thinking, with its result; it stays with the conversation and is exported', async () => {
   const visit = await openChat(here, { init: storeSettings, initArgument: { temperature: 0, seed: 1, tools: 'required', maxTokens: 150 } });
   const { page, chat, close } = visit;

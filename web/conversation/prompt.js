@@ -21,11 +21,14 @@ function contentOf({ content, media = [], texts = [] }, sees) {
 }
 
 /** The texts before calls, the calls, and their results. */
-const stepsOf = ({ steps = [] }) => steps.flatMap(({ content, thinking, calls }) => {
+const stepsOf = ({ steps = [], media = [] }, sees) => steps.flatMap(({ content, thinking, calls }) => {
   const done = calls.filter(({ result }) => result !== undefined);
   if (!done.length) return [];
   const toolCalls = done.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
-  const results = done.map(({ id, result }) => ({ role: 'tool', toolCallId: id, content: result }));
+  const results = done.map(({ id, result }) => {
+    const seen = media.filter(({ call }) => call === id);
+    return { role: 'tool', toolCallId: id, content: contentOf({ content: result, media: seen }, sees) };
+  });
   return [{ role: 'assistant', content, ...(thinking && { thinking }), toolCalls }, ...results];
 });
 
@@ -37,8 +40,8 @@ function turnsOf({ path, run }, goesOn) {
 
 function messagesOf(turn, sees) {
   const { role, thinking } = turn;
-  const content = contentOf(turn, sees);
-  return [...stepsOf(turn), thinking ? { role, content, thinking } : { role, content }];
+  const content = role === 'user' ? contentOf(turn, sees) : turn.content;
+  return [...stepsOf(turn, sees), thinking ? { role, content, thinking } : { role, content }];
 }
 
 /**

@@ -14,10 +14,13 @@ const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
 const date = (value) => (number(value) <= LATEST ? number(value) : 0);
 const isId = (value) => typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
 
-/** An image or video with its original file, or null. */
+/** An image or video with its original file, or null. `call`: id of the call whose result it belongs to. */
 function checkMedium(value) {
   const isKnown = ['image', 'video'].includes(value?.type) && value.blob instanceof Blob;
-  return isKnown ? { type: value.type, name: oneLine(text(value.name), TITLE), blob: value.blob } : null;
+  if (!isKnown) return null;
+  const { type, blob, call } = value;
+  const about = typeof call === 'string' ? { call: text(call, 100) } : {};
+  return { type, name: oneLine(text(value.name), TITLE), blob, ...about };
 }
 
 /** A text that was attached, with the passages that the model reads instead of it, if any; or null. */
@@ -50,10 +53,11 @@ export function checkMessage(value) {
   if (!isId(value?.id) || !['user', 'assistant'].includes(value.role) || typeof value.content !== 'string') return null;
   const { id, role } = value;
   const common = { id, parent: isId(value.parent) ? value.parent : '', role, content: text(value.content) };
+  const media = checkAll(value.media, checkMedium);
+  if (media.length) common.media = media;
   if (role === 'user') {
-    const media = checkAll(value.media, checkMedium);
     const texts = checkAll(value.texts, checkAttached);
-    return { ...common, ...(media.length && { media }), ...(texts.length && { texts }) };
+    return { ...common, ...(texts.length && { texts }) };
   }
   const steps = Array.isArray(value.steps) ? { steps: value.steps.slice(0, 100).map(checkStep) } : {};
   return {

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The calls of a reply: kept with its message, and shown folded like thinking, with their arguments and results. The
-// `steps` of a message are the texts before calls, and the calls with their results.
+// `steps` of a message are the texts before calls, and the calls with their results; images of results are its `media`,
+// each with the id of its `call`.
 import { element } from '../shell/dom.js';
 import { cardOf, progressOf } from './pending.js';
 
+/** Adds the images of a result to the message. */
+function addImages(message, { id, name }, parts) {
+  const images = parts.filter(({ type }) => type === 'image');
+  const media = images.map(({ image }) => ({ type: 'image', name: `Image of ${name}`, blob: image, call: id }));
+  if (media.length) message.media = [...message.media ?? [], ...media];
+}
+
 /** Takes one event of a reply that is neither text nor thinking. */
-export function take(message, { type, id, name, arguments: given, content, isError }) {
+export function take(message, { type, id, name, arguments: given, content, parts = [], isError }) {
   if (type === 'tool-call') {
     const { content: said, thinking } = message;
     const isNext =
@@ -21,6 +29,7 @@ export function take(message, { type, id, name, arguments: given, content, isErr
   } else if (type === 'tool-result') {
     const call = message.steps.flatMap(({ calls }) => calls).findLast((one) => one.id === id);
     Object.assign(call, { result: content, failed: isError });
+    addImages(message, call, parts);
   }
 }
 
@@ -35,7 +44,7 @@ function programOf({ name, arguments: given }) {
   }
 }
 
-function callView(call) {
+function callView(call, pictures) {
   const { id, name, arguments: given, result, failed } = call;
   const program = programOf(call);
   const asked = program === null ? part('Arguments', given) : part('Program', program);
@@ -46,18 +55,22 @@ function callView(call) {
   const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': 'Call' };
   return [
     element('summary', {}, words),
-    element('div', about, ...asked, ...more),
+    element('div', about, ...asked, ...more, ...pictures),
   ];
 }
 
-/** Shows the calls of a message. Existing views stay open or closed. */
-export function show(node, { steps = [] }) {
+/**
+ * Shows the calls of a message. Existing views stay open or closed.
+ * @param {(medium: object) => Element} picture shows an image
+ */
+export function show(node, { steps = [], media = [] }, picture) {
+  const picturesOf = ({ id }) => media.filter(({ call }) => call === id).map(picture);
   const calls = steps.flatMap((step) => step.calls);
   const views = [...node.querySelectorAll('.call')];
   for (const [i, call] of calls.entries()) {
     const view = views[i] ?? element('details', { className: 'thinking call' });
     view.dataset.testid = 'call';
-    view.replaceChildren(...callView(call));
+    view.replaceChildren(...callView(call, picturesOf(call)));
     if (!views[i]) node.querySelector('.waiting').before(view);
     const card = cardOf(call.id);
     if (card && view.nextSibling !== card) {

@@ -15,7 +15,7 @@ export { show, take } from './calls.js';
 function toolsOf(model, scene) {
   const all = ownTools(model, scene);
   const own = Object.fromEntries(Object.entries(all).filter(([name]) => isOn(name)));
-  return { ...own, ...toolsOfServers(Object.keys(all), scene) };
+  return { ...own, ...toolsOfServers(Object.keys(all), Boolean(model.info.vision), scene) };
 }
 
 /** What the engine says of parameters whose calls it cannot make. */

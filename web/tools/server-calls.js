@@ -21,8 +21,8 @@ async function permission({ server, tool }, { id, signal }, scene) {
   if (answer === 'always') allowed.add(key);
 }
 
-/** Lets a model's call reach its server. */
-async function carryOut(one, given, call, scene) {
+/** Lets a model's call reach its server. @param {boolean} sees whether the model has vision */
+async function carryOut(one, given, call, scene, sees) {
   await permission(one, call, scene);
   const onProgress = (text) => {
     setProgress(call.id, text);
@@ -30,7 +30,7 @@ async function carryOut(one, given, call, scene) {
   };
   try {
     const { callTool } = await withServers();
-    return await callTool(one, given, call.signal, onProgress);
+    return await callTool(one, given, { signal: call.signal, sees, onProgress });
   } finally {
     setProgress(call.id, '');
   }
@@ -39,11 +39,12 @@ async function carryOut(one, given, call, scene) {
 /**
  * The tools of all servers, by their names for the model.
  * @param {string[]} taken names of other tools
+ * @param {boolean} sees whether the model has vision
  * @param {import('./own-tools.js').Scene} scene
  */
-export const toolsOfServers = (taken, scene) =>
+export const toolsOfServers = (taken, sees, scene) =>
   Object.fromEntries(Array.from(serverTools(taken), ([name, one]) => [name, {
     description: one.tool.description,
     parameters: one.tool.schema,
-    execute: (given, call) => carryOut(one, given, call, scene),
+    execute: (given, call) => carryOut(one, given, call, scene, sees),
   }]));

@@ -28,6 +28,21 @@ const tools = (more) => ({
   ...more,
 });
 
+test('a list of parts with an image is a result as it is; any other list is JSON', async () => {
+  const image = new Blob(['x']);
+  const seen = [{ type: 'text', text: 'A cat.' }, { type: 'image', image }];
+  for (const [value, content] of [
+    [seen, seen], [[{ type: 'text', text: 'x' }], '[{"type":"text","text":"x"}]'], [[], '[]'], [[{ type: 'image' }], '[{"type":"image"}]'], [[{ type: 'image', image: 1 }, 5], '[{"type":"image","image":1},5]'],
+  ]) {
+    const model = scripted([['look', {}]], 'Seen.');
+    const reply = run(model, 'Look!', { tools: { look: { execute: () => value } } });
+    const events = await collect(reply.events);
+    const { content: text, parts } = events.find(({ type }) => type === 'tool-result');
+    assert.deepEqual([text, parts], content === seen ? ['A cat.', seen] : [content, undefined]);
+    assert.deepEqual((await reply.result).messages[1], { role: 'tool', toolCallId: '1-0', content });
+  }
+});
+
 test('calls are carried out until a reply has none', async () => {
   const model = scripted([['add', { a: 1, b: 2 }], ['fail', {}]], [['add', { a: 3, b: 3 }]], 'It is 6.');
   const reply = run(model, 'Add!', { tools: tools(), temperature: 0, toolChoice: 'required' });

@@ -28,7 +28,7 @@ const answered: Message[] = [
   { role: 'assistant', content: result.text, toolCalls: result.toolCalls }, ...result.toolCalls.map(({ id }): Message => ({ role: 'tool', toolCallId: id, content: 'x' })),
 ];
 const ran = run(model, answered, { tools: { now: { description: 'x', execute: async () => Date.now() } }, maxSteps: 2, temperature: 0 });
-for await (const event of ran.events) if (event.type === 'tool-result') event.content satisfies string;
+for await (const event of ran.events) if (event.type === 'tool-result') event satisfies { content: string, parts?: readonly Part[] };
 (await ran.result).messages satisfies Message[];
 model.chat('x', { tools: [{ name: 'f' }], toolChoice: { name: 'f' } });
 model.chat('x', { tools: [{ name: 'f' }], toolChoice: { names: ['f'], required: true }, parallelToolCalls: false, openObjects: true, json: true });

@@ -3,6 +3,7 @@
 // then and again: a tool that is no longer as the visitor has seen it is not called.
 import { Session } from './mcp-session.js';
 import { isSame, resultOf, toolsOf } from './mcp-tools.js';
+import { picturesOf } from './pictures.js';
 
 /** Milliseconds after which the list of tools is read again. */
 const LIST_AGE = 300_000;
@@ -42,11 +43,11 @@ const progressText = ({ progress, total, message }) =>
 /**
  * Calls a tool, which the visitor has allowed.
  * @param {{server: object, tool: object}} one of servers.js
- * @param {AbortSignal} signal ends the call; the server is told
- * @param {(text: string) => void} onProgress
- * @returns {Promise<string>} the result; rejects with a sentence
+ * @param {{signal: AbortSignal, sees: boolean, onProgress: (text: string) => void}} how signal: ends the call, and the
+ *   server is told; sees: the model has vision
+ * @returns {Promise<string | import('quern').Part[]>} the result; rejects with a sentence
  */
-export async function callTool({ server, tool }, given, signal, onProgress) {
+export async function callTool({ server, tool }, given, { signal, sees, onProgress }) {
   const { session, tools } = await opened(server, signal);
   const now = tools.find(({ name }) => name === tool.name);
   if (!now || !isSame(now, tool)) throw new Error(now ? CHANGED : GONE);
@@ -54,5 +55,8 @@ export async function callTool({ server, tool }, given, signal, onProgress) {
   const result = await session.request('tools/call', call, {
     signal, onProgress: (progress) => onProgress(progressText(progress)),
   });
-  return resultOf(result);
+  const pictures = await picturesOf(sees ? result.content : []);
+  const text = resultOf(result, pictures);
+  if (!pictures.size) return text;
+  return [...Array.from(pictures.values(), (image) => ({ type: 'image', image })), { type: 'text', text }];
 }

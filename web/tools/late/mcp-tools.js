@@ -70,7 +70,7 @@ export const isSame = (a, b) =>
 /** One part of a result as a text. */
 const PART = {
   text: (part) => text(part.text, RESULT + 1),
-  image: () => '(An image, which is not passed on.)',
+  image: (part, pictures) => (pictures.has(part) ? '(An image.)' : '(An image, which is not passed on.)'),
   audio: () => '(A sound, which is not passed on.)',
   resource_link: ({ title, name, uri, description }) =>
     [text(title ?? name, NAME), text(uri, DESCRIPTION), text(description, DESCRIPTION)].filter(Boolean).join('\n'),
@@ -80,11 +80,15 @@ const PART = {
   },
 };
 
-const partText = (part) => (Object.hasOwn(PART, part?.type) ? PART[part.type](part) : '');
 
-/** A result as the model reads it. @returns {string} thrown, if the tool has failed */
-export function resultOf({ content, structuredContent, isError }) {
-  const parts = (Array.isArray(content) ? content : []).slice(0, PARTS).map(partText).filter(Boolean);
+/**
+ * A result as the model reads it.
+ * @param {Map<object, Blob>} [pictures] parts that the model sees
+ * @returns {string} thrown, if the tool has failed
+ */
+export function resultOf({ content, structuredContent, isError }, pictures = new Map()) {
+  const textOf = (part) => (Object.hasOwn(PART, part?.type) ? PART[part.type](part, pictures) : '');
+  const parts = (Array.isArray(content) ? content : []).slice(0, PARTS).map(textOf).filter(Boolean);
   if (!parts.length && structuredContent !== undefined) parts.push(JSON.stringify(structuredContent));
   const all = parts.join('\n\n');
   const result = all.length > RESULT ? `${all.slice(0, RESULT)}\n(The rest is left out.)` : all || '(The result is empty.)';
