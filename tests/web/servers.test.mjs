@@ -169,7 +169,7 @@ test('of a list only what can be used is taken', async (t) => {
     return response.writeHead(200, { ...headers, 'Content-Type': 'application/json' }).end(JSON.stringify({ id, result: { tools: [], nextCursor: String(pages++) } }));
   } });
   assert.deepEqual([endless.length, pages], [0, 20]);
-  assert.ok(isSame({ description: 'a', schema: { b: 1 } }, { description: 'a', schema: { b: 1 }, title: 'x' }) && !isSame({ description: 'a', schema: {} }, { description: 'b', schema: {} }));
+  assert.ok(isSame({ description: 'a', schema: { b: 1 } }, { description: 'a', schema: { b: 1 }, isOn: true }) && !isSame({ description: 'a', schema: {} }, { description: 'b', schema: {} }));
 });
 
 test('addresses and headers that may be given', () => {
@@ -185,7 +185,7 @@ const open = (server, more = {}) => openChat(here, { origins: [server.origin], i
 /** A server as the page has stored it. */
 const stored = (server, tools = [ADD]) => [{
   address: server.url, name: server.how.name ?? 'played', header: null, isOn: true,
-  tools: tools.map(({ name, title = '', description = '', inputSchema: schema }) => ({ name, title, description, schema, problem: '', isOn: true })),
+  tools: tools.map(({ name, description = '', inputSchema: schema }) => ({ name, description, schema, problem: '', isOn: true })),
 }];
 
 /** A visit of somebody who has added servers before. */
@@ -235,6 +235,7 @@ test('a server is added after a look at its tools; each call needs a permission'
   await page.keyboard.press('Escape');
   const callsSoFar = () => server.heard.filter(({ method }) => method === 'tools/call').length;
   await chat.send(callOf('add', { a: 1, b: 2 }));
+  await chat.status.getByText('Waiting', { exact: true }).waitFor();
   await permission(page).getByText(/^May the model call “add” of localhost:\d+\?$/).waitFor();
   assert.match(await page.getByTestId('call').innerText(), /\{"a":1,"b":2\}/, 'the arguments are open beside the question');
   assert.equal(callsSoFar(), 0);

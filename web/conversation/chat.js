@@ -255,6 +255,7 @@ export class Chat {
       conversation: talk.id,
       texts: talk.path.flatMap(({ texts = [] }) => texts),
       documents: () => import('./documents.js'),
+      wait: (sentence) => talk.run?.wait(sentence),
       onChange: () => talk.run && this.#log.viewOf(talk.run.message)?.push({ type: 'call' }, talk.run.message),
     };
   }

@@ -10,6 +10,7 @@ import { runProgram } from './program.js';
  * @property {string} conversation its id
  * @property {Array<{name: string, text: string}>} texts of the conversation
  * @property {() => Promise<{search: Function}>} documents loads what reads them
+ * @property {(sentence: string) => void} wait tells what the reply waits for
  * @property {() => void} onChange called when a call of the reply shows something else
  */
 
@@ -76,7 +77,7 @@ export const ownTools = (model, scene) => ({
     execute: ({ expression }) => calculated(expression),
   },
   run_javascript: {
-    description: 'What a JavaScript program returns and prints. It has 5 seconds, and no network, files or page',
+    description: 'What a JavaScript program returns and prints. It has 5 seconds, and no network, files, page or timers',
     parameters: object({ code: CODE }),
     execute: ({ code }, { signal }) => runProgram(code, signal),
   },

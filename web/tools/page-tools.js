@@ -11,11 +11,25 @@ import { leaveOut, serverTools } from './servers.js';
 
 export { show, take } from './calls.js';
 
+/** Most letters of a result; in a small context a letter for each of its tokens, so that a reply still fits. */
+const MOST = 20_000;
+
+/** A tool whose results are no longer than a model can read. */
+function bounded({ execute, ...tool }, model) {
+  const most = Math.min(MOST, model.info.contextSize);
+  const cut = (result) => (result.length > most ? `${result.slice(0, most)}\n(The rest is left out.)` : result);
+  return { ...tool, execute: async (...given) => {
+    const result = await execute(...given);
+    return typeof result === 'string' ? cut(result) : result;
+  } };
+}
+
 /** The tools of a conversation that are switched on, by their names. */
 function toolsOf(model, scene) {
   const all = ownTools(model, scene);
   const own = Object.fromEntries(Object.entries(all).filter(([name]) => isOn(name)));
-  return { ...own, ...toolsOfServers(Object.keys(all), Boolean(model.info.vision), scene) };
+  const tools = { ...own, ...toolsOfServers(Object.keys(all), Boolean(model.info.vision), scene) };
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, bounded(tool, model)]));
 }
 
 /** What the engine says of parameters whose calls it cannot make. */

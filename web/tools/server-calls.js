@@ -16,7 +16,9 @@ async function permission({ server, tool }, { id, signal }, scene) {
   const { host } = new URL(server.address);
   const answers = [['Allow once', 'once'], ['Allow in this conversation', 'always'], ['Refuse', '']];
   const sentence = `May the model call “${tool.name}” of ${host}?`;
+  scene.wait('Waiting for your permission…');
   const answer = await askAbout(id, sentence, 'The arguments above are sent there.', answers, signal, scene.onChange);
+  scene.wait('');
   if (!answer) throw new Error(REFUSED);
   if (answer === 'always') allowed.add(key);
 }

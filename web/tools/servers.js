@@ -7,7 +7,7 @@ import { read, write } from '../shell/storage.js';
 const KEY = 'quern:servers';
 const MOST = 16;
 
-/** @typedef {{name: string, title: string, description: string, schema: object, problem: string, isOn: boolean}} Tool */
+/** @typedef {{name: string, description: string, schema: object, problem: string, isOn: boolean}} Tool */
 /** @typedef {{address: string, name: string, header: ?{name: string, value: string}, isOn: boolean, tools: Tool[]}} Server */
 
 /** Addresses: https, or a server of this device. The page's policy allows no others. */
@@ -30,8 +30,8 @@ const all = (value) => (Array.isArray(value) ? value : []);
 function checkTool(value) {
   if (!text(value?.name) || typeof value.schema !== 'object' || value.schema === null) return null;
   const { name, schema } = value;
-  const [title, description, problem] = [value.title, value.description, value.problem].map(text);
-  return { name, title, description, schema, problem, isOn: value.isOn === true };
+  const [description, problem] = [value.description, value.problem].map(text);
+  return { name, description, schema, problem, isOn: value.isOn === true };
 }
 
 /** @returns {?Server} */

@@ -103,8 +103,9 @@ addEventListener('message', async ({ data: { code, ...limits } }) => {
   try {
     postMessage(new Program(quickjs.newContext(), limits).run(code));
   } catch (error) {
-    // The browser's own stack may be smaller than what the engine was given.
-    const failed = error instanceof RangeError ? TOO_DEEP : `The engine has failed: ${error.message}`;
+    // The browser's own stack may be smaller than what the engine was given; each browser has other words for that.
+    const isDeep = /call stack|recursion/i.test(error.message);
+    const failed = isDeep ? TOO_DEEP : `The engine has failed: ${error.message}`;
     postMessage({ printed: '', failed });
   }
 });

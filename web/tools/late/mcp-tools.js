@@ -39,15 +39,14 @@ function checked(raw) {
   if (!name || name.length > NAME || /[\p{C}]/u.test(name)) return null;
   const problem = problemOf(raw.inputSchema);
   return {
-    name, title: text(raw.title ?? raw.annotations?.title, NAME), description: text(raw.description, DESCRIPTION),
-    schema: problem ? {} : raw.inputSchema, problem,
+    name, description: text(raw.description, DESCRIPTION), schema: problem ? {} : raw.inputSchema, problem,
   };
 }
 
 /**
  * The tools of a server, of all pages of its list.
  * @param {import('./mcp-session.js').Session} session
- * @returns {Promise<Array<{name: string, title: string, description: string, schema: object, problem: string}>>}
+ * @returns {Promise<Array<{name: string, description: string, schema: object, problem: string}>>}
  */
 export async function toolsOf(session, signal) {
   const found = new Map();
