@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import sharp from 'sharp';
 import { Session } from '../../web/tools/late/mcp-session.js';
+import { messagesOf } from '../../web/tools/late/mcp-stream.js';
 import { isSame, resultOf, toolsOf } from '../../web/tools/late/mcp-tools.js';
 import { isAddress, isHeader } from '../../web/tools/servers.js';
 import { event, mcpServer, said } from '../fixtures/mcp-server.mjs';
@@ -109,6 +110,18 @@ test('a stream that breaks is resumed; a request of the server is answered', asy
   assert.deepEqual(answers.sort(), [['p', {}], ['s', -32601]]);
 });
 
+test('a comment of a stream is a sign of life, and no message', async () => {
+  let signs = 0;
+  const seen = [];
+  const body = new ReadableStream({ start(to) {
+    for (const text of [': still here\n\n', ': and here\n\n', 'data: {"id":\ndata: 1}\r\n\r\n']) to.enqueue(new TextEncoder().encode(text));
+    to.close();
+  } });
+  const response = new Response(body, { headers: { 'Content-Type': 'text/event-stream; charset=utf-8' } });
+  for await (const message of messagesOf(response, 'h', { onId() {}, onBytes() { signs++; } })) seen.push(message);
+  assert.deepEqual([seen, signs], [[{ id: 1 }], 3]);
+});
+
 test('whatever a hostile server sends, the call ends with a sentence', async (t) => {
   const raw = (body, headers = { 'Content-Type': 'application/json' }, status = 200) => (message, response, cors) => {
     if (message.method !== 'tools/call') return 'go on';
@@ -156,12 +169,14 @@ test('of a list only what can be used is taken', async (t) => {
   const rows = await listed([
     ADD, { name: 5 }, null, { name: 'x'.repeat(129), inputSchema: NUMBERS }, { name: 'a\u0007b', inputSchema: NUMBERS }, { name: 'none' }, { name: 'array', inputSchema: { type: 'array' } },
     { name: 'deep', inputSchema: deep }, { name: 'large', inputSchema: { type: 'object', description: 'x'.repeat(2e4) } }, { name: 'long', description: 'x'.repeat(1e5), inputSchema: NUMBERS, evil: 1 },
+    { name: 'unseen', description: 'Adds.\u202e\u{e0041}\u{e0042}\u200b\nTwo\tnumbers \u0007', inputSchema: { type: 'object', properties: { a: { description: 'One\u{e0041}', type: 'number' } } } },
   ]);
   assert.deepEqual(rows.map(({ name, problem }) => [name, problem]), [
     ['add', ''], ['none', 'It has no schema of its arguments.'], ['array', 'Its arguments are no object.'], ['deep', 'The schema of its arguments is nested too deeply.'],
-    ['large', 'The schema of its arguments has more than 16,000 letters.'], ['long', ''],
+    ['large', 'The schema of its arguments has more than 16,000 letters.'], ['long', ''], ['unseen', ''],
   ]);
-  assert.deepEqual([rows.at(-1).description.length, 'evil' in rows.at(-1)], [2000, false]);
+  assert.deepEqual([rows.at(-2).description.length, 'evil' in rows.at(-2)], [2000, false]);
+  assert.deepEqual([rows.at(-1).description, rows.at(-1).schema.properties.a.description], ['Adds.\nTwo\tnumbers ', 'One'], 'a model reads nothing that the visitor does not see');
   assert.equal((await listed(Array.from({ length: 1000 }, (_, i) => ({ ...ADD, name: `t${i}` })), { pageSize: 10 })).length, 64);
   let pages = 0;
   const endless = await listed([], { instead: ({ id, method }, response, headers) => {
@@ -258,6 +273,7 @@ test('a server is added after a look at its tools; each call needs a permission'
   await page.getByTestId('stop').click();
   await chat.ended();
   assert.deepEqual([await permission(page).count(), callsSoFar()], [0, 3], 'a reply that is stopped takes its question back');
+  await page.getByText('The call of add has no result').waitFor();
   assert.ok(server.heard.filter(({ headers }) => headers.authorization !== 'Bearer wrong').every(({ headers }) => headers.authorization === 'Bearer secret' && !headers.cookie && !headers.referer));
   await page.reload();
   await chat.ready();

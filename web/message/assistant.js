@@ -83,7 +83,8 @@ export class AssistantMessage {
 
   /** Shows the finished reply. */
   end(message) {
-    const { content, thoughtMs, note, writing, error } = message;
+    const { content, thoughtMs, note, writing, error, steps } = message;
+    if (steps) showCalls(this.node, message, true);
     const why = error ? '' : note || (writing ? INTERRUPTED : '');
     this.#endThought(thoughtMs);
     this.#setBusy(false);

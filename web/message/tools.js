@@ -6,8 +6,8 @@ import { thumbInMessage } from './media.js';
 /** @returns {Promise<typeof import('../tools/page-tools.js')>} */
 export const withTools = () => import('../tools/page-tools.js');
 
-/** Shows the calls of a message, folded above its text. @param {Element} node of the message */
-export async function showCalls(node, message) {
+/** Shows the calls of a message, folded above its text. @param {Element} node of the message @param {boolean} isOver */
+export async function showCalls(node, message, isOver = false) {
   const { show } = await withTools();
-  show(node, message, thumbInMessage);
+  show(node, message, thumbInMessage, isOver);
 }

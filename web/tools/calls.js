@@ -44,17 +44,22 @@ function programOf({ name, arguments: given }) {
   }
 }
 
-function callView(call, pictures) {
-  const { id, name, arguments: given, result, failed } = call;
+/** The line of a call. `isOver`: its reply has ended. */
+function summaryOf({ id, name, result, failed }, isOver) {
+  if (result !== undefined) return failed ? `${name} has failed` : `Called ${name}`;
+  if (isOver) return `The call of ${name} has no result`;
+  const now = progressOf(id);
+  return now ? `Calling ${name}: ${now}` : `Calling ${name}…`;
+}
+
+function callView(call, pictures, isOver) {
+  const { arguments: given, result, failed } = call;
   const program = programOf(call);
   const asked = program === null ? part('Arguments', given) : part('Program', program);
-  const now = progressOf(id);
-  const running = now ? `Calling ${name}: ${now}` : `Calling ${name}…`;
-  const words = result === undefined ? running : failed ? `${name} has failed` : `Called ${name}`;
   const more = result === undefined ? [] : part(failed ? 'Error' : 'Result', result);
   const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': 'Call' };
   return [
-    element('summary', {}, words),
+    element('summary', {}, summaryOf(call, isOver)),
     element('div', about, ...asked, ...more, ...pictures),
   ];
 }
@@ -62,15 +67,16 @@ function callView(call, pictures) {
 /**
  * Shows the calls of a message. Existing views stay open or closed.
  * @param {(medium: object) => Element} picture shows an image
+ * @param {boolean} isOver whether the reply has ended
  */
-export function show(node, { steps = [], media = [] }, picture) {
+export function show(node, { steps = [], media = [] }, picture, isOver) {
   const picturesOf = ({ id }) => media.filter(({ call }) => call === id).map(picture);
   const calls = steps.flatMap((step) => step.calls);
   const views = [...node.querySelectorAll('.call')];
   for (const [i, call] of calls.entries()) {
     const view = views[i] ?? element('details', { className: 'thinking call' });
     view.dataset.testid = 'call';
-    view.replaceChildren(...callView(call, picturesOf(call)));
+    view.replaceChildren(...callView(call, picturesOf(call), isOver));
     if (!views[i]) node.querySelector('.waiting').before(view);
     const card = cardOf(call.id);
     if (card && view.nextSibling !== card) {

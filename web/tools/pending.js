@@ -26,7 +26,8 @@ export function setProgress(id, text) {
  * @param {() => void} onChange shows the card, or shows that it is gone
  * @returns {Promise<any>} the answer; rejects if the question was taken back
  */
-export function askAbout(id, sentence, hint, answers, signal, onChange) {
+export async function askAbout(id, sentence, hint, answers, signal, onChange) {
+  signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const end = (how, value) => {
       cards.get(id)?.remove();

@@ -10,12 +10,12 @@ const REFUSED = 'The user has refused this call.';
 const allowed = new Set();
 
 /** Asks for permission. Resolves when it is given. */
-async function permission({ server, tool }, { id, signal }, scene) {
+async function permission({ server, tool }, { id, name, signal }, scene) {
   const key = JSON.stringify([scene.conversation, server.address, tool.name]);
   if (allowed.has(key)) return;
   const { host } = new URL(server.address);
   const answers = [['Allow once', 'once'], ['Allow in this conversation', 'always'], ['Refuse', '']];
-  const sentence = `May the model call “${tool.name}” of ${host}?`;
+  const sentence = `May the model call “${name}” of ${host}?`;
   scene.wait('Waiting for your permission…');
   const answer = await askAbout(id, sentence, 'The arguments above are sent there.', answers, signal, scene.onChange);
   scene.wait('');

@@ -12,7 +12,7 @@ const NO_ADDRESS = 'This needs an address with https, or with http on this devic
 const NO_HEADER = 'A header has a name and a value: “Authorization: Bearer …”.';
 const WHAT = 'The server is asked for its tools now. It learns that this page asks, and gets the header, if you give one.';
 const HEADER_KEPT = 'The header is kept in this browser only, and sent to this server only.';
-const NOT_STORED = 'It could not be stored: this browser forbids it, or there are 16 servers already.';
+const NOT_STORED = 'It could not be stored: this browser forbids it or has no room, or there are 16 servers already.';
 
 /** The header in a text `Name: value`; null: there is none; undefined: it cannot be sent. */
 function headerOf(text) {
@@ -87,13 +87,15 @@ export async function reviewServer(server, onChange) {
 
 /** One tool as the model would read it, with its switch; a tool that cannot be used has the reason. */
 function toolRow(tool) {
-  const { name, description, problem, isNew } = tool;
+  const { name, description, schema, problem, isNew } = tool;
   const use = (on) => {
     tool.isOn = on;
     return true;
   };
   const line = row(name, description, ...(problem ? [] : [switchOf(name, tool.isOn, use)]));
   const about = [problem && `This tool is left out. ${problem}`, isNew && 'It is new or has changed since you saw it.'];
+  line.firstChild.append(element('details', { className: 'attached-text' }, element('summary', {}, 'Arguments'),
+    element('pre', { tabIndex: 0 }, JSON.stringify(schema, null, 2))));
   line.firstChild.append(...about.filter(Boolean).map((text) => element('p', { className: 'problem' }, text)));
   return line;
 }

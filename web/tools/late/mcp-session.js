@@ -11,7 +11,7 @@ const REVISIONS = ['2025-06-18', '2025-03-26'];
 
 const CLIENT = { name: 'quern', title: 'quern chat page', version: '0.1.0' };
 
-/** Milliseconds without any message after which a request has failed, and the longest time with messages. */
+/** Milliseconds without a byte after which a request has failed, and the longest time of one. */
 const SILENCE = 60_000;
 const LONGEST = 600_000;
 
@@ -146,8 +146,8 @@ export class Session {
   async #answerTo(id, first, patience, onProgress) {
     let resumeAt = '';
     for (let response = first, tries = 0; ; tries++) {
-      for await (const message of this.#messages(response, (at) => { resumeAt = at; })) {
-        patience.heard();
+      const events = { onId: (at) => { resumeAt = at; }, onBytes: () => patience.heard() };
+      for await (const message of this.#messages(response, events)) {
         if (message.id === id && message.method === undefined) return this.#resultOf(message);
         this.#hear(message, id, onProgress);
       }
@@ -157,9 +157,9 @@ export class Session {
   }
 
   /** The messages of an answer; a connection that breaks is an end. */
-  async* #messages(response, onId) {
+  async* #messages(response, events) {
     try {
-      yield* messagesOf(response, this.#host, onId);
+      yield* messagesOf(response, this.#host, events);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
     }

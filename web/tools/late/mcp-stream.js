@@ -7,7 +7,7 @@ const MOST_BYTES = 8 * 2 ** 20;
 const MOST_MESSAGES = 10_000;
 
 /** The texts of an answer as they arrive. */
-async function* textsOf({ body }, host) {
+async function* textsOf({ body }, host, onBytes) {
   if (!body) return;
   const decoder = new TextDecoder();
   let bytes = 0;
@@ -16,6 +16,7 @@ async function* textsOf({ body }, host) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      onBytes();
       bytes += value.length;
       if (bytes > MOST_BYTES) throw new Error(`${host} has sent more than 8 MB.`);
       yield decoder.decode(value, { stream: true });
@@ -38,10 +39,10 @@ class Event {
 }
 
 /** The events of a stream. An event that has not ended with the stream does not count. */
-async function* eventsOf(response, host) {
+async function* eventsOf(response, host, onBytes) {
   let rest = '';
   let event = new Event();
-  for await (const text of textsOf(response, host)) {
+  for await (const text of textsOf(response, host, onBytes)) {
     const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop();
     for (const line of lines) {
@@ -63,16 +64,16 @@ function parsed(text, host) {
   }
 }
 
-async function* allOf(response, host, onId) {
+async function* allOf(response, host, { onId, onBytes }) {
   const type = response.headers.get('Content-Type') ?? '';
   if (/^text\/event-stream\b/i.test(type)) {
-    for await (const { id, data } of eventsOf(response, host)) {
+    for await (const { id, data } of eventsOf(response, host, onBytes)) {
       if (id) onId(id);
       if (data.length) yield* parsed(data.join('\n'), host);
     }
   } else if (/^application\/json\b/i.test(type)) {
     let text = '';
-    for await (const part of textsOf(response, host)) text += part;
+    for await (const part of textsOf(response, host, onBytes)) text += part;
     yield* parsed(text, host);
   } else {
     await response.body?.cancel();
@@ -84,11 +85,12 @@ async function* allOf(response, host, onId) {
  * The messages of an answer.
  * @param {Response} response
  * @param {string} host for sentences
- * @param {(id: string) => void} onId called with the id of an event, from which a stream can be resumed
+ * @param {{onId: (id: string) => void, onBytes: () => void}} events onId: called with the id of an event, from which a
+ *   stream can be resumed; onBytes: anything has come, such as a comment that keeps the stream alive
  */
-export async function* messagesOf(response, host, onId) {
+export async function* messagesOf(response, host, events) {
   let count = 0;
-  for await (const message of allOf(response, host, onId)) {
+  for await (const message of allOf(response, host, events)) {
     if (++count > MOST_MESSAGES) throw new Error(`${host} has sent more than 10,000 messages.`);
     if (typeof message === 'object' && message !== null) yield message;
   }

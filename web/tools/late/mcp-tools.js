@@ -16,6 +16,9 @@ const DEEP = 24;
 const PARTS = 100;
 const RESULT = 20_000;
 
+/** A text without letters that nobody sees, by which it could tell a model something else than a visitor. */
+const visible = (value) => value.replaceAll(/[^\P{C}\n\t]/gu, '');
+
 const text = (value, most) => (typeof value === 'string' ? value.slice(0, most) : '');
 
 function isDeep(value) {
@@ -39,7 +42,8 @@ function checked(raw) {
   if (!name || name.length > NAME || /[\p{C}]/u.test(name)) return null;
   const problem = problemOf(raw.inputSchema);
   return {
-    name, description: text(raw.description, DESCRIPTION), schema: problem ? {} : raw.inputSchema, problem,
+    name, description: visible(text(raw.description, DESCRIPTION)), problem,
+    schema: problem ? {} : JSON.parse(visible(JSON.stringify(raw.inputSchema))),
   };
 }
 
