@@ -31,7 +31,7 @@ async function started(t, how = {}) {
   return server;
 }
 
-const methodsOf = ({ heard }) => heard.map(({ method, http }) => method ?? http);
+const methodsOf = ({ heard }) => heard.map(({ method }) => method);
 
 /** Calls a tool without a page. @returns {Promise<string>} the result, or the sentence of the failure */
 async function called({ url }, name = 'add', given = { a: 1, b: 2 }, how = {}) {
@@ -90,6 +90,23 @@ test('a forgotten session is begun again once; progress and changes are heard; a
   assert.equal(server.heard.at(-1).params.requestId, call.id);
 });
 
+test('what a server tells between requests is heard, until the session ends', async (t) => {
+  const server = await started(t, { listens: true });
+  const session = new Session({ address: server.url });
+  await session.connect();
+  await eventually(() => server.others.length === 1, 'the stream is open');
+  assert.deepEqual([server.others[0].http, server.others[0].headers.accept, session.isStale], ['GET', 'text/event-stream', false]);
+  server.tell({ method: 'notifications/tools/list_changed' });
+  await eventually(() => session.isStale, 'the list has changed');
+  await toolsOf(session);
+  assert.equal(session.isStale, false);
+  server.tell({ id: 'p', method: 'ping' });
+  await eventually(() => server.heard.at(-1).id === 'p', 'a request is answered');
+  session.end();
+  await eventually(() => server.sessions.size === 0, 'the server is told');
+  assert.equal(server.others.at(-1).http, 'DELETE');
+});
+
 test('a stream that breaks is resumed; a request of the server is answered', async (t) => {
   const server = await started(t, {
     calls: { add: (_, { response, id }) => {
@@ -99,7 +116,7 @@ test('a stream that breaks is resumed; a request of the server is answered', asy
       response.end(`${event({ jsonrpc: '2.0', id: 's', method: 'sampling/createMessage', params: {} }, 'e2')}data: {"cut`);
     } },
     instead: ({ method }, response, headers, { method: http, headers: { 'last-event-id': last } }) => {
-      if (http !== 'GET') return 'go on';
+      if (http !== 'GET' || !last) return 'go on';
       assert.deepEqual([method, last], [undefined, 'e2']);
       return response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream' }).end(event({ jsonrpc: '2.0', id: server.how.id, result: said('after all') }, 'e3').replaceAll('\n', '\r\n'));
     },

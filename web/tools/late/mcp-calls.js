@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Calls tools of MCP servers. A server has one session, which begins with its first call, and its list of tools is read
-// then and again: a tool that is no longer as the visitor has seen it is not called.
+// Calls tools of MCP servers. A server has one session, which begins with its first call and ends some minutes after
+// its last one. Its list of tools is read then and again: a tool that is no longer as the visitor has seen it is not
+// called.
 import { Session } from './mcp-session.js';
 import { isSame, resultOf, toolsOf } from './mcp-tools.js';
 import { picturesOf } from './pictures.js';
 
-/** Milliseconds after which the list of tools is read again. */
+/** Milliseconds after which the list of tools is read again, and after which a session without a call ends. */
 const LIST_AGE = 300_000;
+const IDLE = 300_000;
 
 const CHANGED = 'The server has changed this tool since the user allowed it. The user has to look at it in the settings.';
 const GONE = 'The server no longer has this tool. The user has to look at its tools in the settings.';
 
-/** Server and header -> promise of {session, tools, read}. */
+/** Server and header -> promise of {session, tools, read, timer}. */
 const known = new Map();
 
 async function begin(server, signal) {
@@ -28,6 +30,11 @@ async function opened(server, signal) {
     const one = await known.get(key);
     if (one.session.isStale || performance.now() - one.read > LIST_AGE)
       Object.assign(one, { tools: await toolsOf(one.session, signal), read: performance.now() });
+    clearTimeout(one.timer);
+    one.timer = setTimeout(() => {
+      known.delete(key);
+      one.session.end();
+    }, IDLE);
     return one;
   } catch (error) {
     known.delete(key);

@@ -29,8 +29,12 @@ const field = (id, label, attributes) => {
 /** Asks a server for its tools. @returns {Promise<{name: string, tools: object[]}>} rejects with a sentence */
 async function look(server, signal) {
   const session = new Session(server);
-  await session.connect(signal);
-  return { name: session.name, tools: await toolsOf(session, signal) };
+  try {
+    await session.connect(signal);
+    return { name: session.name, tools: await toolsOf(session, signal) };
+  } finally {
+    session.end();
+  }
 }
 
 /** Lets the visitor add a server. @param {() => void} onChange called when one was added */

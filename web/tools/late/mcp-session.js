@@ -2,8 +2,7 @@
 // A client of the Model Context Protocol over streamable HTTP, revision 2025-06-18, which also speaks 2025-03-26: it
 // lists the tools of a server and calls them. The official SDK is not used: it takes 81 KB by Brotli, more than the
 // whole page, and makes code from text (its validators), which the policy of the page forbids. Of the protocol this is
-// what a page with tools needs. No stream stays open between requests, so changes of the list are noticed with the next
-// answer, or when the list is asked for again. Every error is a sentence that names the host.
+// what a page with tools needs. Every error is a sentence that names the host.
 import { messagesOf } from './mcp-stream.js';
 
 /** Revisions that are spoken, the preferred one first. */
@@ -87,6 +86,7 @@ export class Session {
   #id = null;             // of the session, if the server has given one
   #revision = '';
   #last = 0;              // id of the last request
+  #leave = new AbortController();
 
   /** @param {{address: string, header?: ?{name: string, value: string}}} server header: sent with each request */
   constructor({ address, header }) {
@@ -108,6 +108,26 @@ export class Session {
     this.name = String(serverInfo?.title ?? serverInfo?.name ?? '').slice(0, 80);
     this.isStale = false;
     await this.#tell({ method: 'notifications/initialized' }, signal);
+    if (capabilities.tools.listChanged === true) this.#listen();
+  }
+
+  /** Ends the session. */
+  end() {
+    this.#leave.abort();
+    if (this.#id) this.#send('DELETE', {}, undefined, AbortSignal.timeout(SILENCE)).catch(() => {});
+  }
+
+  /** Hears what the server tells between requests. */
+  async #listen() {
+    this.#leave.abort();
+    this.#leave = new AbortController();
+    try {
+      const response = await this.#send('GET', {}, undefined, this.#leave.signal);
+      for await (const message of this.#messages(response, { onId() {}, onBytes() {} })) this.#hear(message);
+    } catch {
+      // The server has no such stream, or it broke.
+    }
+    this.isStale = true;      // changes are no longer heard
   }
 
   /**
@@ -172,7 +192,7 @@ export class Session {
   }
 
   /** Takes a message that answers nothing: a notification, or a request of the server. */
-  #hear({ id, method, params }, token, onProgress) {
+  #hear({ id, method, params }, token = undefined, onProgress = undefined) {
     if (method === 'notifications/tools/list_changed') this.isStale = true;
     if (method === 'notifications/progress' && params?.progressToken === token) onProgress?.(params);
     if (id === undefined || typeof method !== 'string') return;
