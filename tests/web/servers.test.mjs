@@ -139,6 +139,20 @@ test('a comment of a stream is a sign of life, and no message', async () => {
   assert.deepEqual([seen, signs], [[{ id: 1 }], 3]);
 });
 
+test('a server that says nothing, or goes on for ever, is left', async (t) => {
+  const server = await started(t, { streams: true, calls: {
+    silent: () => new Promise(() => {}),
+    endless: (_, { notify }) => new Promise(() => { setInterval(() => notify('progress', { progressToken: 1 }), 20).unref(); }),
+  } });
+  const session = new Session({ address: server.url }, { silence: 300, longest: 900 });
+  await session.connect();
+  for (const [name, least] of [['silent', 250], ['endless', 850]]) {
+    const start = performance.now();
+    await assert.rejects(session.request('tools/call', { name, arguments: {} }), /^Error: localhost:\d+ has not answered in time\.$/);
+    assert.ok(performance.now() - start > least, name);
+  }
+});
+
 test('whatever a hostile server sends, the call ends with a sentence', async (t) => {
   const raw = (body, headers = { 'Content-Type': 'application/json' }, status = 200) => (message, response, cors) => {
     if (message.method !== 'tools/call') return 'go on';
@@ -258,12 +272,13 @@ test('a server is added after a look at its tools; each call needs a permission'
   await look.click();
   const tools = page.locator('#server-tools-dialog');
   await tools.getByText('Adds <b>two</b> numbers. <img src=x onerror=alert(1)>', { exact: true }).waitFor();
-  await tools.getByText('This tool is left out. Its arguments are no object.').waitFor();
+  await tools.getByText('Its arguments are no object.').waitFor();
   assert.match(await tools.innerText(), /^Tools of Sums & more|Tools of played/);
   assert.deepEqual(await complaints(visit), []);
   assert.equal(await page.evaluate(() => localStorage.getItem('quern:servers')), null, 'nothing is kept before the visitor says so');
   await tools.getByRole('button', { name: 'Use these tools' }).click();
   await page.locator('#tool-switches').getByText(/^1 tool of localhost:\d+$/).waitFor();
+  assert.deepEqual(await complaints(visit), []);
   await page.keyboard.press('Escape');
   const callsSoFar = () => server.heard.filter(({ method }) => method === 'tools/call').length;
   await chat.send(callOf('add', { a: 1, b: 2 }));

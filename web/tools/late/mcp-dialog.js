@@ -97,8 +97,8 @@ function toolRow(tool) {
     return true;
   };
   const line = row(name, description, ...(problem ? [] : [switchOf(name, tool.isOn, use)]));
-  const about = [problem && `This tool is left out. ${problem}`, isNew && 'It is new or has changed since you saw it.'];
-  line.firstChild.append(element('details', { className: 'attached-text' }, element('summary', {}, 'Arguments'),
+  const about = [problem && 'This tool is left out.', problem, isNew && 'It is new or has changed since you saw it.'];
+  line.firstChild.append(element('details', { className: 'thinking' }, element('summary', {}, 'Arguments'),
     element('pre', { tabIndex: 0 }, JSON.stringify(schema, null, 2))));
   line.firstChild.append(...about.filter(Boolean).map((text) => element('p', { className: 'problem' }, text)));
   return line;

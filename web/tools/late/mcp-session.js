@@ -11,8 +11,7 @@ const REVISIONS = ['2025-06-18', '2025-03-26'];
 const CLIENT = { name: 'quern', title: 'quern chat page', version: '0.1.0' };
 
 /** Milliseconds without a byte after which a request has failed, and the longest time of one. */
-const SILENCE = 60_000;
-const LONGEST = 600_000;
+const TIMES = { silence: 60_000, longest: 600_000 };
 
 /** How often a stream that ends too early is resumed. */
 const RESUMES = 3;
@@ -47,16 +46,18 @@ class Patience {
   #silence;
   #longest;
   #host;
+  #times;
   #outer;
   #leave = () => this.#abort.abort(this.#outer.reason);
 
   /** @param {AbortSignal} [outer] ends it too */
-  constructor(host, outer) {
+  constructor(host, times, outer) {
     this.#host = host;
+    this.#times = times;
     this.#outer = outer;
     if (outer?.aborted) this.#leave();
     outer?.addEventListener('abort', this.#leave);
-    this.#longest = setTimeout(() => this.#end(), LONGEST);
+    this.#longest = setTimeout(() => this.#end(), this.#times.longest);
     this.heard();
   }
 
@@ -66,7 +67,7 @@ class Patience {
 
   heard() {
     clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#end(), SILENCE);
+    this.#silence = setTimeout(() => this.#end(), this.#times.silence);
   }
 
   over() {
@@ -87,9 +88,14 @@ export class Session {
   #revision = '';
   #last = 0;              // id of the last request
   #leave = new AbortController();
+  #times;
 
-  /** @param {{address: string, header?: ?{name: string, value: string}}} server header: sent with each request */
-  constructor({ address, header }) {
+  /**
+   * @param {{address: string, header?: ?{name: string, value: string}}} server header: sent with each request
+   * @param {{silence: number, longest: number}} [times] of a request, in ms
+   */
+  constructor({ address, header }, times = TIMES) {
+    this.#times = times;
     this.#address = address;
     this.#host = new URL(address).host;
     this.#own = header ? { [header.name]: header.value } : {};
@@ -114,7 +120,7 @@ export class Session {
   /** Ends the session. */
   end() {
     this.#leave.abort();
-    if (this.#id) this.#send('DELETE', {}, undefined, AbortSignal.timeout(SILENCE)).catch(() => {});
+    if (this.#id) this.#send('DELETE', {}, undefined, AbortSignal.timeout(this.#times.silence)).catch(() => {});
   }
 
   /** Hears what the server tells between requests. */
@@ -148,7 +154,7 @@ export class Session {
 
   async #request(method, params, { signal, onProgress }) {
     const id = ++this.#last;
-    const patience = new Patience(this.#host, signal);
+    const patience = new Patience(this.#host, this.#times, signal);
     const meta = onProgress && { _meta: { progressToken: id } };
     try {
       const response = await this.#post({ id, method, params: { ...params, ...meta } }, patience.signal);
@@ -206,7 +212,7 @@ export class Session {
   }
 
   /** Sends a message that needs no answer. */
-  async #tell(message, signal = AbortSignal.timeout(SILENCE)) {
+  async #tell(message, signal = AbortSignal.timeout(this.#times.silence)) {
     const response = await this.#post(message, signal);
     await response.body?.cancel();
   }
