@@ -9,7 +9,7 @@ import sharp from 'sharp';
 import { Session } from '../../web/tools/late/mcp-session.js';
 import { messagesOf } from '../../web/tools/late/mcp-stream.js';
 import { isSame, resultOf, toolsOf } from '../../web/tools/late/mcp-tools.js';
-import { isAddress, isHeader } from '../../web/tools/servers.js';
+import { isAddress, isHeader, serverTools } from '../../web/tools/servers.js';
 import { event, mcpServer, said } from '../fixtures/mcp-server.mjs';
 import { PROJECT, complaints, eventually, station } from './browser.mjs';
 import { openChat } from './chat-page.mjs';
@@ -216,6 +216,20 @@ test('of a list only what can be used is taken', async (t) => {
   } });
   assert.deepEqual([endless.length, pages], [0, 20]);
   assert.ok(isSame({ description: 'a', schema: { b: 1 } }, { description: 'a', schema: { b: 1 }, isOn: true }) && !isSame({ description: 'a', schema: {} }, { description: 'b', schema: {} }));
+});
+
+test('names that models get are distinct and plain, and no more than the engine takes', (t) => {
+  const tool = (name) => ({ name, description: '', schema: {}, problem: '', isOn: true });
+  const server = (name, tools, more = {}) => ({ address: `https://${encodeURIComponent(name)}.example/`, name, header: null, isOn: true, tools, ...more });
+  const kept = [
+    server('A', [tool('now'), tool('x/y z'), tool('x_y_z'), { ...tool('off'), isOn: false }, { ...tool('bad'), problem: 'No.' }, tool('__proto__')]),
+    server('B', [tool('x/y z'), tool('x'.repeat(100)), tool('x'.repeat(101)), 5, { name: 'no schema' }]), server('C', [tool('c')], { isOn: false }), { address: 'http://evil.example/' }, null,
+  ];
+  globalThis.localStorage = { getItem: () => JSON.stringify(kept) };
+  t.after(() => { delete globalThis.localStorage; });
+  assert.deepEqual([...serverTools(['now']).keys()], ['A_now', 'x_y_z', 'A_x_y_z', '__proto__', 'B_x_y_z', 'x'.repeat(64), `B_${'x'.repeat(62)}`]);
+  kept.push(server('D', Array.from({ length: 200 }, (_, i) => tool(`d${i}`))));
+  assert.equal(serverTools([]).size, 100);
 });
 
 test('addresses and headers that may be given', () => {

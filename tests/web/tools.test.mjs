@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { asMarkdown } from '../../web/conversation/files.js';
+import { fromPortable, toPortable } from '../../web/conversation/portable.js';
 import { firstRead, promptOf } from '../../web/conversation/prompt.js';
 import { checkMessage } from '../../web/conversation/record.js';
 import { calculated } from '../../web/tools/calculator.js';
@@ -45,13 +46,14 @@ test('what was called becomes steps of a message, which the model reads again, a
   for (const steps of [5, [5], [{ calls: 5 }], [{ calls: [5, { id: 'x' }] }]]) assert.ok(checkMessage({ ...message, steps }).content === 'Done.', 'what is damaged does no harm');
 });
 
-test('an image of a result belongs to its call: shown, stored, and read again by a model that sees', () => {
+test('an image of a result belongs to its call: shown, stored, and read again by a model that sees', async () => {
   const message = { id: 'b', role: 'assistant', parent: 'a', content: '', thinking: '' };
   const blob = new Blob(['x'], { type: 'image/png' });
   take(message, { type: 'tool-call', id: '1', name: 'look', arguments: {} });
   take(message, { type: 'tool-result', id: '1', name: 'look', content: 'A cat.', parts: [{ type: 'image', image: blob }, { type: 'text', text: 'A cat.' }], isError: false });
   message.content = 'Done.';
   const stored = checkMessage(message);
+  assert.deepEqual(checkMessage(fromPortable(JSON.parse(JSON.stringify(await toPortable(stored))))).media.map(({ blob: { size, type }, ...about }) => ({ ...about, size, mime: type })), [{ type: 'image', name: 'Image of look', call: '1', size: 1, mime: 'image/png' }]);
   assert.deepEqual([stored.media, stored.steps[0].calls[0].result], [[{ type: 'image', name: 'Image of look', blob, call: '1' }], 'A cat.']);
   const read = (sees) => promptOf(/** @type {any} */ ({ path: [{ id: 'a', role: 'user', content: 'q' }, stored] }), { system: '', sees }).slice(2);
   assert.deepEqual(read(true), [{ role: 'tool', toolCallId: '1', content: [{ type: 'image', image: blob }, { type: 'text', text: 'A cat.' }] }, { role: 'assistant', content: 'Done.' }]);

@@ -16,9 +16,8 @@ const toBlob = (data, type) => new Blob([Uint8Array.from(atob(data), (letter) =>
 /** @param {object} message @returns {Promise<object>} a message that JSON can express */
 export async function toPortable(message) {
   if (!message.media) return message;
-  const media = message.media.map(async ({ type, name, blob }) => ({
-    type,
-    name,
+  const media = message.media.map(async ({ blob, ...about }) => ({
+    ...about,
     mime: blob.type,
     data: await toBase64(blob),
   }));

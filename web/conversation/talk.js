@@ -89,8 +89,9 @@ export class Talk {
   }
 
   /** Adds another form of a reply, as the visitor has written it, and shows it. */
-  rewrite({ parent, model, steps }, content) {
-    const reply = { ...this.reply(parent), content, model, ...(steps && { steps }), note: 'Edited.', writing: false };
+  rewrite({ parent, model, steps, media }, content) {
+    const called = { ...(steps && { steps }), ...(media && { media }) };
+    const reply = { ...this.reply(parent), content, model, ...called, note: 'Edited.', writing: false };
     this.messages = [...this.messages.slice(0, -1), reply];
     this.put(reply);
     this.#show(reply.id);

@@ -7,6 +7,9 @@ import { read, write } from '../shell/storage.js';
 const KEY = 'quern:servers';
 const MOST = 16;
 
+/** Most tools that are offered: the engine takes 128, the page's own included. */
+export const MOST_TOOLS = 100;
+
 /** @typedef {{name: string, description: string, schema: object, problem: string, isOn: boolean}} Tool */
 /** @typedef {{address: string, name: string, header: ?{name: string, value: string}, isOn: boolean, tools: Tool[]}} Server */
 
@@ -80,6 +83,7 @@ export function serverTools(taken) {
   const isTaken = (name) => !name || taken.includes(name) || found.has(name);
   for (const server of servers().filter(({ isOn }) => isOn)) {
     for (const tool of server.tools.filter(({ isOn, problem }) => isOn && !problem)) {
+      if (found.size === MOST_TOOLS) return found;
       let name = plain(tool.name);
       if (isTaken(name)) name = plain(`${server.name}_${tool.name}`);
       for (let i = 2; isTaken(name); i++) name = `${plain(tool.name).slice(0, LETTERS - 4)}_${i}`;

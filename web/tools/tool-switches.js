@@ -5,7 +5,7 @@ import { button, byId, element } from '../shell/dom.js';
 import { isOn, turn } from './choice.js';
 import { withServers } from './reach.js';
 import { row, switchOf } from './rows.js';
-import { putServer, removeServer, servers } from './servers.js';
+import { MOST_TOOLS, putServer, removeServer, serverTools, servers } from './servers.js';
 
 /** The page's own tools in the words of the visitor. */
 const OWN = [
@@ -21,6 +21,7 @@ const OWN = [
 const NOT_STORED = 'This browser does not let the page store which tools are on.';
 const NOTE = 'Tools that are on may be called, unless tools are set to “None”. Presets and links do not change this list.';
 
+const TOO_MANY = 'Only the first 100 tools of servers are offered to models.';
 const SERVERS = 'MCP servers bring more tools. They get what the model writes into calls, if you allow it.';
 
 const link = (words, action) => button(words, action, 'link-button');
@@ -34,7 +35,7 @@ function amountOf({ address, tools }) {
 
 /** Shows all switches. */
 export function showTools() {
-  const note = element('p', { className: 'hint' }, NOTE);
+  const note = element('p', { className: 'hint' }, serverTools([]).size === MOST_TOOLS ? TOO_MANY : NOTE);
   const set = (name) => (on) => {
     const worked = turn(name, on);
     note.textContent = worked ? NOTE : NOT_STORED;
