@@ -77,6 +77,15 @@ test('headings begin one level below the page\'s own and leave out none', async 
   await visit.close();
 });
 
+test('parts of one kind in a reply are no landmarks of the page, which would need different names', async () => {
+  const table = '| a | b |\n|---|---|\n| 1 | 2 |\n\n';
+  const visit = await openReply(`${table}Between.\n\n${table}${'```js\n1\n```\n\n'.repeat(2)}`);
+  assert.deepEqual([await count(visit, 'table'), await count(visit, '.code')], [2, 2]);
+  assert.deepEqual(await visit.prose.getByRole('region').count(), 0);
+  assert.deepEqual(await complaints(visit), []);
+  await visit.close();
+});
+
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 test('a table scrolls sideways before it breaks what belongs together', async () => {

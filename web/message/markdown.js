@@ -218,7 +218,7 @@ function table(token) {
   ));
   const rowOf = (cells) => ({ type: 'row', raw: cells.map((one) => one.text).join('|'), cells: cellsOf(cells) });
   const [head, body] = [element('thead'), element('tbody')];
-  const node = element('div', { className: 'table', tabIndex: 0, role: 'region', dir: 'auto', 'aria-label': 'Table' },
+  const node = element('div', { className: 'table', tabIndex: 0, role: 'group', dir: 'auto', 'aria-label': 'Table' },
     element('table', {}, head, body));
   return live(node, token, ({ header, rows }) => {
     fill(head, [rowOf(header)], row('th'));
