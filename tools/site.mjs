@@ -44,15 +44,18 @@ const shared = {
   logLevel: 'warning',
 };
 
-/** What is imported when it is needed, of the page or of the package, is a file beside app.js or in late/. */
-const beside = {
+/**
+ * What is imported when it is needed, of the page or of the package, is a file beside app.js or in late/.
+ * @param {string} root the way from the importing file to app.js's folder
+ */
+const beside = (root) => ({
   name: 'beside',
   setup({ onResolve }) {
     onResolve({ filter: /./ }, ({ path, kind }) =>
-      kind === 'dynamic-import' ? { path: `./${/\blate\//.exec(path)?.[0] ?? ''}${basename(path)}`, external: true } : undefined,
+      kind === 'dynamic-import' ? { path: `${root}${/\blate\//.exec(path)?.[0] ?? ''}${basename(path)}`, external: true } : undefined,
     );
   },
-};
+});
 
 /**
  * Of marked the page needs the lexer, which comes first in marked's only file. Behind it are renderers that make HTML,
@@ -71,11 +74,11 @@ const lexerOnly = {
   },
 };
 
-/** What only some replies need: a folder of its own, which the service worker knows (sw.js). */
+/** What only some visits need, in folders `late/`: a folder of its own, which the service worker knows (sw.js). */
 const RARE = [
   'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
-  'message/late/code-tools.css', 'message/late/rich-copy.js', 'tools/late/interpreter.js',
-  'tools/late/mcp.js',
+  'message/late/code-tools.css', 'message/late/rich-copy.js', 'conversation/late/imports.js', 'document/late/exports.js',
+  'tools/late/interpreter.js', 'tools/late/mcp.js',
 ];
 
 /** The engine that interprets programs of models. */
@@ -83,9 +86,9 @@ const QUICKJS = join(project, 'node_modules/@jitl/quickjs-ng-wasmfile-release-sy
 
 /** Makes that folder. */
 async function bundleRare(web, out) {
-  const entryPoints = RARE.map((name) => join(web, name));
+  const entryPoints = RARE.map((name) => ({ in: join(web, name), out: basename(name).replace(/\.\w+$/, '') }));
   const fonts = { loader: { '.woff2': 'copy' }, assetNames: '[name]' };
-  await build({ ...shared, ...fonts, outdir: join(out, 'late'), entryNames: '[name]', format: 'esm', entryPoints });
+  await build({ ...shared, ...fonts, outdir: join(out, 'late'), format: 'esm', plugins: [beside('../')], entryPoints });
   await cp(join(web, 'message/late/preview.html'), join(out, 'late/preview.html'));
   await cp(join(QUICKJS, 'dist/emscripten-module.wasm'), join(out, 'late/quickjs.wasm'));
   await cp(join(QUICKJS, 'LICENSE'), join(out, 'quickjs.LICENSE'));
@@ -94,7 +97,7 @@ async function bundleRare(web, out) {
 
 /** Bundles the page. Late parts have copies of the few helpers that they use. */
 async function bundle(web, dist, out) {
-  const page = { ...shared, outdir: out, format: 'esm', splitting: false, plugins: [beside, lexerOnly] };
+  const page = { ...shared, outdir: out, format: 'esm', splitting: false, plugins: [beside('./'), lexerOnly] };
   await build({ ...page, entryPoints: [join(web, 'app.js')], alias: { quern: join(dist, 'index.js') } });
   await build({
     ...page,

@@ -197,13 +197,13 @@ test('hostile archives and marks: a sentence or the text, soon', onPage(async (p
 test('where the reader itself cannot be fetched, that is said, and the message stays', async () => {
   const { page, context, chat, close } = await openChat(here, { expected: /reader\.js/ });
   await context.route('**/reader.js', (route) => route.abort());
-  await refused(page, 'a.html', '<html>a', /^a\.html cannot be read: the reader of documents has failed\.$/);
+  await refused(page, 'a.html', '<html>a', /^a\.html cannot be read: its reader has failed\.$/);
   const chosen = page.waitForEvent('filechooser');
   await page.getByTestId('attach').click();
   await (await chosen).setFiles({ name: 'book.txt', mimeType: '', buffer: Buffer.from('word '.repeat(5000)) });
   await chat.notice.getByText(/only the passages nearest to your question/).waitFor();
   await chat.send('Which word?');
-  await chat.notice.getByText(/^The text cannot be read: the reader of documents has failed\.$/).waitFor();
+  await chat.notice.getByText(/^The text cannot be read: its reader has failed\.$/).waitFor();
   assert.equal(await chat.input.inputValue(), 'Which word?');
   assert.equal(await page.locator('#attached li').count(), 1);
   await close();

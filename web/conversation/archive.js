@@ -178,13 +178,11 @@ export class Archive {
     return new Blob(['{"quern":1,"conversations":[', ...texts, ']}']);
   }
 
-  /** Imports the conversations of a file that are not here yet. @returns {Promise<number>} how many */
-  async import(data) {
-    if (data?.quern !== 1 || !Array.isArray(data.conversations))
-      throw new TypeError('This file holds no conversations of quern.');
+  /** Imports conversations that are not here yet. @param {any[]} found in a file @returns {Promise<number>} how many */
+  async import(found) {
     const known = await this.#entries.read();
     let added = 0;
-    for (const value of data.conversations) {
+    for (const value of found) {
       const entry = checkEntry(value);
       const messages = (Array.isArray(value?.messages) ? value.messages : [])
         .map(fromPortable)

@@ -6,6 +6,7 @@ import { bytes as amount, oneLine } from '../shell/format.js';
 import { inWorker } from './reading.js';
 
 export { advise, fit, search } from './nearest.js';
+export { inWorker };
 
 /** Most bytes of a text. A token has some four letters, so no context of this page holds more. */
 const LARGEST = 4e6;

@@ -325,13 +325,13 @@ export class List {
   }
 
   async #import() {
-    const [file] = await pickFiles('.json,application/json', false);
+    const [file] = await pickFiles('.json,.jsonl,.zip,application/json,application/zip', false);
     if (!file) return;
     try {
-      const added = await this.#archive.import(JSON.parse(await file.text()));
-      this.#say(added === 1 ? 'One conversation was added.' : `${added} conversations were added.`);
+      const { addFrom } = await import('./late/imports.js');
+      await addFrom(file, this.#archive, (sentence) => this.#say(sentence));
     } catch (error) {
-      this.#say(error instanceof SyntaxError ? 'This file holds no conversations of quern.' : explain(error).message);
+      this.#say(explain(error).message);
     }
   }
 

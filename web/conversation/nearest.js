@@ -80,7 +80,7 @@ async function fitted(texts, question, actions) {
  */
 export async function search(texts, question, most, signal) {
   const job = { kind: 'search', texts, question, most };
-  const answer = await inWorker(job, 'Searching in the documents', 'The text', signal);
+  const answer = await inWorker(job, 'Searching in the documents', 'The text', { signal });
   return answer && answer.found;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Jobs of the worker that reads documents (document/reader.js). Each job has a worker of its own, which ends with it;
-// one that takes long has a line above the message field, with a button that cancels it.
+// Jobs of the workers that read files (document/reader.js, document/late/exports.js). Each job has a worker of its own,
+// which ends with it; one that takes long has a line above the message field, with a button that cancels it.
 import { announce, button, byId, element } from '../shell/dom.js';
 import { count } from '../shell/format.js';
 
@@ -25,17 +25,18 @@ function showWork(sentence, onCancel) {
   };
 }
 
-const rules = { createScriptURL: () => './reader.js' };
+const rules = { createScriptURL: (name) => (name === 'exports' ? './late/exports.js' : './reader.js') };
 let policy;
 
 /**
  * Lets a worker of its own do a job.
- * @param {AbortSignal} [signal] ends it too
+ * @param {{script?: 'exports', signal?: AbortSignal}} [how] script: reads conversations of other programs, not documents;
+ *   signal: ends it too
  * @returns {Promise<?object>} its answer; null if it was cancelled; rejects with a sentence
  */
-export function inWorker(job, sentence, name, signal = undefined) {
+export function inWorker(job, sentence, name, { script, signal } = {}) {
   policy ??= globalThis.trustedTypes?.createPolicy('quern-read', rules) ?? rules;
-  const worker = new Worker(policy.createScriptURL(''), { type: 'module' });
+  const worker = new Worker(policy.createScriptURL(script ?? ''), { type: 'module' });
   return new Promise((done, fail) => {
     const cancel = () => end(done, null);
     const line = showWork(sentence, cancel);
@@ -51,7 +52,7 @@ export function inWorker(job, sentence, name, signal = undefined) {
       else if (data.refusal) end(fail, new Error(`${name} ${data.refusal}`));
       else end(done, data);
     });
-    worker.addEventListener('error', () => end(fail, new Error(`${name} cannot be read: the reader of documents has failed.`)));
+    worker.addEventListener('error', () => end(fail, new Error(`${name} cannot be read: its reader has failed.`)));
     worker.postMessage(job);
   });
 }

@@ -6,7 +6,7 @@ import { readSlides, readWord } from './office.js';
 import { readOpenDocument } from './open-document.js';
 import { nearest, search } from './passages.js';
 import { readPdf } from './pdf.js';
-import { Refusal } from './refusal.js';
+import { Refusal, serve } from './refusal.js';
 import { readSheets } from './sheets.js';
 import { Zip } from './zip.js';
 
@@ -33,17 +33,9 @@ const READERS = { pdf: readPdf, archive: readArchive, page: readPage };
 /** Signs that no text has, which may confuse a model or a terminal. */
 const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]/g;
 
-async function answer({ kind, file, ...job }) {
+serve(async ({ kind, file, ...job }) => {
   if (kind === 'passages') return { passages: nearest(job) };
   if (kind === 'search') return { found: search(job) };
   const text = await READERS[kind](file, (done, all, what) => postMessage({ done, all, what }));
   return { text: text.replaceAll(CONTROLS, '') };
-}
-
-addEventListener('message', async ({ data }) => {
-  try {
-    postMessage(await answer(data));
-  } catch (error) {
-    postMessage({ refusal: error instanceof Refusal ? error.message : `cannot be read (${error.message}).` });
-  }
 });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Reads the entries of a zip archive, in which office documents and books are packed, by the directory at its end
-// (APPNOTE.TXT of PKWARE, 4.3). The browser inflates. No size that the archive states is believed: the bytes are
-// counted as they come, and an archive that inflates to more than MOST is refused before it does. Deflate makes a byte
-// from a bit at best, so small pieces of input bound the memory of one step.
+// Reads the entries of a zip archive, in which office documents, books and conversations are packed, by the directory
+// at its end (APPNOTE.TXT of PKWARE, 4.3). The browser inflates. No size that the archive states is believed: the bytes
+// are counted as they come, and an archive that inflates to more than its limit is refused before it does. Deflate
+// makes a byte from a bit at best, so small pieces of input bound the memory of one step.
 import { Refusal } from './refusal.js';
 
-/** Most inflated bytes of one archive, all entries that are read together. */
+/** Most inflated bytes of a document, all entries that are read together. */
 const MOST = 64 * 2 ** 20;
 
 /** Bytes that are inflated at once: they become some 16 MB at most. */
@@ -21,12 +21,14 @@ const viewOf = async (blob) => new DataView(await blob.arrayBuffer());
 export class Zip {
   #file;
   #entries = new Map();   // name -> {at, size, method, locked}
-  #left = MOST;
+  #most;
+  #left;
 
-  /** @param {Blob} file @returns {Promise<Zip>} */
-  static async open(file) {
+  /** @param {Blob} file @param {number} [most] inflated bytes @returns {Promise<Zip>} */
+  static async open(file, most = MOST) {
     const zip = new Zip();
     zip.#file = file;
+    zip.#most = zip.#left = most;
     try {
       await zip.#readDirectory();
     } catch (error) {
@@ -40,17 +42,29 @@ export class Zip {
 
   /** @returns {Promise<string>} the text of an entry; '' if there is none */
   async text(name) {
-    const entry = this.#entries.get(name);
-    if (!entry) return '';
-    if (entry.locked) throw new Refusal('is protected by a password. Save a copy without one.');
     const decoder = new TextDecoder();
     const parts = [];
+    for await (const bytes of this.#read(name)) parts.push(decoder.decode(bytes, { stream: true }));
+    return parts.join('') + decoder.decode();
+  }
+
+  /** @returns {Promise<Blob>} the bytes of an entry; none if there is no such entry */
+  async blob(name) {
+    const parts = [];
+    for await (const bytes of this.#read(name)) parts.push(bytes);
+    return new Blob(parts);
+  }
+
+  /** The bytes of an entry, in pieces, which are counted. */
+  async* #read(name) {
+    const entry = this.#entries.get(name);
+    if (!entry) return;
+    if (entry.locked) throw new Refusal('is protected by a password. Save a copy without one.');
     for await (const bytes of this.#inflate(entry)) {
       this.#left -= bytes.length;
-      if (this.#left < 0) throw new Refusal(`would unpack to more than ${MOST / 2 ** 20} MB, so it is not read.`);
-      parts.push(decoder.decode(bytes, { stream: true }));
+      if (this.#left < 0) throw new Refusal(`would unpack to more than ${this.#most / 2 ** 20} MB, so it is not read.`);
+      yield bytes;
     }
-    return parts.join('') + decoder.decode();
   }
 
   async #readDirectory() {
