@@ -287,6 +287,7 @@ class App {
     this.#chat?.show();
     this.#composer.show(id);
     if (talk) linkConversation(id, !this.#isMoving && this.#shown !== null && talk !== this.#shown);
+    this.#settings.show(isEmpty ? null : talk);
     if (talk !== this.#shown) this.#turned(talk);
     this.#statesChanged();
   }

@@ -162,7 +162,7 @@ export class Chat {
     if (!model || talk.run || talk.isEmpty) return;
     const messages = this.#messages(talk, model, { from: talk.first });
     const count = async () => {
-      if (!this.#settings.tools) return model.countTokens(messages);
+      if (!this.#settings.of(talk).tools) return model.countTokens(messages);
       return (await withTools()).count(model, messages, this.#scene(talk));
     };
     const used = await count().catch(() => 0);
@@ -207,7 +207,7 @@ export class Chat {
     const goesOn = Boolean(message.content || message.thinking);
     const run = new Run(message, (isPhase) => this.#follow(talk, isPhase));
     talk.run = run;
-    talk.touch();
+    talk.touch(this.#settings.of(talk));
     this.#changed(talk);
     let how = 'failed';
     try {
@@ -246,7 +246,7 @@ export class Chat {
 
   /** @param {{goesOn?: boolean, from?: string}} which see promptOf */
   #messages(talk, model, which) {
-    return promptOf(talk, { system: this.#settings.system, sees: Boolean(model.info.vision), ...which });
+    return promptOf(talk, { system: this.#settings.of(talk).system, sees: Boolean(model.info.vision), ...which });
   }
 
   /** What the page's tools know of a conversation. */
@@ -271,8 +271,9 @@ export class Chat {
     // The model's cache of a conversation is stored under its id, so that the conversation goes on at once after a
     // reload. The archive deletes it with the conversation. The demo model stores nothing, since it reads as fast.
     const save = this.#archive.isSaved && this.#session.choice?.kind !== 'demo' ? savedName(talk.id) : null;
-    const options = { ...this.#settings.sampling, overflow: 'drop', save, signal: run.signal, onPrefill };
-    const toolChoice = goesOn ? undefined : this.#settings.tools;
+    const { system, tools: wanted, ...sampling } = talk.preset;
+    const options = { ...sampling, overflow: 'drop', save, signal: run.signal, onPrefill };
+    const toolChoice = goesOn ? undefined : wanted;
     const tools = toolChoice && (await withTools());
     const reply = tools
       ? tools.ask(model, messages, { ...options, toolChoice }, this.#scene(talk))

@@ -72,6 +72,19 @@ export function checkMessage(value) {
   };
 }
 
+/** Kinds of the settings of replies (shell/settings.js), which decides what their values may be. */
+const PRESET = {
+  system: 'string', temperature: 'number', topP: 'number', topK: 'number', maxTokens: 'number', seed: 'number',
+  tools: 'string', thinking: 'boolean',
+};
+
+/** The settings of a conversation's replies; null: it has none of its own. */
+function checkPreset(value) {
+  if (typeof value !== 'object' || value === null) return null;
+  const known = Object.keys(PRESET).filter((name) => typeof value[name] === PRESET[name]);
+  return Object.fromEntries(known.map((name) => [name, name === 'system' ? text(value.system, 20_000) : value[name]]));
+}
+
 /**
  * The facts about a conversation beside its messages, or null. `first`: the first message that the model still reads.
  */
@@ -87,6 +100,7 @@ export function checkEntry(value) {
     changed: date(value.changed),
     leaf: isId(value.leaf) ? value.leaf : '',
     first: isId(value.first) ? value.first : '',
+    preset: checkPreset(value.preset),
     deleted: date(value.deleted),
   };
 }

@@ -16,6 +16,7 @@ export class Talk {
   messages = [];
   path = [];          // the messages that are shown
   first = '';         // id of the first message that the model read last; '': it read all
+  preset = null;      // settings of its replies (shell/settings.js); null: those of new conversations
   run = null;         // the reply that this tab writes; changes by other tabs are ignored meanwhile
   elsewhere = false;  // another tab writes in it
   held = null;        // promise: until it settles, this tab writes here or is about to
@@ -110,9 +111,16 @@ export class Talk {
     };
   }
 
-  /** Moves the conversation to the top of the list, because a question was asked. */
-  touch() {
-    this.#store([], { changed: Date.now() });
+  /** Moves the conversation to the top of the list, because a reply with these settings was requested. */
+  touch(preset) {
+    this.preset = preset;
+    this.#store([], { changed: Date.now(), preset });
+  }
+
+  /** Keeps settings of its replies, which the visitor has changed. */
+  keep(preset) {
+    this.preset = preset;
+    this.#store([], { preset });
   }
 
   /** Stores a message in its present state. */
@@ -212,7 +220,7 @@ export class Talk {
     for (const message of messages) this.#unstored.set(message.id, message);
     for (const { id } of gone) this.#unstored.delete(id);
     const all = [...this.#unstored.values()];
-    const now = this.isUnsaved ? { leaf: this.leaf, first: this.first, ...fields } : fields;
+    const now = this.isUnsaved ? { leaf: this.leaf, first: this.first, preset: this.preset, ...fields } : fields;
     try {
       if (gone.length) await this.#archive.cut(this.id, gone);
       this.entry =
@@ -231,6 +239,7 @@ export class Talk {
     if (elsewhere) this.#awaitOther();
     this.entry = entry;
     this.first = entry.first;
+    this.preset = entry.preset;
     this.messages = messages;
     this.#show(entry.leaf);
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Presets: named settings of replies (system prompt, sampling, tools, thinking). They are chosen, made, renamed,
-// deleted and shared at the head of the settings. A preset says whether tools are used; which tools are on belongs to
-// the device (tools/choice.js), so that no link switches on what runs programs or reaches servers. A preset in a link
-// (`#preset=JSON`) is shown first, and taken over only if the visitor says so. Which preset is in use is not stored: it
-// is the one that has the present values. This file is fetched with the settings, or with such a link.
+// deleted and shared at the head of the settings, which also says whether they belong to a conversation (settings.js).
+// A preset says whether tools are used; which tools are on belongs to the device (tools/choice.js), so that no link
+// switches on what runs programs or reaches servers. A preset in a link (`#preset=JSON`) is shown first, and taken over
+// only if the visitor says so. Which preset is in use is not stored: it is the one that has the present values. This
+// file is fetched with the settings, or with such a link.
 import { announce, button, byId, element, isComposed } from './dom.js';
 import { oneLine } from './format.js';
 import { showSheet } from './sheet.js';
@@ -82,10 +83,23 @@ export function showPresets(settings, ...said) {
     }),
     link('Delete', () => remove(settings, at)),
   ];
-  byId('presets').replaceChildren(element('label', { htmlFor: 'preset' }, 'Preset'), select,
+  byId('presets').replaceChildren(...scope(settings), element('label', { htmlFor: 'preset' }, 'Preset'), select,
     element('div', { className: 'preset-row' }, ...row),
     element('p', { className: 'hint', hidden: !said.length }, ...said));
   if (said.length) announce(said[0]);
+}
+
+/** A sentence about the conversations that have these settings, and a button that gives them to new ones. */
+function scope(settings) {
+  const words = settings.isOfTalk
+    ? 'These settings belong to this conversation, which keeps them. “At the next load” is for all.'
+    : 'New conversations begin with these settings. Each keeps what it was last used with.';
+  const share = button('Begin new conversations with them, too', () => {
+    settings.share();
+    showPresets(settings, 'New conversations begin with these settings, too.');
+    byId('preset').focus();
+  }, 'link-button');
+  return [element('p', { className: 'hint' }, words), ...(settings.isOfTalk && settings.differs ? [share] : [])];
 }
 
 /** Uses a preset. A button brings the values before back. */

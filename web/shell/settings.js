@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The settings and their drawer. An empty field means "the library decides" and is not passed on, so the model card's
-// values apply until the visitor changes one. Ranges are in the markup (min, max, and step if only whole numbers are
-// valid). An invalid value stays in its field, with a line that tells the problem and the value that applies.
+// The settings and their drawer. The rule: what concerns replies (the preset: system prompt, sampling, tools, thinking)
+// belongs to the conversation that is shown, which keeps what it was last used with. While a new conversation is shown,
+// it belongs to all new ones, and a new one begins with that. What concerns the next load belongs to all.
+// An empty field means "the library decides" and is not passed on, so the model card's values apply until the visitor
+// changes one. Ranges are in the markup (min, max, and step if only whole numbers are valid). An invalid value stays in
+// its field, with a line that tells the problem and the value that applies.
 import { announce, byId, button, element } from './dom.js';
 import { count } from './format.js';
 import { read, write } from './storage.js';
 
 const KEY = 'quern:settings';
 
-const SAMPLING = ['temperature', 'topP', 'topK', 'maxTokens', 'seed'];
+const PRESET = ['system', 'temperature', 'topP', 'topK', 'maxTokens', 'seed', 'tools', 'thinking'];
 const LOADING = ['threads', 'contextSize'];
 
 const pick = (values, names) =>
@@ -32,7 +35,9 @@ export class Settings {
   #dialog = byId('settings-dialog');
   #form = byId('settings-form');
   #switch = byId('thinking-switch');
-  #values = {};
+  #values = {};           // those that are shown
+  #own = {};              // the preset of new conversations
+  #talk = null;           // the conversation whose preset is shown; null: a new one
   #showPresets = null;    // once they are needed
   #unsaved;
   #onOpen;
@@ -44,6 +49,7 @@ export class Settings {
     this.#unsaved = onUnsaved;
     this.#onOpen = onOpen;
     this.#restore(read(KEY));
+    this.#own = this.preset;
     this.#form.addEventListener('change', (event) => this.#take(event.target));
     this.#form.addEventListener('input', ({ target }) => {
       if (target.getAttribute('aria-invalid') && !problemOf(target)) this.#take(target);
@@ -53,14 +59,48 @@ export class Settings {
     this.#switch.addEventListener('click', () => this.#setThinking(!this.#values.thinking));
   }
 
-  /** Options of one reply. */
-  get sampling() {
-    return { ...pick(this.#values, SAMPLING), thinking: this.#values.thinking };
+  /**
+   * The preset of a conversation: options of a reply, `system`, and `tools` ('auto', 'required' or undefined). What no
+   * field allows is left out.
+   * @param {{preset: ?object}} talk null: it has none of its own
+   */
+  of({ preset }) {
+    const { elements } = this.#form;
+    const isAllowed = ([name, value]) => {
+      const field = elements[name]?.cloneNode(true);
+      if (!field) return false;
+      field.value = value;
+      return field.value === String(value) && !problemOf(field);
+    };
+    if (!preset) return this.#own;
+    return { ...Object.fromEntries(Object.entries(preset).filter(isAllowed)), thinking: preset.thinking === true };
   }
 
-  /** Whether a reply may use the page's tools: 'auto', 'required' or undefined. */
-  get tools() {
-    return this.#values.tools;
+  /**
+   * Shows the preset of a conversation, and gives it what the visitor changes.
+   * @param {?{preset: ?object, keep: (preset: object) => void}} talk null: a new one
+   */
+  show(talk) {
+    const preset = talk ? this.of(talk) : this.#own;
+    const isOther = !this.#has(preset);
+    if (talk === this.#talk && !isOther) return;
+    this.#talk = talk;
+    if (isOther) this.#fill({ ...preset, ...this.loading });
+    if (this.#dialog.open) this.#tellReset();
+  }
+
+  /** Whether the settings of replies are those of one conversation. */
+  get isOfTalk() { return this.#talk !== null; }
+
+  /** Whether a new conversation begins with other settings than those that are shown. */
+  get differs() { return !this.#has(this.#own); }
+
+  #has(preset) { return PRESET.every((name) => this.#values[name] === preset[name]); }
+
+  /** Makes the preset that is shown that of new conversations, too. */
+  share() {
+    this.#own = this.preset;
+    this.#write(Object.fromEntries(PRESET.map((name) => [name, this.#own[name]])));
   }
 
   /** Options of the next load. */
@@ -82,15 +122,11 @@ export class Settings {
   }
 
   /** What a preset holds. */
-  get preset() {
-    return { ...this.sampling, ...pick(this.#values, ['system', 'tools']) };
-  }
+  get preset() { return pick(this.#values, PRESET); }
 
   /** Takes over a preset. What it lacks is the model's own; options of a load stay. */
   apply(preset) {
-    const values = { ...preset, ...this.loading };
-    this.#clear();
-    this.#restore(values);
+    this.#fill({ ...preset, ...this.loading });
     this.#save(this.#values);
   }
 
@@ -124,7 +160,7 @@ export class Settings {
       this.#tellReset();
       announce('The settings are as they were.');
     }, 'link-button');
-    this.#clear();
+    this.#save(this.#clear());
     this.#tellReset('All fields are empty, the system prompt too. ', undo);
     announce('All settings are reset.');
   }
@@ -132,7 +168,13 @@ export class Settings {
   #clear() {
     this.#form.reset();
     for (const field of this.#form.elements) this.#note(field, '');
-    this.#save(Object.fromEntries([...this.#form.elements].map(({ name }) => [name, undefined])));
+    return Object.fromEntries([...this.#form.elements].map(({ name }) => [name, undefined]));
+  }
+
+  /** Shows values and no others. */
+  #fill(values) {
+    Object.assign(this.#values, this.#clear());
+    this.#restore(values);
   }
 
   #tellReset(...said) {
@@ -185,9 +227,17 @@ export class Settings {
     this.#switch.setAttribute('aria-checked', String(on));
   }
 
-  /** Saves changes, and keeps changes that other tabs have made meanwhile. */
+  /** Saves changes: with the conversation what belongs to it, all else for the page. */
   #save(changed) {
     Object.assign(this.#values, changed);
+    if (!this.#talk) this.#own = this.preset;
+    else if (PRESET.some((name) => name in changed)) this.#talk.keep(this.preset);
+    const others = Object.entries(changed).filter(([name]) => !this.#talk || !PRESET.includes(name));
+    this.#write(Object.fromEntries(others));
+  }
+
+  /** Stores values, and keeps those that other tabs have changed meanwhile. */
+  #write(changed) {
     if (write(KEY, { ...read(KEY), ...changed })) return;
     this.#unsaved?.();
     this.#unsaved = null;

@@ -39,7 +39,7 @@ function conversation({ id, title, created, changed, pinned, system }, nodes, le
     title: name.slice(0, 80) || first.split('\n')[0].slice(0, 80),
     named: name !== '',
     pinned: pinned === true, created: timeOf(created), changed: timeOf(changed) || timeOf(created),
-    ...(string(system).trim() && { system: text(system, left) }), nodes, leaf: key(leaf),
+    ...(string(system).trim() && { preset: { system: text(system, left) } }), nodes, leaf: key(leaf),
   };
 }
 
