@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A library with a played model. It writes up to `parallel` replies side by side, and the others wait. The question
 // decides the reply: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the
-// engine, "Busy." too many at once,
-// "Call NAME JSON" a tool, whose result it repeats. If a test wants vision (globalThis.playedVision), it looks at images, at "Stare."
-// without end, and stores the media in globalThis.shown.
+// engine, "Busy." too many at once, "Call NAME JSON" a tool, whose result it repeats. If a test wants vision
+// (globalThis.playedVision), it looks at images, at "Stare." without end, and stores the media in globalThis.shown. What
+// is asked in the background is counted (globalThis.inBackground) and answered by globalThis.playedTitle; never if that
+// is no text.
 import { QuernError } from '../../js/index.js';
 import { Reply } from '../../js/page/reply.js';
 
@@ -82,6 +83,7 @@ class PlayedModel {
   }
 
   chat(messages, options) {
+    if (options.priority === 'background') return this.#title(options);
     globalThis.shown = messages.map((message) => (typeof message.content === 'string' ? message.content : message.content.map(({ type }) => type)));
     const last = messages.at(-1);
     if (last.role === 'tool') return played({ type: 'text', text: `It said: ${last.content}` });
@@ -108,6 +110,18 @@ class PlayedModel {
       this.#admit();
       return { promise, stop: () => task.end('aborted') };
     });
+  }
+
+  #title({ signal }) {
+    globalThis.inBackground = (globalThis.inBackground ?? 0) + 1;
+    const title = globalThis.playedTitle ?? '';
+    return new Reply(() => ({
+      promise: new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+        if (typeof title === 'string') resolve({ text: title, finishReason: 'stop' });
+      }),
+      stop() {},
+    }));
   }
 
   async forget() {}

@@ -139,6 +139,15 @@ export class Archive {
     });
   }
 
+  /** Gives a conversation the title that a model has made, unless the visitor has named it. */
+  entitle(id, title) {
+    return this.#change(id, (old, text) => {
+      const entry = checkEntry(old);
+      if (!entry || entry.named || entry.deleted) return null;
+      return { entry: { ...entry, title, titled: true }, text: `${folded(title)}\n${text}` };
+    });
+  }
+
   /** Hides conversations. They are removed after UNDO_MS, or when a page is opened after that. */
   remove(...ids) {
     setTimeout(() => this.#sweep().catch(ignore), UNDO_MS + 100);

@@ -18,6 +18,7 @@ export class Chat {
   #session;
   #settings;
   #events;
+  #titles = null;   // once they are needed
 
   /**
    * @param {import('./talks.js').Talks} talks
@@ -176,6 +177,7 @@ export class Chat {
 
   /** Ends all replies. Their texts stay. Resolves when the model is free. */
   stopAll() {
+    this.#titles?.stop();
     return Promise.all(this.#talks.running.map((talk) => talk.stop()));
   }
 
@@ -186,6 +188,7 @@ export class Chat {
    */
   async #answer(begin, talk = this.#talks.current) {
     const ended = talk.stop();
+    this.#titles?.stop();
     let how = 'stopped';
     talk.begin();
     const held = talk.held = ended.then(() => this.#archive.alone(talk.id, async () => {
@@ -200,7 +203,18 @@ export class Chat {
       if (talk.held === held) talk.held = null;
       this.#askNext(talk, how);
       this.#talks.settled(talk);
+      if (how === 'done') this.#entitle(talk);
     }
+  }
+
+  /** Lets the model make a title when there is time. Those of the toy would be bad. */
+  #entitle(talk) {
+    const { named, titled } = talk.entry ?? {};
+    if (named || titled || this.#session.choice?.kind === 'demo') return;
+    import('./late/titles.js').then(({ Titles }) => {
+      this.#titles ??= new Titles(this.#talks, this.#session, this.#settings);
+      this.#titles.want(talk);
+    }, () => {});
   }
 
   async #write(talk, message) {

@@ -86,7 +86,8 @@ function checkPreset(value) {
 }
 
 /**
- * The facts about a conversation beside its messages, or null. `first`: the first message that the model still reads.
+ * The facts about a conversation beside its messages, or null. `named`: the visitor wrote the title; `titled`: a model
+ * did; `first`: the first message that the model still reads.
  */
 export function checkEntry(value) {
   if (!isId(value?.id)) return null;
@@ -95,6 +96,7 @@ export function checkEntry(value) {
     id,
     title: oneLine(text(value.title), TITLE),
     named: value.named === true,
+    titled: value.titled === true,
     pinned: value.pinned === true,
     created: date(value.created),
     changed: date(value.changed),
@@ -115,7 +117,7 @@ export const checkText = (value) => (typeof value === 'string' ? value : undefin
 export const savedName = (id) => SAVED + id;
 export const savedId = (name) => (name.startsWith(SAVED) ? name.slice(SAVED.length) : '');
 
-/** The title of a conversation with this first message, until the visitor renames it. */
+/** The title of a conversation with this first message, until a model or the visitor names it. */
 export const titleOf = ({ content = '', texts = [] } = {}) =>
   oneLine(content.trim().split('\n')[0] || texts[0]?.name, TITLE) || 'Conversation';
 

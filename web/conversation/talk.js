@@ -123,6 +123,16 @@ export class Talk {
     this.#store([], { preset });
   }
 
+  /** Takes over a title that a model has made. */
+  entitle(title) {
+    this.#pending++;
+    const write = async () => {
+      this.entry = await this.#archive.entitle(this.id, title).catch(() => null) ?? this.entry;
+      this.#events.onChange(this);
+    };
+    this.#writes = this.#writes.then(write).finally(() => { this.#pending--; });
+  }
+
   /** Stores a message in its present state. */
   put(message) {
     this.#forgetLater();
