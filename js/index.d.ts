@@ -344,6 +344,12 @@ export interface DownloadOptions extends CacheOptions {
   sha256?: string | readonly string[] | undefined;
   /** A projector to store with the model. */
   vision?: Source | boolean | undefined;
+  /**
+   * Files of this machine that are stored as those of the source, in their order, the projector's last; nothing is
+   * requested. The source is then any address, such as `https://this-device.invalid/NAME.gguf`, by which `load` finds
+   * them.
+   */
+  files?: Blob | readonly Blob[] | undefined;
   workerUrl?: string | URL | undefined;
   wasmUrl?: string | URL | undefined;
 }

@@ -79,6 +79,7 @@ const RARE = [
   'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
   'message/late/code-tools.css', 'message/late/rich-copy.js', 'conversation/late/imports.js', 'conversation/late/titles.js',
   'document/late/exports.js',
+  'model/late/keeping.js',
   'tools/late/interpreter.js', 'tools/late/mcp.js',
 ];
 
@@ -122,6 +123,7 @@ async function copyEngine(dist, out) {
         'template.js',
         'template-rare.js',
         'sha256.js',
+        'picked.js',
         'vision.js',
         'extras.js',
         'pooling.js',

@@ -57,7 +57,7 @@ class App {
     onLoad: (choice) => this.#welcomeModel(choice),
     onChoose: () => this.#shelf.open(),
   });
-  #shelf = new Shelf(this.#session, (choice) => this.#loading.load(choice));
+  #shelf = new Shelf(this.#session, (choice) => this.#loading.load(choice), () => this.#loading.remember());
   #life = new Life();
   #scroll = followEnd();
 

@@ -6,7 +6,7 @@
 import { badParam, unknownName } from '../shared/errors.js';
 import { schemaOf, toolOf } from './standard.js';
 import { isRecord } from '../shared/kinds.js';
-import { FETCH, LOAD, QUANTIZED, REPLY, VISION } from '../shared/options.js';
+import { DOWNLOADS, LOAD, QUANTIZED, REPLY, VISION } from '../shared/options.js';
 import {
   DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isFields, ofType, oneOf, read,
 } from './values.js';
@@ -119,6 +119,12 @@ function sha256(value) {
     : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
 }
 
+const files = Object.assign(
+  (value) =>
+    value.length && value.every((one) => one instanceof Blob) ? null : 'must be a file, or an array of files',
+  { take: (value) => (value === undefined ? value : [value].flat()) },
+);
+
 /** @returns {string | null} the problem */
 function visionOptions(value) {
   if (!isFields(value)) return 'must be an object';
@@ -155,6 +161,7 @@ const KINDS = {
   headers: () => headers,
   store: () => store,
   sha256: () => sha256,
+  files: () => files,
   vision: () => vision,
   limits: () => visionOptions,
   quantize: () => quantize,
@@ -192,7 +199,7 @@ const COMPLETE = {
 
 const TABLES = {
   load: checksOf(LOAD),
-  download: checksOf(FETCH),
+  download: checksOf(DOWNLOADS),
   store: { store },
   has: { store, vision },
   complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },

@@ -51,6 +51,9 @@ export const FETCH = {
   },
 };
 
+/** Options of models.download(). */
+export const DOWNLOADS = { ...FETCH, files: { kind: 'files' } };
+
 /** Options of load(). */
 export const LOAD = {
   ...FETCH,

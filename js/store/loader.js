@@ -5,7 +5,7 @@
 
 import { hostOf } from '../net/answer.js';
 import { CHUNK, CHUNKS } from '../shared/chunk.js';
-import { QuernError, isOf } from '../shared/errors.js';
+import { QuernError, badParam, isOf } from '../shared/errors.js';
 import { pathIn } from '../shared/folder.js';
 import { idOfSource, onlyName, plainUrl } from './identity.js';
 import { beginsWith, storedOf, sameFiles } from './journal.js';
@@ -266,6 +266,13 @@ class Loading {
   }
 }
 
+/** Stores files of this machine under the addresses of a source. */
+async function openPicked({ urls, ...source }, { files, ...options }) {
+  if (files.length !== urls.length) throw badParam('options.files', `must be ${urls.length}, as the source names so many`);
+  const { fetchFrom } = await import('./picked.js');
+  return openParts({ ...source, urls }, { ...options, fetch: fetchFrom(urls, files) });
+}
+
 /**
  * @param {object} source as located by source.js, or {kind: 'streams', streams: {stream: ReadableStream, size: number,
  *   name?: string}[]}
@@ -276,6 +283,7 @@ export async function openParts(source, options) {
   const { beside, ...model } = source;
   if (beside) return joined(model, beside, options, openParts);
   if (source.kind === 'urls') {
+    if (options.files) return openPicked(source, options);
     const named = { ...source, id: await idOfSource(source) };
     return new Loading(source.folder ? await listFolder(named, options) : named, options).open();
   }

@@ -181,10 +181,16 @@ export class Loading {
   #arrived(choice, isFirst) {
     if (choice.kind === 'url') write(KEY_COMING, null);
     if (choice.kind !== 'demo') this.#tray.remove('last');
-    if (!isFirst) write(KEY_USED, choice.kind === 'demo' ? null : essence(choice));
+    if (!isFirst) this.remember();
     this.#events.onLoad(choice);
     this.#tray.remove('room');
     if (choice.kind === 'url') this.#checkStored(choice);
+  }
+
+  /** Remembers the model in use for the next visit. */
+  remember() {
+    const { choice } = this.#session;
+    write(KEY_USED, choice.kind === 'demo' ? null : essence(choice));
   }
 
   /** Says if there was no room to store the model in use. Where nothing can be stored at all, the dialog says so. */

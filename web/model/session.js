@@ -98,6 +98,12 @@ export class Session {
     return this.#model;
   }
 
+  /** Notes where the model in use is stored now. @param {{source: string, vision?: string}} place */
+  keptAt(place) {
+    this.#choice = { ...this.#choice, ...place, kind: 'url' };
+    this.#events.onChange();
+  }
+
   /** Releases a model, the current or an earlier one. A model whose engine has failed is of no further use. */
   async release(model) {
     if (this.#model === model) this.#model = null;

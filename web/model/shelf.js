@@ -2,12 +2,13 @@
 // The model dialog: the model in use, the stored models (kept.js), the models that the page knows by name (known.js),
 // and two ways to any other model (an address, a file). Choosing a known file only fills the address field and says
 // whether it fits. Only buttons called Load start a download, or ask for the files of a repository.
-import { support } from 'quern';
+import { models, support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
+import { explain } from '../shell/failure.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
 import { labelOf, place, readAddress, readRepository } from './address.js';
 import { isProjector, lacksVision } from './vision.js';
-import { Stored } from './stored.js';
+import { PICKED, Stored } from './stored.js';
 import { DEMO, KNOWN, UNKNOWN, findKnown, firstOffer, verdict } from './known.js';
 
 /** What a load gets beside the address of a known file. */
@@ -23,14 +24,17 @@ export class Shelf {
   #hint = this.#note.textContent;
   #session;
   #onChoose;
+  #onKept;
 
   /**
    * @param {import('./session.js').Session} session
    * @param {(choice: import('./session.js').Choice) => void} onChoose
+   * @param {() => void} onKept the model in use, which came from the disk, is on this device now
    */
-  constructor(session, onChoose) {
+  constructor(session, onChoose, onKept) {
     this.#session = session;
     this.#onChoose = onChoose;
+    this.#onKept = onKept;
     byId('url-form').addEventListener('submit', (event) => this.#submit(event));
     this.#url.addEventListener('input', () => this.#edited());
     byId('file-input').addEventListener('change', ({ target }) => {
@@ -43,6 +47,19 @@ export class Shelf {
     this.#showCurrent();
     this.#dialog.showModal();
     await Promise.all([this.#fill(), this.#stored.refresh(this.#inUse)]);
+    if (this.#session.choice?.kind === 'file') await this.#offerToKeep();
+  }
+
+  /** Offers to keep the model in use, which came from the disk. */
+  async #offerToKeep() {
+    const { offerToKeep } = await import('./late/keeping.js');
+    const { choice } = this.#session;
+    const onKept = (place) => {
+      if (this.#session.choice === choice) this.#session.keptAt(place);
+      this.#onKept();
+      this.#stored.refresh(this.#inUse);
+    };
+    offerToKeep(choice, { models, explain, start: PICKED, left: () => this.#stored.left, onKept });
   }
 
   /** Another model is in use. */

@@ -22,6 +22,9 @@ const quantOf = (name) => [...name.matchAll(QUANT)].at(-1)?.[1].toUpperCase() ??
 const withoutQuant = (name, quant) =>
   (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
 
+/** The beginning of the addresses under which files from the disk are stored; no server has them. */
+export const PICKED = 'https://this-device.invalid/';
+
 export const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
 
 /** The stored copy of a model, or null, also if nothing can be stored here. */
@@ -39,6 +42,9 @@ export class Stored {
     this.#choose = choose;
     byId('persist').addEventListener('click', () => this.#persist());
   }
+
+  /** Bytes that can still be stored. */
+  get left() { return this.#left; }
 
   /** What a download of this address would find: a stored copy, and the bytes that can still be stored. */
   outlook(url) {
@@ -110,7 +116,8 @@ export class Stored {
     const { url, vision } = entry;
     const use = button(label, () => this.#choose({ source: url, ...(vision && { vision }), label: name, kind: 'url' }));
     use.setAttribute('aria-label', `${label} ${name}`);
-    row.append(this.#actions(row, { name, amount, use, remove: () => models.remove(entry.id) }));
+    const isUsable = entry.complete || !url.startsWith(PICKED);
+    row.append(this.#actions(row, { name, amount, ...(isUsable && { use }), remove: () => models.remove(entry.id) }));
     return row;
   }
 

@@ -8,7 +8,7 @@ import { checkMessages } from '../../../js/page/messages.js';
 import { checkOptions, checkText, checkTokens, sampling } from '../../../js/page/options.js';
 import { checkPart } from '../../../js/page/parts.js';
 import { Reply } from '../../../js/page/reply.js';
-import { ENGINE, FETCH, LOAD, REPLY, VISION } from '../../../js/shared/options.js';
+import { DOWNLOADS, ENGINE, LOAD, REPLY, VISION } from '../../../js/shared/options.js';
 import { SYNONYMS, oursFor } from '../../../js/shared/ours.js';
 import { optionData } from '../../../tools/options.mjs';
 
@@ -67,13 +67,14 @@ const namesOf = (kind) => {
 test('the types name the options that there are, and no others', async () => {
   const types = await readFile(new URL('../../../js/index.d.ts', import.meta.url), 'utf8');
   const declared = (name) => {
-    const [, body] = new RegExp(`^export interface ${name} \\{\n([^]*?)^\\}`, 'm').exec(types);
+    const [, body] = new RegExp(`^export interface ${name}(?: extends \\w+)? \\{\n([^]*?)^\\}`, 'm').exec(types);
     return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map(([, field]) => field).sort();
   };
   assert.deepEqual(namesOf('load'), declared('LoadOptions'));
   assert.deepEqual(Object.keys(VISION).sort(), declared('VisionOptions'));
   assert.deepEqual(namesOf('load'), Object.keys(LOAD).sort());
-  assert.deepEqual(namesOf('download'), Object.keys(FETCH).sort());
+  assert.deepEqual(namesOf('download'), declared('DownloadOptions').concat('store').sort());
+  assert.deepEqual(namesOf('download'), Object.keys(DOWNLOADS).sort());
   for (const name of Object.keys(REPLY)) for (const kind of ['complete', 'chat']) assert.ok(namesOf(kind).includes(name), name);
 });
 

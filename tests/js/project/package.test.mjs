@@ -20,7 +20,7 @@ const FILES = [
   'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/aside.js', 'dist/aside.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/extras.js',
   'dist/extras.js.map', 'dist/foreign.js', 'dist/foreign.js.map', 'dist/grammar.wasm', 'dist/images.js', 'dist/images.js.map', 'dist/index.d.ts', 'dist/index.js',
   'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs', 'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm',
-  'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js',
+  'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/picked.js', 'dist/picked.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js',
   'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm',
   'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm', 'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm',
   'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js', 'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.d.ts',
@@ -136,7 +136,7 @@ test('brings a command line', () => {
 });
 
 test('what a browser loads has no bare specifier and no module of Node\'s', async () => {
-  const entryPoints = ['index.js', 'worker.js', 'aside.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
+  const entryPoints = ['index.js', 'worker.js', 'aside.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'picked.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
   const options = { entryPoints, bundle: true, write: false, metafile: true, platform: 'browser', format: 'esm', outdir: folder, logLevel: 'silent' };
   const { metafile } = await build({ ...options, external: ['node:*'] });
   const imports = Object.entries(metafile.inputs).flatMap(([file, input]) => input.imports.map(({ path, external }) => ({ file, path, external })));

@@ -66,6 +66,32 @@ test('the first load downloads, the second asks nobody', async () => {
   assert.deepEqual([without.requests, without.text], [1, cold.text]);
 });
 
+test('files of this machine are stored under an address, and loaded by it without a request', async () => {
+  const cache = newCache();
+  const address = 'https://this-device.invalid/my%20model.gguf';
+  const events = [];
+  const stored = await models.download(address, { store: cache, files: new Blob([BYTES]), onProgress: (event) => events.push(event) });
+  assert.deepEqual([stored.url, stored.size, stored.complete, stored.name], [address, BYTES.length, true, 'my model.gguf']);
+  assert.deepEqual([events[0].phase, events.at(-1).loaded], ['download', BYTES.length]);
+  const { text, requests } = await requestsOf(() => answer(address, { store: cache }));
+  assert.match(text, /Nairobi/);
+  assert.equal(requests, 0);
+  await rejectsWith(models.download(address, { store: cache, files: [new Blob(['a']), new Blob(['b'])] }), 'use/param');
+  await rejectsWith(models.download(address, { store: cache, files: 'a.gguf' }), 'use/param');
+  await rejectsWith(models.download(address, { store: cache, files: [] }), 'use/param');
+  await assert.rejects(models.download('https://this-device.invalid/other.gguf', { store: cache, files: [new Blob(['no model'])] }), { code: 'model/format' });
+  assert.equal((await models.list({ store: cache })).length, 1, 'what is no model does not stay');
+});
+
+test('a download of files that was aborted goes on, and only what is missing is read', async () => {
+  const cache = newCache();
+  const address = 'https://this-device.invalid/part.gguf';
+  const abort = new AbortController();
+  await rejectsWithAbort(models.download(address, { store: cache, files: [new Blob([BYTES])], signal: abort.signal, onProgress: ({ loaded }) => { if (loaded > 0) abort.abort(); } }));
+  await models.download(address, { store: cache, files: [new Blob([BYTES])] });
+  assert.equal(await models.has(address, { store: cache }), true);
+});
+
 test('by default in the user\'s folder for caches', async () => {
   const { requests } = await requestsOf(() => answer(url));
   const again = await requestsOf(() => answer(url));
