@@ -79,7 +79,7 @@ const RARE = [
   'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
   'message/late/code-tools.css', 'message/late/rich-copy.js', 'conversation/late/imports.js', 'conversation/late/titles.js',
   'document/late/exports.js',
-  'model/late/keeping.js',
+  'model/late/keeping.js', 'model/late/speeds.js',
   'tools/late/interpreter.js', 'tools/late/mcp.js',
 ];
 

@@ -325,6 +325,9 @@ export class Chat {
     talk.put(run.message);
     this.#log.settle(run.message);
     this.#measure(talk);
+    const { choice } = this.#session;
+    if (run.message.speed && choice?.kind === 'url')
+      import('../model/late/speeds.js').then(({ note }) => note(choice.source, run.message.speed), () => {});
     const stopped = result.finishReason === 'aborted';
     this.#say(talk, stopped ? 'Stopped' : 'Ready');
     this.#announce(

@@ -2,7 +2,7 @@
 // The model dialog: the model in use, the stored models (kept.js), the models that the page knows by name (known.js),
 // and two ways to any other model (an address, a file). Choosing a known file only fills the address field and says
 // whether it fits. Only buttons called Load start a download, or ask for the files of a repository.
-import { models, support } from 'quern';
+import { load, models, support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
@@ -47,6 +47,10 @@ export class Shelf {
     this.#showCurrent();
     this.#dialog.showModal();
     await Promise.all([this.#fill(), this.#stored.refresh(this.#inUse)]);
+    import('./late/speeds.js').then(
+      ({ showSpeeds }) => showSpeeds(load, support().variant, () => this.#dialog.open),
+      () => {},
+    );
     if (this.#session.choice?.kind === 'file') await this.#offerToKeep();
   }
 
@@ -97,9 +101,10 @@ export class Shelf {
     const { fits, need } = verdict(known, one, this.#maxMemory);
     const size = `${one.quant}: ${bytes(one.size)} to download, about ${bytes(need)} of memory.`;
     const row = this.#row(known.label, `${known.note}. ${size}`, ...known.files.map((each) => this.#pick(known, each)));
-    const load = this.#loadButton(`${known.label} ${one.quant}`, { source: one.url, ...besides(one) });
-    if (fits) row.firstElementChild.after(load);
-    load.classList.toggle('primary', isFirst);
+    const use = this.#loadButton(`${known.label} ${one.quant}`, { source: one.url, ...besides(one) });
+    Object.assign(row.dataset, { url: one.url, size: one.size });
+    if (fits) row.firstElementChild.after(use);
+    use.classList.toggle('primary', isFirst);
     if (isFirst) row.querySelector('strong').after(' ', element('span', { className: 'tag' }, 'recommended'));
     return row;
   }

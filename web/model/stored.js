@@ -110,7 +110,7 @@ export class Stored {
     const row = element('li', { className: 'stored-row' }, element('div', { className: 'row-text' },
       element('strong', {}, element('bdi', {}, withoutQuant(name, quant))), ...this.#tags(quant, entry),
       element('p', {}, this.#state(entry)), ...this.#bar(entry)));
-    row.dataset.testid = 'stored';
+    Object.assign(row.dataset, { testid: 'stored', url: entry.url, size: entry.size });
     const amount = entry.complete ? entry.size || entry.loaded : entry.loaded;
     const label = entry.complete ? 'Load' : 'Resume';
     const { url, vision } = entry;
