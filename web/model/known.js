@@ -141,30 +141,31 @@ const deviceMemory = () => (navigator.deviceMemory < 8 ? navigator.deviceMemory 
 const ALL = 0.8;
 const MUCH = 0.5;
 
-/**
- * A sentence about a model that takes this many bytes of memory here, and whether the device holds it; '' if there is
- * nothing to say.
- */
-export function burden(need) {
-  const gigabytes = deviceMemory();
-  const part = gigabytes ? need / (gigabytes * 2 ** 30) : 0;
-  const says = `this device has ${gigabytes} GB of memory, as the browser tells`;
-  if (part > ALL) return { fits: false, text: `${says}: the browser will probably close the page.` };
-  return { fits: true, text: part > MUCH ? `${says}: it may be slow, and other programs should be closed.` : '' };
-}
-
-/** @returns {{fits: boolean, need: number, text: string}} whether a file fits here, with a sentence about it */
-export function verdict(known, one, maxMemory) {
-  const need = memoryNeed(one, known);
-  const { fits, text } = burden(need);
-  const takes = `It needs about ${bytes(need)} of memory`;
-  if (need > maxMemory)
-    return { fits: false, need, text: `${takes}, but this browser allows ${bytes(maxMemory)}: choose a smaller one.` };
-  return { fits, need, text: text ? `${takes}; ${text}` : `${takes}, which this browser allows.` };
-}
-
 /** What is assumed of a model that the page does not know. */
 export const UNKNOWN = { context: ofLayers(28) };
+
+/**
+ * What a model needs here, by the size of its files: the only place that says so, before a load and during one.
+ * @param {{context: number}} known
+ * @param {{size: number}} one
+ * @param {number} [maxMemory] bytes that this browser allows
+ * @returns {{fits: boolean, isMuch: boolean, need: number, text: string}} isMuch: it leaves little to others
+ */
+export function verdict(known, one, maxMemory = Infinity) {
+  const need = memoryNeed(one, known);
+  const gigabytes = deviceMemory();
+  const part = gigabytes ? need / (gigabytes * 2 ** 30) : 0;
+  const isMuch = part > MUCH;
+  const takes = `It needs about ${bytes(need)} of memory`;
+  const has = `${takes}; this device has ${gigabytes} GB of memory, as the browser tells`;
+  if (need > maxMemory) {
+    const text = `${takes}, but this browser allows ${bytes(maxMemory)}: choose a smaller one.`;
+    return { fits: false, isMuch, need, text };
+  }
+  if (part > ALL) return { fits: false, isMuch, need, text: `${has}: the browser will probably close the page.` };
+  const text = isMuch ? `${has}: it may be slow, and other programs should be closed.` : `${takes}, which this browser allows.`;
+  return { fits: true, isMuch, need, text };
+}
 
 /** The known file at an address, or null. */
 export function findKnown(url) {

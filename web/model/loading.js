@@ -5,12 +5,12 @@
 import { models } from 'quern';
 import { button } from '../shell/dom.js';
 import { codeOf, isAbort, mayHelpAgain } from '../shell/failure.js';
-import { bytes, count, oneLine } from '../shell/format.js';
+import { count, oneLine } from '../shell/format.js';
 import { read, write } from '../shell/storage.js';
 import { accessFor, tokenForm } from './access.js';
 import { place, readAddress } from './address.js';
 import { findCopy, findStored } from './stored.js';
-import { DEMO, burden, findKnown } from './known.js';
+import { DEMO, UNKNOWN, findKnown, verdict } from './known.js';
 
 /** @typedef {import('./session.js').Choice} Choice */
 
@@ -168,14 +168,15 @@ export class Loading {
     this.#tray.remove('device');
     this.#onProgress = (progress) => {
       show(progress);
-      if (progress.total > weighed) this.#weigh(choice.label, (weighed = progress.total));
+      if (progress.total > weighed && choice.kind !== 'demo') this.#weigh(choice, (weighed = progress.total));
     };
   }
 
-  /** Says, as soon as the size is known, if the model is too much for this device. */
-  #weigh(label, size) {
-    const { text } = burden(size);
-    if (text) this.#tray.notice('device', `${label} has ${bytes(size)}; ${text}`);
+  /** Says, as soon as the size is known, if the model is too much for this device, in the words of the dialog. */
+  #weigh({ label, source }, size) {
+    const { known = UNKNOWN, one = { size } } = findKnown(source) ?? {};
+    const { isMuch, text } = verdict(known, one);
+    if (isMuch) this.#tray.notice('device', `${label}: ${text}`);
   }
 
   #arrived(choice, isFirst) {

@@ -25,6 +25,9 @@ const withoutQuant = (name, quant) =>
 /** The beginning of the addresses under which files from the disk are stored; no server has them. */
 export const PICKED = 'https://this-device.invalid/';
 
+/** Bytes that a stored model takes here. */
+const amountOf = ({ complete, size, loaded }) => (complete && size) || loaded;
+
 export const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
 
 /** The stored copy of a model, or null, also if nothing can be stored here. */
@@ -111,7 +114,7 @@ export class Stored {
       element('strong', {}, element('bdi', {}, withoutQuant(name, quant))), ...this.#tags(quant, entry),
       element('p', {}, this.#state(entry)), ...this.#bar(entry)));
     Object.assign(row.dataset, { testid: 'stored', url: entry.url, size: entry.size });
-    const amount = entry.complete ? entry.size || entry.loaded : entry.loaded;
+    const amount = amountOf(entry);
     const label = entry.complete ? 'Load' : 'Resume';
     const { url, vision } = entry;
     const use = button(label, () => this.#choose({ source: url, ...(vision && { vision }), label: name, kind: 'url' }));
@@ -146,11 +149,13 @@ export class Stored {
     return texts.flatMap((text) => [' ', element('span', { className: 'tag' }, text)]);
   }
 
-  #state({ url, complete, loaded, size, files }) {
+  #state(entry) {
+    const { url, complete, size, files } = entry;
+    const amount = bytes(amountOf(entry));
     const parts = files > 1 ? `, ${files} files` : '';
-    if (complete) return `${bytes(size || loaded)}${parts}, complete`;
+    if (complete) return `${amount}${parts}, complete`;
     const rest = place(url) === this.#inUse ? 'the rest is not stored' : 'not complete';
-    return `${bytes(loaded)} of ${size ? bytes(size) : 'an unknown size'}${parts}, ${rest}`;
+    return `${amount} of ${size ? bytes(size) : 'an unknown size'}${parts}, ${rest}`;
   }
 
   #bar({ complete, loaded, size }) {
