@@ -77,7 +77,8 @@ const lexerOnly = {
 /** What only some visits need, in folders `late/`: a folder of its own, which the service worker knows (sw.js). */
 const RARE = [
   'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
-  'message/late/code-tools.css', 'message/late/rich-copy.js', 'conversation/late/imports.js', 'conversation/late/titles.js',
+  'message/late/code-tools.css', 'message/late/rich-copy.js', 'message/late/read-aloud.js',
+  'conversation/late/imports.js', 'conversation/late/titles.js',
   'document/late/exports.js',
   'model/late/keeping.js', 'model/late/speeds.js',
   'tools/late/interpreter.js', 'tools/late/mcp.js',

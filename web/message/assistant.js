@@ -94,6 +94,8 @@ export class AssistantMessage {
     this.#stream.finish();
     if (error) this.#fail(message);
     else this.#describe(message);
+    if (globalThis.speechSynthesis && content)
+      import('./late/read-aloud.js').then(({ offerToRead }) => offerToRead(this.node), () => {});
   }
 
   setBranches(siblings, message) {
