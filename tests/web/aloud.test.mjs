@@ -42,6 +42,8 @@ async function openReply(content, voices = [FAR, ...LOCAL]) {
   return openChat(here, { init, initArgument: [JSON.stringify(stored), String(playVoices), voices] });
 }
 
+const isNotFetched = (page) => page.evaluate(() => performance.getEntriesByType('resource').every(({ name }) => !/aloud/.test(name)));
+
 const start = (page) => page.getByRole('button', { name: 'Read aloud' });
 const stop = (page) => page.getByRole('button', { name: 'Stop reading' });
 const spoken = (page) => page.evaluate(() => globalThis.spoken);
@@ -92,6 +94,7 @@ test('where all voices are elsewhere, or there are none, there is no button', as
     await chat.ask('Hello!');
     await page.waitForTimeout(500);
     assert.equal(await start(page).count(), 0);
+    assert.ok(await isNotFetched(page), 'nor is its code fetched');
     await close();
   }
 });

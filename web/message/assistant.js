@@ -12,6 +12,16 @@ import { showCalls } from './tools.js';
 const INTERRUPTED = 'Interrupted: the page was closed.';
 const ELSEWHERE = 'Being written in another tab.';
 
+let voices;
+
+/** Resolves when the browser has voices of this device, which it tells late. */
+const whenVoices = () => (voices ??= new Promise((done) => {
+  const { speechSynthesis: speech } = globalThis;
+  const look = () => { if (speech?.getVoices().some((voice) => voice.localService)) done(); };
+  speech?.addEventListener?.('voiceschanged', look);
+  look();
+}));
+
 export class AssistantMessage {
   node = fromTemplate('t-assistant');
   #stream = new MarkdownStream(this.#part('.prose'));
@@ -94,8 +104,8 @@ export class AssistantMessage {
     this.#stream.finish();
     if (error) this.#fail(message);
     else this.#describe(message);
-    if (globalThis.speechSynthesis && content)
-      import('./late/read-aloud.js').then(({ offerToRead }) => offerToRead(this.node), () => {});
+    const withVoices = () => whenVoices().then(() => import('./late/read-aloud.js'));
+    if (content) withVoices().then(({ offerToRead }) => offerToRead(this.node), () => {});
   }
 
   setBranches(siblings, message) {

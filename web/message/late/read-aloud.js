@@ -2,7 +2,7 @@
 // Reads a reply aloud, by voices of this device only: others send the text to a server of the browser's maker. Without
 // such a voice there is no button. The script of the text tells its language, or else the page's. Code and formulas are
 // skipped with a word. The text is spoken in pieces, since browsers stop in long ones. Fetched with the first reply
-// that has ended, where the browser can speak.
+// that has ended, where there is such a voice.
 import { announce, iconButton } from '../../shell/dom.js';
 import { addIcon } from './styled.js';
 
@@ -29,13 +29,6 @@ addIcon('aloud', 'M4.5 9.5v5h3.5l4.5 4V5.5l-4.5 4zM16 9a4.2 4.2 0 0 1 0 6M18.5 6
 const { speechSynthesis } = globalThis;
 
 const localVoices = () => speechSynthesis.getVoices().filter(({ localService }) => localService);
-
-/** Resolves when there are voices of this device; browsers tell them late. */
-const ready = new Promise((done) => {
-  const look = () => { if (localVoices().length) done(); };
-  speechSynthesis.addEventListener?.('voiceschanged', look);
-  look();
-});
 
 /** The words of a reply as they are read. @param {Element} prose */
 export function wordsOf(prose) {
@@ -100,9 +93,8 @@ function speak(lines, isWanted) {
   });
 }
 
-/** Adds the button to a reply, if this device has voices. @param {Element} node of the reply */
-export async function offerToRead(node) {
-  await ready;
+/** Adds the button to a reply. @param {Element} node of the reply */
+export function offerToRead(node) {
   const prose = node.querySelector('.prose');
   let isSpeaking = false;
   const show = (on) => {
