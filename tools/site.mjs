@@ -78,7 +78,7 @@ const lexerOnly = {
 const RARE = [
   'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
   'message/late/code-tools.css', 'message/late/rich-copy.js', 'message/late/read-aloud.js',
-  'conversation/late/imports.js', 'conversation/late/titles.js',
+  'conversation/late/imports.js', 'conversation/late/titles.js', 'conversation/late/as-text.js',
   'document/late/exports.js',
   'model/late/keeping.js', 'model/late/speeds.js',
   'tools/late/interpreter.js', 'tools/late/mcp.js',

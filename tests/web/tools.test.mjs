@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { asMarkdown } from '../../web/conversation/files.js';
+import { asMarkdown } from '../../web/conversation/late/as-text.js';
 import { fromPortable, toPortable } from '../../web/conversation/portable.js';
 import { firstRead, promptOf } from '../../web/conversation/prompt.js';
 import { checkMessage } from '../../web/conversation/record.js';

@@ -1,28 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Conversations as files: one as Markdown, for reading, and the dialog for choosing files.
+// The dialog for choosing files.
 import { element } from '../shell/dom.js';
-import { fenced } from './prompt.js';
-import { pathTo } from './tree.js';
-
-/** The text before some calls, and the calls. */
-function stepText({ content, calls }) {
-  const indented = (text) => `    ${text.replaceAll('\n', '\n    ')}`;
-  const called = calls.map(
-    ({ name, arguments: given, result = '' }) => `*(called ${name})*\n\n${indented(given)}\n${indented(result)}`,
-  );
-  return [...(content.trim() ? [content.trim()] : []), ...called].join('\n\n');
-}
-
-/** A conversation as it is shown. */
-export function asMarkdown({ entry, messages }) {
-  const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [], texts = [], steps = [] }) => {
-    const shown = media.map(({ type, name }) => `*(${type === 'image' ? 'image' : 'video'}: ${name})*\n\n`).join('');
-    const attached = texts.map((text) => `${fenced(text)}\n\n`).join('');
-    const before = steps.map((step) => `${stepText(step)}\n\n`).join('');
-    return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${attached}${before}${content.trim()}\n`;
-  });
-  return [`# ${entry.title}\n`, ...parts].join('\n');
-}
 
 /**
  * @param {string} accept kinds of files

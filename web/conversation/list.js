@@ -8,7 +8,7 @@ import { period, when } from '../shell/format.js';
 import { addressOf } from '../shell/link.js';
 import { read, write } from '../shell/storage.js';
 import { UNDO_MS } from './archive.js';
-import { asMarkdown, pickFiles } from './files.js';
+import { pickFiles } from './files.js';
 
 const KEY = 'quern:list';
 const finding = () => import('./find.js');
@@ -313,6 +313,7 @@ export class List {
 
   async #save({ id, title }) {
     const found = await this.#archive.read(id);
+    const { asMarkdown } = await import('./late/as-text.js');
     if (found) saveFile(`${title}.md`, asMarkdown(found), 'text/markdown');
   }
 

@@ -99,7 +99,8 @@ function scope(settings) {
     showPresets(settings, 'New conversations begin with these settings, too.');
     byId('preset').focus();
   }, 'link-button');
-  return [element('p', { className: 'hint' }, words), ...(settings.isOfTalk && settings.differs ? [share] : [])];
+  const row = element('div', { className: 'preset-row' }, share);
+  return [element('p', { className: 'hint' }, words), ...(settings.isOfTalk && settings.differs ? [row] : [])];
 }
 
 /** Uses a preset. A button brings the values before back. */
@@ -137,7 +138,7 @@ function askName(settings, at) {
     if (event.key === 'Enter') keep();
     else showPresets(settings);
   };
-  byId('presets').querySelector('.preset-row').replaceChildren(field, button('Store', keep));
+  byId('presets').querySelector('.preset-row:last-of-type').replaceChildren(field, button('Store', keep));
   field.select();
 }
 

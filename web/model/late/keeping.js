@@ -3,7 +3,7 @@
 // models on this device, with progress. Afterwards the model is one of those, and the next visit loads it. The library
 // stores models by addresses, so a file gets one that no server has; its size and date are parts of it, so that another
 // file of the same name is another model. Fetched when the dialog is opened while such a model is in use.
-import { announce, element } from '../../shell/dom.js';
+import { announce, byId, element } from '../../shell/dom.js';
 import { bytes } from '../../shell/format.js';
 
 /** Files that can be kept: one GGUF file, or the parts of one, and a projector behind them. */
@@ -106,5 +106,6 @@ export function offerToKeep(choice, page) {
   const files = filesOf(choice);
   if (!files) return;
   if (!row?.isOf(choice)) row = new Row(choice, files, page);
-  document.getElementById('stored-list').prepend(row.node);
+  byId('stored-list').prepend(row.node);
+  byId('stored-none').hidden = true;
 }
