@@ -80,7 +80,8 @@ const RARE = [
   'message/late/code-tools.css', 'message/late/rich-copy.js', 'message/late/read-aloud.js',
   'conversation/late/imports.js', 'conversation/late/titles.js', 'conversation/late/as-text.js',
   'document/late/exports.js',
-  'model/late/keeping.js', 'model/late/speeds.js',
+  'conversation/late/compare.js', 'conversation/late/compare.css',
+  'model/late/keeping.js', 'model/late/rows.js', 'model/late/speeds.js',
   'tools/late/interpreter.js', 'tools/late/mcp.js',
 ];
 

@@ -57,7 +57,12 @@ class App {
     onLoad: (choice) => this.#welcomeModel(choice),
     onChoose: () => this.#shelf.open(),
   });
-  #shelf = new Shelf(this.#session, (choice) => this.#loading.load(choice), () => this.#loading.remember());
+  #shelf = new Shelf(
+    this.#session,
+    (choice) => this.#loading.load(choice),
+    () => this.#loading.remember(),
+    (choice) => this.#compare(choice),
+  );
   #life = new Life();
   #scroll = followEnd();
 
@@ -247,6 +252,14 @@ class App {
   #followLink({ model, prompt }) {
     if (prompt !== null) this.#composer.prefill(prompt);
     if (model !== null) this.#shelf.prefill(model);
+  }
+
+  /** Lets another model answer the last question, too. */
+  async #compare(choice) {
+    const { compare } = await import('./conversation/late/compare.js');
+    await compare(choice, {
+      session: this.#session, loading: this.#loading, talks: this.#talks, chat: this.#chat, tray: this.#tray,
+    });
   }
 
   async #welcomeModel(choice) {

@@ -18,23 +18,26 @@ export class Shelf {
   #dialog = byId('model-dialog');
   #url = byId('model-url');
   #note = byId('url-note');
-  #stored = new Stored((choice) => this.#choose(choice));
+  #stored = new Stored((choice) => this.#choose(choice), () => this.#furnish());
   #maxMemory = 0;     // bytes a model may use here
   #demo = button('Load', () => this.#choose(DEMO));
   #hint = this.#note.textContent;
   #session;
   #onChoose;
   #onKept;
+  #onCompare;
 
   /**
    * @param {import('./session.js').Session} session
    * @param {(choice: import('./session.js').Choice) => void} onChoose
    * @param {() => void} onKept the model in use, which came from the disk, is on this device now
+   * @param {(choice: import('./session.js').Choice) => void} onCompare the model is to answer the last question, too
    */
-  constructor(session, onChoose, onKept) {
+  constructor(session, onChoose, onKept, onCompare) {
     this.#session = session;
     this.#onChoose = onChoose;
     this.#onKept = onKept;
+    this.#onCompare = onCompare;
     byId('url-form').addEventListener('submit', (event) => this.#submit(event));
     this.#url.addEventListener('input', () => this.#edited());
     byId('file-input').addEventListener('change', ({ target }) => {
@@ -47,11 +50,17 @@ export class Shelf {
     this.#showCurrent();
     this.#dialog.showModal();
     await Promise.all([this.#fill(), this.#stored.refresh(this.#inUse)]);
-    import('./late/speeds.js').then(
-      ({ showSpeeds }) => showSpeeds(load, support().variant, () => this.#dialog.open),
-      () => {},
-    );
-    if (this.#session.choice?.kind === 'file') await this.#offerToKeep();
+  }
+
+  /** Adds to the rows what needs more code, if that can be fetched. */
+  #furnish() {
+    const onCompare = (choice) => {
+      this.#dialog.close();
+      this.#onCompare(choice);
+    };
+    const about = { load, variant: support().variant, isOpen: () => this.#dialog.open, inUse: this.#inUse, onCompare };
+    import('./late/rows.js').then(({ furnish }) => furnish(about), () => {});
+    if (this.#session.choice?.kind === 'file') this.#offerToKeep();
   }
 
   /** Offers to keep the model in use, which came from the disk. */

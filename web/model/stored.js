@@ -36,13 +36,18 @@ export const findStored = async (url) => findCopy(await models.list().catch(() =
 export class Stored {
   #list = byId('stored-list');
   #choose;
+  #onShown;
   #inUse = '';    // address of the model in use
   #entries = [];  // from the last listing
   #left = Infinity;   // bytes that can still be stored
 
-  /** @param {(choice: import('./session.js').Choice) => void} choose */
-  constructor(choose) {
+  /**
+   * @param {(choice: import('./session.js').Choice) => void} choose
+   * @param {() => void} onShown the rows are new
+   */
+  constructor(choose, onShown) {
     this.#choose = choose;
+    this.#onShown = onShown;
     byId('persist').addEventListener('click', () => this.#persist());
   }
 
@@ -62,6 +67,7 @@ export class Stored {
     );
     if (entries) this.#show(entries, usage, talks);
     else this.#showFailure(usage);
+    this.#onShown();
   }
 
   #show(entries, usage, talks) {
@@ -113,7 +119,7 @@ export class Stored {
     const row = element('li', { className: 'stored-row' }, element('div', { className: 'row-text' },
       element('strong', {}, element('bdi', {}, withoutQuant(name, quant))), ...this.#tags(quant, entry),
       element('p', {}, this.#state(entry)), ...this.#bar(entry)));
-    Object.assign(row.dataset, { testid: 'stored', url: entry.url, size: entry.size });
+    Object.assign(row.dataset, { testid: 'stored', url: entry.url, size: entry.size, vision: entry.vision ?? '', name });
     const amount = amountOf(entry);
     const label = entry.complete ? 'Load' : 'Resume';
     const { url, vision } = entry;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// What the rows of the model dialog get when it is open: the speeds of their models, and for those on this device a
+// button that lets another model answer the last question too. Fetched with the first dialog.
+import { button } from '../../shell/dom.js';
+import { showSpeeds } from './speeds.js';
+
+/**
+ * @param {object} dialog
+ * @param {typeof import('quern').load} dialog.load
+ * @param {string} dialog.variant of the engine that runs here
+ * @param {() => boolean} dialog.isOpen
+ * @param {string} dialog.inUse address of the model in use
+ * @param {(choice: import('../session.js').Choice) => void} dialog.onCompare
+ */
+export function furnish({ load, variant, isOpen, inUse, onCompare }) {
+  for (const row of document.querySelectorAll('#stored-list li[data-url]')) {
+    const { url, vision, name } = row.dataset;
+    if (url === inUse || row.querySelector('progress, .compare')) continue;
+    const choice = { source: url, ...(vision && { vision }), label: name, kind: 'url' };
+    const compare = button('Compare', () => onCompare(choice), 'button compare');
+    compare.setAttribute('aria-label', `Compare ${name} with the model in use`);
+    row.querySelector('.row-actions').firstElementChild.after(compare);
+  }
+  return showSpeeds(load, variant, isOpen);
+}
