@@ -255,11 +255,13 @@ class App {
   }
 
   /** Lets another model answer the last question, too. */
-  async #compare(choice) {
-    const { compare } = await import('./conversation/late/compare.js');
-    await compare(choice, {
+  #compare(choice) {
+    const page = {
       session: this.#session, loading: this.#loading, talks: this.#talks, chat: this.#chat, tray: this.#tray,
-    });
+    };
+    import('./conversation/late/compare.js')
+      .then(({ compare }) => compare(choice, page))
+      .catch((error) => this.#tray.error('compare', error));
   }
 
   async #welcomeModel(choice) {

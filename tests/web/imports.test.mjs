@@ -111,6 +111,21 @@ test('files that want to harm are refused or bounded, and say so', { timeout: 12
   await show(visit, 'Hostile prototype');
   assert.deepEqual(await users(visit.page), ['polluted']);
   await show(visit, 'Hostile deep');
-  await eventually(async () => (await users(visit.page)).at(-1) === '39998', 'its end is shown');
+  await eventually(async () => (await users(visit.page)).at(-1) === '14998', 'its end is shown');
   await visit.close();
+});
+
+test('where the code for it cannot be fetched, the page says so', async () => {
+  const visit = await openChat(here, { expected: /late\// });
+  const { page, context, chat, close } = visit;
+  await context.route('**/late/{imports,as-text}.js', (route) => route.abort());
+  const needs = 'This part of the page has to be fetched once, which needs a network.';
+  await chat.ask('Hello!');
+  await page.getByTestId('list-button').click();
+  assert.equal(await add(visit, '[]'), needs);
+  await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
+  await page.getByRole('button', { name: 'More about' }).click();
+  await page.getByRole('button', { name: 'Save as text' }).click();
+  await chat.notice.getByText(needs).waitFor();
+  await close();
 });

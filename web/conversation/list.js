@@ -311,29 +311,31 @@ export class List {
     if (ids.length) this.#remove(ids, `${ids.length} conversations are`, this.#current);
   }
 
-  async #save({ id, title }) {
-    const found = await this.#archive.read(id);
-    const { asMarkdown } = await import('./late/as-text.js');
-    if (found) saveFile(`${title}.md`, asMarkdown(found), 'text/markdown');
+  #save({ id, title }) {
+    return this.#try(async () => {
+      const found = await this.#archive.read(id);
+      const { asMarkdown } = await import('./late/as-text.js');
+      if (found) saveFile(`${title}.md`, asMarkdown(found), 'text/markdown');
+    });
   }
 
-  async #export() {
-    try {
-      saveFile(`quern-${new Date().toISOString().slice(0, 10)}.json`, await this.#archive.export(), 'application/json');
-    } catch (error) {
-      this.#say(explain(error).message);
-    }
+  #export() {
+    const name = `quern-${new Date().toISOString().slice(0, 10)}.json`;
+    return this.#try(async () => saveFile(name, await this.#archive.export(), 'application/json'));
   }
 
   async #import() {
     const [file] = await pickFiles('.json,.jsonl,.zip,application/json,application/zip', false);
     if (!file) return;
-    try {
+    await this.#try(async () => {
       const { addFrom } = await import('./late/imports.js');
       await addFrom(file, this.#archive, (sentence) => this.#say(sentence));
-    } catch (error) {
-      this.#say(explain(error).message);
-    }
+    });
+  }
+
+  /** Does some work, and says why if it fails. */
+  async #try(work) {
+    await work().catch((error) => this.#say(explain(error).message));
   }
 
   #say(sentence) {

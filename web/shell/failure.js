@@ -39,9 +39,14 @@ function forPeople({ message, hint, code, detail }) {
   };
 }
 
+/** A part of the page that is fetched late could not be fetched; each browser has its own words. */
+const isMissing = (error) => error instanceof TypeError && /import/i.test(error.message);
+
+const MISSING = { message: 'This part of the page has to be fetched once, which needs a network.' };
+
 /** The sentences about a failure, for the visitor. */
 export function explain(error) {
-  const { message, hint } = codeOf(error) ? forPeople(error) : error ?? {};
+  const { message, hint } = codeOf(error) ? forPeople(error) : (isMissing(error) ? MISSING : error ?? {});
   const said = oneLine(message ?? error, 500).replaceAll('contextSize', 'context size') || 'Something went wrong.';
   return { message: said, hint: oneLine(hint, 500).replaceAll('contextSize', 'context size'), code: codeOf(error) };
 }

@@ -14,6 +14,9 @@ const LEFT = {
     `Conversations left out, because their messages follow each other in a circle or are too many: ${count(n)}.`,
 };
 
+/** More conversations take seconds to store, which is said. */
+const MANY = 100;
+
 const added = (n) => (n === 1 ? 'One conversation was added.' : `${count(n)} conversations were added.`);
 
 /**
@@ -28,5 +31,6 @@ export async function addFrom(file, archive, say) {
   if (!found) return;
   const { conversations, left = {} } = found;
   const sentences = Object.keys(LEFT).filter((what) => left[what] > 0).map((what) => LEFT[what](left[what]));
+  if (conversations.length > MANY) say(`Adding ${count(conversations.length)} conversations…`);
   say([added(await archive.import(conversations)), ...sentences].join(' '));
 }

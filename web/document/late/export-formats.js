@@ -110,7 +110,7 @@ function partsOf({ content_type: type, parts, text: code, language, thoughts }, 
     const { content_type: kind, asset_pointer: pointer, text: said } = fields(part);
     if (typeof part === 'string' || kind === 'audio_transcription') words.push(text(said ?? part, left));
     else if (kind === 'image_asset_pointer')
-      media.push({ type: 'image', name: 'Image', pointer: string(pointer).replace(/^[a-z-]+:\/\//, '') || '?' });
+      media.push({ type: 'image', name: 'Image', pointer: string(pointer).replaceAll(/^[a-z-]+:\/\/|#.*/g, '') || '?' });
     else left.files++;
   }
   return { content: withoutMarks(words.filter(Boolean).join('\n\n')), ...(media.length && { media }) };
@@ -131,7 +131,8 @@ function chatGptNode([id, node], left) {
     return about;
   }
   if (!['user', 'assistant'].includes(role) || isHidden === true || HIDDEN.includes(body.content_type)) return about;
-  left.files += list(attachments).filter((one) => !string(fields(one).mime_type).startsWith('image/')).length;
+  const isFile = ({ mime_type: type, mimeType = type }) => !string(mimeType).startsWith('image/');
+  left.files += list(attachments).map(fields).filter(isFile).length;
   const { media, ...said } = partsOf(body, left);
   if (role === 'user') return { ...about, ...said, role, ...(media && { media }) };
   left.images += media?.length ?? 0;
