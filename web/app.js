@@ -31,13 +31,12 @@ import { Tray } from './shell/tray.js';
 
 /** Words of the status line for the phases of the reply that is shown. */
 const PHASES = { waiting: 'Waiting', looking: 'Looking', reading: 'Reading', thinking: 'Thinking', writing: 'Writing' };
+const showTools = async () => (await import('./tools/tool-switches.js')).showTools();
 
 class App {
   #tray = new Tray();
   #readout = new Readout();
-  #settings = new Settings({
-    onUnsaved: () => this.#unsaved(), onOpen: async () => (await import('./tools/tool-switches.js')).showTools(),
-  });
+  #settings = new Settings({ onUnsaved: () => this.#unsaved(), onOpen: showTools });
   #session = new Session({
     onProgress: (progress) => this.#loading.progress(progress),
     onChange: () => this.#modelChanged(),

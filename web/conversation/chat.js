@@ -10,6 +10,7 @@ import { Log } from './log.js';
 import { fenced, firstRead, promptOf } from './prompt.js';
 import { withTools } from '../message/tools.js';
 import { Run } from './run.js';
+import { sceneOf } from './scene.js';
 
 export class Chat {
   #talks;
@@ -164,7 +165,7 @@ export class Chat {
     const messages = this.#messages(talk, model, { from: talk.first });
     const count = async () => {
       if (!this.#settings.of(talk).tools) return model.countTokens(messages);
-      return (await withTools()).count(model, messages, this.#scene(talk));
+      return (await withTools()).count(model, messages, sceneOf(talk, this.#log));
     };
     const used = await count().catch(() => 0);
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
@@ -263,17 +264,6 @@ export class Chat {
     return promptOf(talk, { system: this.#settings.of(talk).system, sees: Boolean(model.info.vision), ...which });
   }
 
-  /** What the page's tools know of a conversation. */
-  #scene(talk) {
-    return {
-      conversation: talk.id,
-      texts: talk.path.flatMap(({ texts = [] }) => texts),
-      documents: () => import('./documents.js'),
-      wait: (sentence) => talk.run?.wait(sentence),
-      onChange: () => talk.run && this.#log.viewOf(talk.run.message)?.push({ type: 'call' }, talk.run.message),
-    };
-  }
-
   async #stream(talk, model, goesOn) {
     const { run } = talk;
     const { message } = run;
@@ -290,7 +280,7 @@ export class Chat {
     const toolChoice = goesOn ? undefined : wanted;
     const tools = toolChoice && (await withTools());
     const reply = tools
-      ? tools.ask(model, messages, { ...options, toolChoice }, this.#scene(talk))
+      ? tools.ask(model, messages, { ...options, toolChoice }, sceneOf(talk, this.#log))
       : model.chat(messages, { ...options, continue: goesOn });
     run.ask(reply);
     for await (const event of reply.events) {

@@ -30,8 +30,8 @@ let policy;
 
 /**
  * Lets a worker of its own do a job.
- * @param {{script?: 'exports', signal?: AbortSignal}} [how] script: reads conversations of other programs, not documents;
- *   signal: ends it too
+ * @param {{script?: 'exports', signal?: AbortSignal}} [how] script: reads conversations of other programs; else
+ *   documents are read; signal: ends it too
  * @returns {Promise<?object>} its answer; null if it was cancelled; rejects with a sentence
  */
 export function inWorker(job, sentence, name, { script, signal } = {}) {
