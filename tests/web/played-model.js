@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A library with a played model. It writes up to `parallel` replies side by side, and the others wait. The question
 // decides the reply: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the
-// engine, "Busy." too many at once, "Call NAME JSON" a tool, whose result it repeats. If a test wants vision
-// (globalThis.playedVision), it looks at images, at "Stare." without end, and stores the media in globalThis.shown. What
-// is asked in the background is counted (globalThis.inBackground) and answered by globalThis.playedTitle; never if that
+// engine, "Busy." too many at once, "Call NAME JSON" in each line a tool, whose result it repeats. If a test wants
+// vision (globalThis.playedVision), it looks at images, at "Stare." without end, and stores the media in globalThis.shown.
+// What is asked in the background is counted (globalThis.inBackground) and answered by globalThis.playedTitle; never if that
 // is no text.
 import { QuernError } from '../../js/index.js';
 import { Reply } from '../../js/page/reply.js';
@@ -54,10 +54,10 @@ class Task {
 const USAGE = { promptTokens: 10, cachedTokens: 0, completionTokens: 1 };
 const TIMINGS = { waitMs: 0, prefillMs: 1, decodeMs: 1, tokensPerSecond: 9 };
 
-/** A reply of one event. */
-const played = (event, more = {}) => new Reply((push) => {
-  push(event);
-  const result = { text: event.text, thinking: '', finishReason: 'stop', usage: USAGE, timings: TIMINGS, ...more };
+/** A reply of these events. */
+const played = (events, more = {}) => new Reply((push) => {
+  events.forEach(push);
+  const result = { text: events[0].text, thinking: '', finishReason: 'stop', usage: USAGE, timings: TIMINGS, ...more };
   return { promise: Promise.resolve(result), stop() {} };
 });
 
@@ -74,21 +74,23 @@ class PlayedModel {
     this.#writer.addEventListener('message', ({ data }) => this.#write(data));
   }
 
-  /** Calls the tool that a question names, as soon as it is offered. */
-  #call([, name, given], { tools = [] }) {
+  /** Calls the tools that a question names, if they are offered. */
+  #call(asked, { tools = [] }) {
     globalThis.offered = tools;
-    if (!tools.some((tool) => tool.name === name)) return played({ type: 'text', text: `There is no ${name}.` });
-    const call = { id: crypto.randomUUID(), name, arguments: JSON.parse(given) };
-    return played({ type: 'tool-call', text: '', index: 0, ...call }, { finishReason: 'tool-calls', toolCalls: [call] });
+    const calls = asked.map(([, name, given]) => ({ id: crypto.randomUUID(), name, arguments: JSON.parse(given) }));
+    const missing = calls.find(({ name }) => !tools.some((tool) => tool.name === name));
+    if (missing) return played([{ type: 'text', text: `There is no ${missing.name}.` }]);
+    const events = calls.map((call, index) => ({ type: 'tool-call', text: '', index, ...call }));
+    return played(events, { finishReason: 'tool-calls', toolCalls: calls });
   }
 
   chat(messages, options) {
     if (options.priority === 'background') return this.#title(options);
     globalThis.shown = messages.map((message) => (typeof message.content === 'string' ? message.content : message.content.map(({ type }) => type)));
     const last = messages.at(-1);
-    if (last.role === 'tool') return played({ type: 'text', text: `It said: ${last.content}` });
-    const asked = /(?:^|\n\n)Call (\S+) (\{.*\})$/s.exec(last.content);
-    if (asked) return this.#call(asked, options);
+    if (last.role === 'tool') return played([{ type: 'text', text: `It said: ${last.content}` }]);
+    const asked = [...last.content.matchAll?.(/^Call (\S+) (\{.*\})$/gm) ?? []];
+    if (asked.length) return this.#call(asked, options);
     const { content: said } = messages.findLast(({ role }) => role === 'user');
     const parts = typeof said === 'string' ? [{ type: 'text', text: said }] : said;
     const content = parts.find(({ type }) => type === 'text')?.text ?? 'Write 3.';

@@ -8,16 +8,20 @@ import { serverTools } from './servers.js';
 const REFUSED = 'The user has refused this call.';
 
 const allowed = new Set();
+const asking = new Map();       // what is asked about -> promise of the end of the question
 
-/** Asks for permission. Resolves when it is given. */
+/** Asks for permission, one call of a tool after another, since one answer may be for all. Resolves when it is given. */
 async function permission({ server, tool }, { id, name, signal }, scene) {
   const key = JSON.stringify([scene.conversation, server.address, tool.name]);
+  while (asking.has(key)) await asking.get(key);
   if (allowed.has(key)) return;
   const { host } = new URL(server.address);
   const answers = [['Allow once', 'once'], ['Allow in this conversation', 'always'], ['Refuse', '']];
   const sentence = `May the model call “${name}” of ${host}?`;
   scene.wait('Waiting for your permission…');
-  const answer = await askAbout(id, sentence, 'The arguments above are sent there.', answers, signal, scene.onChange);
+  const asked = askAbout(id, sentence, 'The arguments above are sent there.', answers, signal, scene.onChange);
+  asking.set(key, asked.catch(() => {}).finally(() => asking.delete(key)));
+  const answer = await asked;
   scene.wait('');
   if (!answer) throw new Error(REFUSED);
   if (answer === 'always') allowed.add(key);
