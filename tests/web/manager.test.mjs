@@ -95,8 +95,10 @@ test('what is on this device: the latest first, with size, quantisation and how 
     'Qwen3-4B Q4_K_M | 500 MB of 2.5 GB, not complete', 'Qwen3-0.6B Q8_0 | 639 MB, complete', 'mine | 4.2 MB of an unknown size, not complete',
     'q06 Q4_K_M | 5.0 MB, complete',
   ]);
+  await page.getByRole('button', { name: 'Compare q06.Q4_K_M with the model in use' }).waitFor();
   assert.deepEqual(await rows.getByRole('button').evaluateAll((all) => all.map((node) => node.getAttribute('aria-label'))), [
-    'Resume Qwen3-4B-Q4_K_M', 'Delete Qwen3-4B-Q4_K_M', 'Load Qwen3-0.6B-Q8_0', 'Delete Qwen3-0.6B-Q8_0', 'Resume mine', 'Delete mine', 'Load q06.Q4_K_M', 'Delete q06.Q4_K_M',
+    'Resume Qwen3-4B-Q4_K_M', 'Delete Qwen3-4B-Q4_K_M', 'Load Qwen3-0.6B-Q8_0', 'Compare Qwen3-0.6B-Q8_0 with the model in use', 'Delete Qwen3-0.6B-Q8_0', 'Resume mine', 'Delete mine',
+    'Load q06.Q4_K_M', 'Compare q06.Q4_K_M with the model in use', 'Delete q06.Q4_K_M',
   ]);
   assert.equal(await rows.first().locator('progress').evaluate((bar) => bar.value / bar.max), 500_000_000 / 2_497_280_256);
   assert.equal(await page.getByRole('list', { name: 'On this device' }).count(), 1);

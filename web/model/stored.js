@@ -119,13 +119,13 @@ export class Stored {
     const row = element('li', { className: 'stored-row' }, element('div', { className: 'row-text' },
       element('strong', {}, element('bdi', {}, withoutQuant(name, quant))), ...this.#tags(quant, entry),
       element('p', {}, this.#state(entry)), ...this.#bar(entry)));
-    Object.assign(row.dataset, { testid: 'stored', url: entry.url, size: entry.size, vision: entry.vision ?? '', name });
+    const { url, vision = '', size, complete } = entry;
+    Object.assign(row.dataset, { testid: 'stored', url, vision, size, complete, name });
     const amount = amountOf(entry);
-    const label = entry.complete ? 'Load' : 'Resume';
-    const { url, vision } = entry;
+    const label = complete ? 'Load' : 'Resume';
     const use = button(label, () => this.#choose({ source: url, ...(vision && { vision }), label: name, kind: 'url' }));
     use.setAttribute('aria-label', `${label} ${name}`);
-    const isUsable = entry.complete || !url.startsWith(PICKED);
+    const isUsable = complete || !url.startsWith(PICKED);
     row.append(this.#actions(row, { name, amount, ...(isUsable && { use }), remove: () => models.remove(entry.id) }));
     return row;
   }

@@ -14,8 +14,8 @@ import { showSpeeds } from './speeds.js';
  */
 export function furnish({ load, variant, isOpen, inUse, onCompare }) {
   for (const row of document.querySelectorAll('#stored-list li[data-url]')) {
-    const { url, vision, name } = row.dataset;
-    if (url === inUse || row.querySelector('progress, .compare')) continue;
+    const { url, vision, name, complete } = row.dataset;
+    if (url === inUse || complete !== 'true' || row.querySelector('.compare')) continue;
     const choice = { source: url, ...(vision && { vision }), label: name, kind: 'url' };
     const compare = button('Compare', () => onCompare(choice), 'button compare');
     compare.setAttribute('aria-label', `Compare ${name} with the model in use`);
