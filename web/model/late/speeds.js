@@ -18,6 +18,9 @@ const REST_MS = 1500;
 /** Most models whose speeds are kept. */
 const MOST = 100;
 
+/** Of smaller models other work than reading weights decides the speed, so they have no estimate. */
+const LEAST = 50e6;
+
 /** Attention, and the types of weights that need more work than Q8_0, take this much of the foretold speed. */
 const LOSS = 0.85;
 
@@ -55,7 +58,7 @@ const hasExperts = (url) => /[-_.]A\d+(?:\.\d+)?B\b/i.test(url);
 function sentenceFor({ url, size }, speeds, rate) {
   const speed = speeds.get(plain(url));
   if (speed) return `Measured here: ${rounded(speed)} tokens a second.`;
-  if (!rate || !(size > 0) || hasExperts(url)) return '';
+  if (!rate || !(size > LEAST) || hasExperts(url)) return '';
   return `Estimate for this device: about ${rounded((LOSS * rate) / size)} tokens a second.`;
 }
 
