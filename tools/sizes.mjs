@@ -18,7 +18,7 @@ export const PAGE_LIMITS = { gzip: 276_000, brotli: 224_000 };
  * What a page downloads for a GGUF model: the entry, the workers, and the engine's text build and glue that fit its
  * browser. Further files come when needed: the engine with 64-bit addresses and its glue with a model over 4 GiB; the
  * full build with a folder, another format, a split model, IQ1 to IQ3, vision or a profile; sha256.js with a file whose
- * hash is known; foreign.js when a load fails; images.js and vision.js with the first model with vision; videos.js with
+ * hash is known; picked.js when picked files are stored; foreign.js when a load fails; images.js and vision.js with the first model with vision; videos.js with
  * the first video; extras.js and aside.js with the first reply that is constrained, uses tools or returns
  * probabilities; template-rare.js with the first template that uses rare features.
  */
