@@ -129,6 +129,7 @@ async function copyEngine(dist, out) {
         'vision.js',
         'extras.js',
         'pooling.js',
+        'gpu.js',
         ...LATER,
       ].includes(name) || /^quern-.*\.mjs$|\.(?:wasm|LICENSE)$/.test(name),
   );

@@ -30,7 +30,7 @@ self.addEventListener('fetch', (event) => {
 const fresh = (url) => new Request(url, { cache: 'no-cache' });
 
 /** Whether a file is only cached when it is requested. */
-const isLate = (url) => /\.wasm$|\/late\/|\/pdf\.[^/]+$/.test(url);
+const isLate = (url) => /\.wasm$|gpu\.m?js$|\/late\/|\/pdf\.[^/]+$/.test(url);
 
 /** Addresses of the files that older versions have cached. */
 async function keptSoFar() {

@@ -13,7 +13,7 @@ import { openChat } from './chat-page.mjs';
 const here = station({ serviceWorker: true });
 
 /** Most bytes of a first visit, uncompressed: 3 MB of them are the demo model, 0.6 MB the engine. */
-const MOST = 4_300_000;
+const MOST = 4_340_000;
 
 /** Most bytes by Brotli of what the page loads before it can be used, without the package's workers and engine. */
 const MOST_OF_PAGE = 79_000;

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { PROJECT, station } from './browser.mjs';
+import { openChat, storeSettings } from './chat-page.mjs';
 
 const GOLDEN = '/tests/fixtures/golden';
 
@@ -12,6 +13,7 @@ const GOLDEN = '/tests/fixtures/golden';
 const device = station({ root: PROJECT, more: ['--enable-unsafe-webgpu'] });
 const apart = station({ root: PROJECT, more: ['--enable-unsafe-webgpu'], isolate: false });
 const none = station({ root: PROJECT });
+const page = station();
 
 async function openLibrary(station, options) {
   const visit = await station.open('tests/web/library.html', options);
@@ -64,5 +66,17 @@ test('without a device webgpu is refused, and auto takes the processor and says 
   }, `${GOLDEN}/nano.Q8_0.gguf`);
   assert.deepEqual(found, { code: 'env/gpu', backend: 'cpu' });
   assert.ok(visit.console.some((line) => /the processor computes/.test(line)));
+  await visit.close();
+});
+
+test('the page has a choice of what computes, and says what does', async () => {
+  const expected = /WebGPU|the processor computes/;
+  const visit = await openChat(page, { init: storeSettings, initArgument: { backend: 'auto' }, expected });
+  await visit.chat.ready();
+  await visit.page.locator('#settings').click();
+  assert.equal(await visit.page.getByLabel('What computes').inputValue(), 'auto');
+  await visit.page.keyboard.press('Escape');
+  await visit.page.locator('#model-button').click();
+  await visit.page.locator('#model-facts').getByText('the processor').waitFor();
   await visit.close();
 });

@@ -277,6 +277,7 @@ export class Shelf {
       ['Memory', info.memory && bytes(info.memory.used)],
       ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
       ['Vision', info.vision && 'images and videos'],
+      ['Computed by', info.gpu ? 'the graphics device: the same text as everywhere' : 'the processor'],
       ['Threads', info.threads],
       ['Instructions', { relaxed: 'relaxed SIMD', simd: 'SIMD' }[info.variant] ?? info.variant],
       ['License', info.license],

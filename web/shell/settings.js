@@ -12,7 +12,7 @@ import { read, write } from './storage.js';
 const KEY = 'quern:settings';
 
 const PRESET = ['system', 'temperature', 'topP', 'topK', 'maxTokens', 'seed', 'tools', 'thinking'];
-const LOADING = ['threads', 'contextSize'];
+const LOADING = ['threads', 'contextSize', 'backend'];
 
 const pick = (values, names) =>
   Object.fromEntries(names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]));
