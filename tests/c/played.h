@@ -15,6 +15,10 @@
 /* Rows of the table of backends in programs with played.c. */
 enum { BACKEND_CPU, BACKEND_PLAYED };
 
+/* If it is not NULL, it opens the backend in place of the simulated device: another one, under test. */
+typedef struct backend *backend_open_fn(struct mem *m, struct pool *pool, bool scalar);
+extern backend_open_fn *played_instead;
+
 enum { PLAYED_ANSWERS = 1024 };
 
 enum played_what { PLAYED_OP, PLAYED_COPY, PLAYED_SET, PLAYED_SLOT, PLAYED_WORK };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a device does for the backend: the functions that js/gpu/port.js imports into the GPU's build, and the commands
+ * What a device does for the backend: the functions that port.js imports into the GPU's build, and the commands
  * that they take. js/gpu/commands.js has the same numbers, and tests/js/gpu/commands.test.mjs compares them.
  *
  * Buffers have ids from 1 on; 0 is none. Everything happens in the order of the calls. No call waits for the device,
@@ -50,7 +50,8 @@ struct gpu_command {
 
 /* Bytes that come back from a buffer to an address when a submit arrives. */
 struct gpu_read {
-    uint32_t buffer, offset, bytes, to;
+    uint32_t buffer, offset, bytes;
+    uintptr_t to;
 };
 
 /* What kernels know about a layout: struct layout_info as numbers. */

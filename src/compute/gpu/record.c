@@ -37,7 +37,7 @@ void gpu_begin(struct gpu *g)
 void gpu_ask(struct gpu *g, uint32_t buffer, uint64_t offset, uint64_t bytes, void *to)
 {
     if (g->n_reads == GPU_READS) gpu_begin(g);
-    g->reads[g->n_reads++] = (struct gpu_read){buffer, (uint32_t)offset, (uint32_t)bytes, (uint32_t)(uintptr_t)to};
+    g->reads[g->n_reads++] = (struct gpu_read){buffer, (uint32_t)offset, (uint32_t)bytes, (uintptr_t)to};
 }
 
 /* Makes room for an operation: n words of the table, and as many commands as one operation can have. */

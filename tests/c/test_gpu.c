@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU backend over a device that computes nothing: weights, pages and hashes reach its buffers with the CPU's bytes,
+ * in slices of any size, and every command stays inside the buffers and the table that it names. What kernels compute is
+ * tested where shaders run (tests/js/gpu, tests/web/gpu.test.mjs).
+ */
+#include "compute/gpu/gpu.c"
+#include "compute/gpu/record.c"
+#undef SET
+#include "compute/gpu/weights.c"
+
+#include "engine/saved.h"
+#include "engine/state.h"
+#include "check.h"
+#include "model_file.h"
+
+/* Of played.h, which has the CPU's struct weight. */
+typedef struct backend *backend_open_fn(struct mem *m, struct pool *pool, bool scalar);
+extern backend_open_fn *played_instead;
+enum { BACKEND_CPU, BACKEND_PLAYED };
+
+/* --- the device -------------------------------------------------------------------------------------------------- */
+
+enum { DEVICE_BUFFERS = 4096 };
+
+static struct {
+    struct {
+        uint8_t *data;
+        size_t size;
+    } buffers[DEVICE_BUFFERS];
+    int n_buffers, n_submits, n_commands, n_layouts;
+    uint32_t binding;
+    int seen[GPU_KERNELS];
+} device;
+
+static size_t buffer_size(uint32_t id)
+{
+    CHECK(id > 0 && id < (uint32_t)device.n_buffers && device.buffers[id].data);
+    return device.buffers[id].size;
+}
+
+void gpu_layouts(const struct gpu_layout *all, int n, const void *some)
+{
+    CHECK(all[LAYOUT_Q8].bits == 8 && all[LAYOUT_Q4].bits == 4 && some != NULL);
+    device.n_layouts = n;
+}
+
+uint32_t gpu_binding(void) { return device.binding; }
+
+uint32_t gpu_buffer(double bytes)
+{
+    CHECK(bytes > 0 && bytes <= (double)device.binding && (size_t)bytes % 4 == 0 && device.n_buffers < DEVICE_BUFFERS);
+    device.buffers[device.n_buffers].data = calloc((size_t)bytes, 1);
+    device.buffers[device.n_buffers].size = (size_t)bytes;
+    if (!device.buffers[device.n_buffers].data) exit(2);
+    return (uint32_t)device.n_buffers++;
+}
+
+void gpu_release(uint32_t id)
+{
+    if (!id) return;
+    buffer_size(id);
+    free(device.buffers[id].data);
+    device.buffers[id].data = NULL;
+}
+
+void gpu_write(uint32_t id, double offset, const void *bytes, double n)
+{
+    CHECK((size_t)offset % 4 == 0 && (size_t)n % 4 == 0 && offset + n <= (double)buffer_size(id));
+    memcpy(device.buffers[id].data + (size_t)offset, bytes, (size_t)n);
+}
+
+void gpu_copy(uint32_t to, double to_offset, uint32_t from, double from_offset, double n)
+{
+    CHECK(to_offset + n <= (double)buffer_size(to) && from_offset + n <= (double)buffer_size(from));
+    memmove(device.buffers[to].data + (size_t)to_offset, device.buffers[from].data + (size_t)from_offset, (size_t)n);
+}
+
+/* What a command reads and writes: n words from `at` on, of `all`. */
+static void inside(uint64_t at, uint64_t n, uint64_t all) { CHECK(at + n <= all); }
+
+static void check_rows(const struct gpu_command *c, const uint32_t *table, int words, uint32_t at, uint32_t page_words)
+{
+    inside(at, 2 * (uint64_t)c->groups[1], (uint64_t)words);
+    for (uint32_t i = 0; i < c->groups[1]; i++) {
+        uint32_t pages = table[at + 2 * i + 1], n = table[at + 2 * i] / KV_PAGE + 1;
+        inside(pages, n, (uint64_t)words);
+        for (uint32_t j = 0; j < n; j++)
+            inside((uint64_t)table[pages + j] * page_words, page_words, buffer_size(c->pages) / 4);
+    }
+}
+
+static void check_product(const struct gpu_command *c, uint64_t scratch)
+{
+    const uint32_t *p = c->params;
+    uint64_t n = p[12], cols = p[5], slice = p[10];
+    inside(p[1], n * cols / (layouts[c->layout].kind == KIND_FLOAT ? 1 : 4), scratch);
+    inside(p[4], (n - 1) * p[8] + p[7], scratch);
+    inside(0, slice * p[13], buffer_size(c->matrix) / 4);
+    CHECK(p[13] * 4 == panel_bytes(c->layout, (int)cols));
+    if (c->kernel != GPU_FLOATS) inside(p[3], n * cols / 16, scratch);
+}
+
+static void check_command(const struct gpu_command *c, uint64_t scratch, const uint32_t *table, int words)
+{
+    const uint32_t *p = c->params;
+    CHECK(c->kernel < GPU_KERNELS && p[0] == 0);
+    for (int i = 0; i < 3; i++) CHECK(c->groups[i] > 0 && c->groups[i] <= 65535);
+    device.seen[c->kernel]++;
+    switch (c->kernel) {
+    case GPU_EMBED:
+        inside(p[1], (uint64_t)c->groups[1] * p[3], scratch);
+        inside(p[2], c->groups[1], (uint64_t)words);
+        break;
+    case GPU_PICK:
+        inside(p[1], (uint64_t)c->groups[1] * p[4], scratch);
+        inside(p[3], c->groups[1], (uint64_t)words);
+        break;
+    case GPU_RMSNORM:
+        inside(p[1], (uint64_t)p[5] * p[3], scratch);
+        inside(0, p[3], buffer_size(c->matrix) / 4);
+        break;
+    case GPU_QUANTIZE:
+        inside(p[1], 32 * (uint64_t)p[2], scratch);
+        inside(p[3], 8 * (uint64_t)p[2], scratch);
+        inside(p[5], 2 * (uint64_t)p[2], scratch);
+        break;
+    case GPU_PRODUCT: case GPU_TILE: case GPU_FLOATS: check_product(c, scratch); break;
+    case GPU_ROPE: inside(p[1], (uint64_t)c->groups[1] * p[7] * p[2], scratch); break;
+    case GPU_APPEND: check_rows(c, table, words, p[3], p[5]); break;
+    case GPU_ATTEND:
+        inside(p[1], (uint64_t)c->groups[1] * p[4] * c->head_dim, scratch);
+        check_rows(c, table, words, p[3], p[6]);
+        break;
+    case GPU_SWIGLU: case GPU_GATE: case GPU_ADD: case GPU_BIAS: inside(p[1], p[3], scratch); break;
+    default: break;
+    }
+}
+
+void gpu_submit(uint32_t scratch, const struct gpu_command *commands, int n, const uint32_t *table, int words,
+                const struct gpu_read *reads, int n_reads)
+{
+    for (int i = 0; i < n; i++) check_command(&commands[i], buffer_size(scratch) / 4, table, words);
+    for (const struct gpu_read *r = reads; r < reads + n_reads; r++) {
+        inside(r->offset, r->bytes, buffer_size(r->buffer));
+        memcpy((void *)r->to, device.buffers[r->buffer].data + r->offset, r->bytes);
+    }
+    device.n_submits++;
+    device.n_commands += n;
+}
+
+static void device_begin(uint32_t binding)
+{
+    memset(&device, 0, sizeof device);
+    device.n_buffers = 1;
+    device.binding = binding;
+    played_instead = backend_gpu;
+}
+
+static void device_end(void)
+{
+    for (int i = 1; i < device.n_buffers; i++) CHECK(!device.buffers[i].data);
+    played_instead = NULL;
+}
+
+/* --- the tests --------------------------------------------------------------------------------------------------- */
+
+static struct file model_of(const char *name)
+{
+    char file[64];
+    snprintf(file, sizeof file, "%s.gguf", name);
+    return file_read(golden_folder(), file);
+}
+
+static void arrive(struct quern_engine *e)
+{
+    if (quern_awaits(e)) quern_arrive(e, 1);
+}
+
+/* The fingerprint of all weights, which a device reads back. */
+static void fingerprint_of(struct quern_engine *e, uint8_t out[HASH_BYTES])
+{
+    while (saved_print(e, 1) == NEED_MORE) arrive(e);
+    memcpy(out, e->fingerprint, HASH_BYTES);
+}
+
+static void one_model(const char *name, uint32_t binding, enum quern_kv kv)
+{
+    struct file f = model_of(name);
+    uint8_t expected[HASH_BYTES], found[HASH_BYTES];
+    struct quern_options options = {.chunk = 24, .kv = kv, .context_size = 256};
+    struct quern_engine *cpu = engine_load(&f, options, SIZE_MAX);
+    fingerprint_of(cpu, expected);
+    quern_free(cpu);
+    device_begin(binding);
+    options.backend = BACKEND_PLAYED;
+    struct quern_engine *e = engine_load(&f, options, 1000);
+    fingerprint_of(e, found);
+    CHECK(!memcmp(expected, found, sizeof found));
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0), *other = quern_sequence_new(e, 0, 0);
+    int32_t ids[100];
+    for (int i = 0; i < 100; i++) ids[i] = 3 + i * 7 % 200;
+    CHECK_EQ(quern_sequence_set(s, ids, 100, QUERN_ALL), 0);
+    CHECK_EQ(quern_sequence_set(other, ids + 10, 50, QUERN_LAST), 0);
+    while (quern_sequence_pending(s) > 0 || quern_sequence_pending(other) > 0) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        arrive(e);
+    }
+    CHECK(device.n_commands > 50 && device.n_submits > 4);
+    quern_free(e);
+    device_end();
+    file_free(&f);
+}
+
+static void models(void)
+{
+    static const char *const names[] = {"nano.Q8_0", "nano.Q4_K_M", "moe-nano.Q4_K_M", "duo.F32", "qw2.Q4_K_M", "nano.IQ2_S"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) one_model(names[i], 64 << 20, QUERN_KV_F16);
+    CHECK(device.seen[GPU_TILE] > 0);
+}
+
+/* Embeddings and output heads are cut into slices of 64 rows. */
+static void slices(void)
+{
+    one_model("nano.Q8_0", 1 << 20, QUERN_KV_F32);
+    one_model("moe-nano.Q4_K_M", 1 << 20, QUERN_KV_F16);
+}
+
+/* A model that a device does not run is refused by its header. */
+static void refusals(void)
+{
+    static const struct {
+        const char *name;
+        enum quern_kv kv;
+    } bad[] = {{"hyb.F32", QUERN_KV_F16}, {"nano.NVFP4", QUERN_KV_F16}, {"nano.Q8_0", QUERN_KV_Q8}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct file f = model_of(bad[i].name);
+        device_begin(64 << 20);
+        struct quern_options options = {.kv = bad[i].kv, .backend = BACKEND_PLAYED};
+        struct quern_engine *e = quern_new(&options);
+        CHECK_EQ(quern_feed(e, f.data, f.size), ERR_UNSUPPORTED);
+        CHECK(!strcmp(quern_error(e)->rule, "gpu"));
+        quern_free(e);
+        device_end();
+        file_free(&f);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct check tests[] = {
+        {"models", models},
+        {"slices", slices},
+        {"refusals", refusals},
+    };
+    return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
+}
