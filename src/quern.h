@@ -177,8 +177,12 @@ enum { QUERN_LENIENT = 1, QUERN_WAITS = 2 };
 int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags);
 /* Tells, between two steps, which tokens the reply will probably write next: ids [n], copied; up to seven are used. The
  * next steps compute them beside its own row, as far as that pays; they change the time only. Ignored while earlier
- * drafts are left, without a reply, and with options.no_drafts. */
-void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n);
+ * drafts are left, without a reply, and with options.no_drafts. FORCED: a text that must follow; GUESSED: what another
+ * model would write. How often each was right lately counts by itself. */
+enum quern_draft { QUERN_FORCED, QUERN_GUESSED };
+void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n, enum quern_draft how);
+/* How many guesses pay before the next step, if each takes `ms` to make; 0 also while other drafts are known. */
+int quern_reply_wants(struct quern_sequence *s, double ms);
 /* Ends the reply at once, also between two calls of an unfinished step, which goes on for the others. Its pages remain
  * reusable, and no event follows. Does nothing without a reply. */
 void quern_reply_end(struct quern_sequence *s);

@@ -251,10 +251,11 @@ EXPORT int wasm_reply_allow(address s, address bits, int flags)
     return quern_reply_allow(SEQUENCE(s), TO(const uint32_t, bits), flags);
 }
 
-EXPORT void wasm_reply_draft(address s, address ids, int n)
+EXPORT void wasm_reply_draft(address s, address ids, int n, int how)
 {
-    quern_reply_draft(SEQUENCE(s), TO(const int32_t, ids), n);
+    quern_reply_draft(SEQUENCE(s), TO(const int32_t, ids), n, (enum quern_draft)how);
 }
+EXPORT int wasm_reply_wants(address s, double ms) { return quern_reply_wants(SEQUENCE(s), ms); }
 
 EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 

@@ -160,13 +160,20 @@ export class Sequence {
     });
   }
 
-  /** Tells which tokens the reply probably writes next: they are drafts. Call it between two steps. */
-  draft(ids) {
+  /**
+   * Tells which tokens the reply probably writes next: they are drafts. Call it between two steps.
+   * @param {ArrayLike<number>} ids
+   * @param {boolean} [guessed] by another model; else by the reply's format
+   */
+  draft(ids, guessed = false) {
     this.#heap.lend(4 * ids.length, (address) => {
       this.#heap.int32(address, ids.length).set(ids);
-      this.#wasm._wasm_reply_draft(this.#address, address, ids.length);
+      this.#wasm._wasm_reply_draft(this.#address, address, ids.length, Number(guessed));
     });
   }
+
+  /** How many guesses of another model pay now, if each takes that many milliseconds. */
+  wants(ms) { return this.#wasm._wasm_reply_wants(this.#address, ms); }
 
   /** Pauses the reply until the next allow(), while others go on. Call it between two steps. */
   wait() { this.#check(this.#wasm._wasm_reply_allow(this.#address, 0, WAITS)); }

@@ -18,12 +18,12 @@ enum {
     PROBE_AFTER = 32, /* tokens without a draft, after which one is tried */
     DRAFTS_MOST = 7,  /* of a sequence in a step */
     OWN_DRAFTS = 1,   /* the trust in the model's own drafts */
-    GIVEN_DRAFTS = LOOKUP_TRUSTS, /* and in those that the caller has given */
+    GIVEN_DRAFTS = LOOKUP_TRUSTS, /* in those that the caller has given, by enum quern_draft */
 };
 
 /* Share of drafts assumed to be right at the beginning, by `trust`; cost of a row, as a share of a step, before it is
  * known. */
-static const double HITS_BEGIN[DRAFT_TRUSTS] = {0.35, 0.6, 0.85, 0.9}, ROW_COST = 0.2;
+static const double HITS_BEGIN[DRAFT_TRUSTS] = {0.35, 0.6, 0.85, 0.9, 0.7}, ROW_COST = 0.2;
 static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
 /* Most events of a step: a TOKEN for each output, three for each sequence in the step, and a LET_GO for each sequence
@@ -243,13 +243,13 @@ static double step_ms(const struct quern_engine *e, int writers, int rows)
 }
 
 /* The number of drafts, at most `most`, each right in a share `hits` of cases if the one before it is, with which steps
- * of so many rows write the most tokens in their time and that of drafting. */
-static int best_number(const struct quern_engine *e, int writers, int rows, double hits, int most)
+ * of so many rows write the most tokens in their time and that of drafting, draft_ms each. */
+static int best_number(const struct quern_engine *e, int writers, int rows, double hits, double draft_ms, int most)
 {
     double tokens = writers, right = 1, best = 0;
     int best_n = 0;
     for (int n = 0; n <= most; n++) {
-        double ms = step_ms(e, writers, rows + n) + n * e->step.draft_ms;
+        double ms = step_ms(e, writers, rows + n) + n * draft_ms;
         if (n) tokens += right *= hits;
         if (ms <= 0) return 0;
         if (tokens / ms > best) best = tokens / ms, best_n = n;
@@ -270,16 +270,29 @@ static int look_up(struct quern_sequence *s)
     return from && allows(s, s->ids[from]) ? from : 0;
 }
 
+/* Whether s writes, and nothing else is known of its next tokens than what may be drafted. */
+static bool goes_on_alone(const struct quern_sequence *s)
+{
+    return s->replies && s->writes && s->made_rows && s->left > 1 && !s->waits && !s->right;
+}
+
+static int count_writers(const struct quern_engine *e)
+{
+    int n = 0;
+    for (const struct quern_sequence *s = e->sequences; s; s = s->next) n += s->replies && s->writes;
+    return n;
+}
+
 /* The number of drafts of s in a step of so many rows; those that are looked up are put behind its ids. */
 static int drafts_of(struct quern_sequence *s, int writers, int rows)
 {
     bool own = s->e->model->config.drafts;
     int n = 0, end = s->turn.n, from = 0, most = own ? 1 : min_int(DRAFTS_MOST, s->left - 1);
-    if (!s->replies || !s->writes || !s->made_rows || s->left <= 1 || s->waits) return 0;
-    if (s->given) s->trust = GIVEN_DRAFTS, most = min_int(most, s->given);
+    if (!goes_on_alone(s)) return 0;
+    if (s->given) s->trust = s->given_trust, most = min_int(most, s->given);
     else if (own) s->trust = OWN_DRAFTS;
     else if (!(from = look_up(s))) return 0;
-    most = best_number(s->e, writers, rows, s->hits[s->trust], most);
+    most = best_number(s->e, writers, rows, s->hits[s->trust], s->given ? 0 : s->e->step.draft_ms, most);
     if (most == 0) most = ++s->undrafted > PROBE_AFTER;
     if (!from) return most;
     for (; n < most && !(s->ids[from + n] >> 63); n++) s->ids[end + n] = s->ids[from + n]; /* parts of media are none */
@@ -293,10 +306,8 @@ static bool may_draft(const struct quern_engine *e)
 
 void replies_draft(struct quern_engine *e)
 {
-    int writers = 0;
     if (!may_draft(e)) return;
-    for (const struct quern_sequence *s = e->sequences; s; s = s->next) writers += s->replies && s->writes;
-    int rows = writers;
+    int writers = count_writers(e), rows = writers;
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
         s->turn.drafts = drafts_of(s, writers, rows);
         rows += s->turn.drafts;
@@ -305,9 +316,20 @@ void replies_draft(struct quern_engine *e)
 
 bool replies_drafts_own(const struct quern_sequence *s) { return s->trust == OWN_DRAFTS; }
 
-void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n)
+int quern_reply_wants(struct quern_sequence *s, double ms)
+{
+    struct quern_engine *e = s->e;
+    if (!may_draft(e) || !goes_on_alone(s) || s->given || s->turn.rows) return 0;
+    if (e->looks_up && look_up(s) && s->trust > 0) return 0;
+    int most = e->model->config.drafts ? 1 : min_int(DRAFTS_MOST, s->left - 1), writers = count_writers(e);
+    int n = best_number(e, writers, writers, s->hits[GIVEN_DRAFTS + (int)QUERN_GUESSED], ms, most);
+    return n ? n : ++s->undrafted > PROBE_AFTER;
+}
+
+void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n, enum quern_draft how)
 {
     if (!s->replies || s->drafted || s->turn.rows || !may_draft(s->e)) return;
+    s->given_trust = GIVEN_DRAFTS + (int)how;
     n = min_int(min_int(n, DRAFTS_MOST), s->left - 1);
     for (s->given = 0; s->given < n; s->given++) {
         int32_t id = ids[s->given];

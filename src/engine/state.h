@@ -15,7 +15,7 @@
 #include "quern.h"
 #include "text/tokenizer.h"
 
-enum { PADS = 2, PARALLEL_MOST = 16, DRAFT_TRUSTS = LOOKUP_TRUSTS + 1 };
+enum { PADS = 2, PARALLEL_MOST = 16, DRAFT_TRUSTS = LOOKUP_TRUSTS + 2 };
 /* sampling values that a model's files may recommend */
 enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED };
 
@@ -148,6 +148,7 @@ struct quern_sequence {
     int picked;             /* the token sampled in this step, or an error */
     int row;                /* the row of outputs from which it is sampled */
     bool single;            /* the caller wants one token in a call */
+    int given_trust;        /* which of `hits` is for those that are given */
     int given;              /* so many tokens from ids[turn.n] on are drafts that the caller has given */
     int drafted;            /* the last rows of outputs are those of drafts: the tokens from ids[turn.n] on */
     bool right;             /* the last token was drafted: the row of that draft is the next to sample from */

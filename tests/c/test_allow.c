@@ -68,7 +68,8 @@ static void draft(struct writer *w, int who)
     int n = 0;
     for (; known && n < 8 && w->n + n < known[who].n; n++)
         ids[n] = known[who].tokens[w->n + n] ^ ((w->n + n) % 7 == 6);
-    quern_reply_draft(w->s, ids, n);
+    quern_reply_draft(w->s, ids, n, w->n % 2 ? QUERN_FORCED : QUERN_GUESSED);
+    if (n > 0) CHECK_EQ(quern_reply_wants(w->s, 0), 0); /* these are known already, or come too late */
 }
 
 /* Makes a step of all writers. Limited writers get a new limit after each token, at once or (LATE) later; until then
@@ -158,6 +159,35 @@ static void in_company(void)
         if (known) CHECK(facts.right > 50 && facts.drafted > facts.right);
         quern_free(e);
     }
+    known = NULL;
+}
+
+/* Drafts that are right save steps, and as many are wanted as pay. */
+static void given(void)
+{
+    static struct writer alone, w;
+    struct quern_reply reply = reply_of(0);
+    struct sched_facts facts[2];
+    int wanted = 0;
+    for (int i = 0; i < 2; i++) {
+        struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .no_drafts = i == 0});
+        begin(e, &w, 0, &reply);
+        CHECK_EQ(quern_reply_wants(w.s, 0), 0); /* nothing is written yet */
+        while (!w.end) {
+            known = NULL;
+            step(e, &w, 0, 1, FREE);
+            int most = quern_reply_wants(w.s, 0);
+            CHECK(most >= 0 && most <= 7 && (i == 1 || most == 0) && quern_reply_wants(w.s, 1e9) <= 1);
+            wanted += most;
+            known = i ? &alone : NULL;
+            draft(&w, 0);
+        }
+        quern_facts(e, &facts[i]);
+        if (i == 0) alone = w;
+        CHECK(w.n == alone.n && !memcmp(w.tokens, alone.tokens, (size_t)w.n * sizeof *w.tokens));
+        quern_free(e);
+    }
+    CHECK(wanted > 0 && facts[1].right > 0 && facts[1].steps < facts[0].steps);
     known = NULL;
 }
 
@@ -275,8 +305,10 @@ static void ends_of_room(void)
 }
 
 static const struct check tests[] = {
-    {"in_company", in_company}, {"waiting", waiting}, {"as_biases", as_biases}, {"nothing_left", nothing_left},
-    {"without_penalties", without_penalties}, {"ends_of_room", ends_of_room},
+    {"in_company", in_company},     {"given", given},
+    {"waiting", waiting},           {"as_biases", as_biases},
+    {"nothing_left", nothing_left}, {"without_penalties", without_penalties},
+    {"ends_of_room", ends_of_room},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
