@@ -148,6 +148,15 @@ export interface LoadOptions {
    */
   drafts?: boolean | undefined;
   /**
+   * A smaller model of the same vocabulary (such as Qwen3-0.6B for Qwen3-8B), which drafts tokens where looking up finds
+   * none. The text is the same to the letter. It is loaded first, into a worker of its own, with the same options but
+   * those of other files (`headers` are not sent for it), and takes its memory from `memoryLimit`; `onProgress` tells of
+   * both. It reads each prompt too, a little at a time after the reply has begun, so it pays for long replies, if it is
+   * much smaller and often right; drafting stops while it does not. Models with a state (Qwen3.5) have no draft model,
+   * nor are they one.
+   */
+  draft?: Source | undefined;
+  /**
    * Most bytes of the store that conversations saved by {@link ChatOptions.save} may take together. Default 2 GiB. To
    * make room for a new conversation, the least recently used ones are deleted; of a conversation that is larger than
    * the limit only the beginning is saved. 0 saves none.

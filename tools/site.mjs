@@ -21,7 +21,7 @@ const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'screens', 'model
 const AT_INSTALL = /^(?:screens\/|icons\/maskable)/;
 
 /** Files of the package that a page's thread imports when they are needed. */
-const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js'];
+const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js', 'draft-load.js'];
 
 /** Parts of the page that are imported when they are needed. */
 const LATE = [
@@ -129,6 +129,7 @@ async function copyEngine(dist, out) {
         'vision.js',
         'extras.js',
         'pooling.js',
+        'drafter.js',
         'gpu.js',
         ...LATER,
       ].includes(name) || /^quern-.*\.mjs$|\.(?:wasm|LICENSE)$/.test(name),

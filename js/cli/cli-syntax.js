@@ -12,7 +12,7 @@ const flagsOf = (table) =>
       .map(({ flag, ...row }) => [flag, row]),
   );
 
-const { vision, store, header, parallel, 'kv-positions': kvPositions, snapshots, ...load } = flagsOf(rows.LOAD);
+const { vision, store, header, draft, parallel, 'kv-positions': kvPositions, snapshots, ...load } = flagsOf(rows.LOAD);
 
 const TOKENS = { kind: 'count', most: 2 ** 24 };
 
@@ -99,6 +99,7 @@ export const FLAGS = {
   queue: { value: 'N', text: 'requests that may wait (512); clients of further ones are told when to try again' },
   'kv-positions': kvPositions,
   snapshots,
+  draft,
   'no-drafts': { value: '', text: 'writes one token in each step, without drafts' },
   'share-caches': {
     value: '',
@@ -139,6 +140,7 @@ export const COMMANDS = {
       'fps',
       ...SAMPLING,
       ...LIMITS,
+      'draft',
       'no-drafts',
       ...LOAD,
     ],
@@ -147,7 +149,7 @@ export const COMMANDS = {
   },
   run: {
     words: ['MODEL', 'PROMPT'],
-    options: [...SAMPLING, ...LIMITS, 'json', 'no-drafts', ...LOAD],
+    options: [...SAMPLING, ...LIMITS, 'json', 'draft', 'no-drafts', ...LOAD],
     text: 'continues PROMPT',
     more: " Where it is '-' it is read from the standard input, without\nthe line end at its end. One that begins with a dash comes behind '--'.",
   },
@@ -164,6 +166,7 @@ export const COMMANDS = {
       'queue',
       'kv-positions',
       'snapshots',
+      'draft',
       'no-drafts',
       'share-caches',
       'slots',

@@ -275,7 +275,8 @@ function afterMedia(payload, call, { signal, leave, transferOf }) {
 /** Loads a model into a worker of its own. */
 export const openModel = called(async (platform, source, options) => {
   const checked = checkOptions('load', options);
-  const { rpc, answer } = await startWith(platform, LOAD, source, checked);
+  const start = checked.draft === undefined ? startWith : (await platform.drafts()).startDrafted.bind(null, startWith);
+  const { rpc, answer } = await start(platform, LOAD, source, checked);
   if (checked.vision === true && !answer.vision) {
     const error = badParam('options.vision', "is true, but these files have no vision part; name the projector's file");
     await rpc.close(error);

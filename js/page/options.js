@@ -163,6 +163,7 @@ const KINDS = {
   sha256: () => sha256,
   files: () => files,
   vision: () => vision,
+  source: () => (value) => (value && ['string', 'object'].includes(typeof value) ? null : 'must be where the model is'),
   limits: () => visionOptions,
   quantize: () => quantize,
   schema: () => schema,

@@ -172,6 +172,7 @@ export const platform = {
   resolveSource,
   images: () => import('./images-node.js'),
   vectors: () => import('./vectors.js'),
+  drafts: () => import('./draft-load.js'),
   storeOf,
   persist() {},
 };

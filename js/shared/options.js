@@ -127,6 +127,9 @@ export const LOAD = {
     text: 'number of states that a model with states remembers (3)',
   },
   drafts: { kind: 'boolean', engine: ['noDrafts'] },
+  draft: {
+    kind: 'source', flag: 'draft', value: 'MODEL', text: 'a smaller model of the same vocabulary, which drafts tokens',
+  },
   saveMaxBytes: { kind: 'bytes', least: 0, most: MOST },
   address: { kind: 'names', names: [32, 64] },
   visionOptions: { kind: 'limits' },

@@ -12,6 +12,7 @@
 //   look       id media options                      pong
 //   vectors    id texts query options
 //   forget     id name
+//   draft      id port serves
 //   profile, saved, ping   id;   stop  target;   end (Node's alone)
 //
 // Options tell the owner of a request: `cacheScope`, and `guest`, one of the guests of that scope (worker/turns.js).
@@ -43,6 +44,7 @@ export const VECTORS = 'vectors';
 export const PROFILE = 'profile';
 export const SAVED = 'saved';
 export const FORGET = 'forget';
+export const DRAFT = 'draft';
 export const STOP = 'stop';
 export const PING = 'ping';
 export const END = 'end';

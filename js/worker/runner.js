@@ -44,6 +44,9 @@ export class Runner {
   /** Turns of all work beside the steps. */
   turns;
 
+  /** Drafts for replies by another model (drafter.js), if there is one. @type {any} */
+  drafter;
+
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {() => void | Promise<void>} rest lets the worker handle waiting messages
@@ -150,6 +153,7 @@ export class Runner {
       const ms = performance.now() - now;
       if (finished) {
         await this.#pursuit.all(performance.now() - began);
+        await this.drafter?.draft(this.#runs);
         began = undefined;
       }
       await this.turns.after(ms, countOwners(this.#runs.values()));

@@ -9,8 +9,8 @@ import { bytesOf, textOf } from '../engine/text-run.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, SAVED, LOAD, LOGITS, LOOK, NOTICE, PING,
-  PONG, PROFILE, PROMPT, READY, STOP, TOKENIZE, VECTORS,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, DRAFT, ERROR, EVENTS, FATAL, FORGET, SAVED, LOAD, LOGITS, LOOK, NOTICE,
+  PING, PONG, PROFILE, PROMPT, READY, STOP, TOKENIZE, VECTORS,
 } from '../shared/protocol.js';
 import { Job } from './job.js';
 import { Saving } from './saving.js';
@@ -27,6 +27,7 @@ import { startEngine, storeModel } from './start.js';
  * @property {() => Promise<typeof import('./extras.js')>} extras loads the code for replies with special demands
  * @property {() => Promise<typeof import('./pooling.js')>} pooling loads the code for scores and vectors of texts
  * @property {() => Promise<typeof import('./template.js')>} template loads the code that makes prompts of conversations
+ * @property {() => Promise<typeof import('./drafter.js')>} drafter loads the code for models with a draft model
  * @property {typeof fetch} fetch
  * @property {import('./side-lane.js').SideHost['aside']} [aside] starts a side worker
  * @property {Int32Array} [busy] shared with side workers; 1 while replies are made
@@ -147,6 +148,7 @@ export class Service {
     [LOOK]: ({ media }, job) => this.#media.look(media, this.#asker({}, job)),
     [VECTORS]: async (message, job, emit) => (await this.#host.pooling())
       .pool(this.#engine, this.#runner, message, { job, emit, asker: this.#asker(message.options, job) }),
+    [DRAFT]: async (message) => (await this.#host.drafter()).connect(this.#engine, this.#runner, message),
     [SAVED]: () => this.#saving.saved(),
     [FORGET]: ({ name }) => this.#saving.forget(name),
     [PROFILE]: () => this.#engine.profile(),

@@ -61,7 +61,8 @@ const listen = (receive, leave) =>
 const host = {
   compile, glue, storeOf, openParts: openAny, fetch, post, aside,
   vision: () => import('./vision-node.js'), extras: () => import('./extras.js'),
-  pooling: () => import('./pooling.js'), template: () => import('./template.js'), gpu: () => import('./gpu-node.js'),
+  pooling: () => import('./pooling.js'), template: () => import('./template.js'), drafter: () => import('./drafter.js'),
+  gpu: () => import('./gpu-node.js'),
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',

@@ -134,6 +134,7 @@ const host = {
   extras: () => import('./extras.js').then(take, notFetched('start')),
   pooling: () => import('./pooling.js').then(take, notFetched('start')),
   template: () => import('./template.js').then(take, notFetched('start')),
+  drafter: () => import('./drafter.js').then(take, notFetched('start')),
   gpu: () => import('./gpu.js').then(take, notFetched('start')),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,

@@ -47,3 +47,17 @@ test('one of two is stopped, and the other goes on', async () => {
   assert.deepEqual([stopped, whole], ['aborted', alone]);
   await visit.close();
 });
+
+test('a model in a worker of its own drafts for another one', async () => {
+  const visit = await isolated.open('tests/web/library.html');
+  await visit.page.waitForFunction(() => globalThis.quern);
+  const [plain, drafted] = await visit.page.evaluate(async ({ source, questions: [question], chat }) => {
+    const models = await Promise.all([{ drafts: false }, { draft: source }].map((how) => globalThis.quern.load(source, { threads: 1, ...how })));
+    const results = await Promise.all(models.map((model) => model.chat(question, chat).result));
+    await Promise.all(models.map((model) => model.dispose()));
+    return results.map(({ text, usage }) => ({ text, right: usage.acceptedTokens ?? 0 }));
+  }, AT_ONCE);
+  assert.equal(drafted.text, plain.text);
+  assert.deepEqual([plain.right, drafted.right > 0], [0, true]);
+  await visit.close();
+});

@@ -217,7 +217,7 @@ test('what each has alone is refused by the other with what to do', async () => 
 const linesOf = (help) => Object.fromEntries([...help.matchAll(/^ {2}--(\S+( \S+)?) {2,}(\S.*)$/gm)].map(([, name, , text]) => [name, text]));
 
 /** What of a command needs decoders, chat templates and drafts, which the native program has not. */
-const NODE_ALONE = { run: /^no-drafts/, logits: /^(?:messages|vision|(?:min|max)-(?:video-)?pixels|max-frames)/ };
+const NODE_ALONE = { run: /^(?:draft|no-drafts)/, logits: /^(?:messages|vision|(?:min|max)-(?:video-)?pixels|max-frames)/ };
 
 test('the same help', async () => {
   for (const name of ['run', 'info', 'quantize', 'bench', 'tokenize', 'logits']) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// A draft model: another model's likeliest tokens, verified by the model itself. That texts are the same: drafts-random.test.mjs.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from '../../../dist/node.js';
+import { connect } from '../../../js/worker/drafter.js';
+import { tiny35 } from '../../fixtures/qwen35-layout.mjs';
+import { DEMO, NANO, rejectsWith } from '../support/helper.mjs';
+
+const OPTIONS = { contextSize: 512, store: false, threads: 1 };
+const QUESTION = 'What is quern?';
+
+async function open(t, source, options) {
+  const model = await load(source, { ...OPTIONS, ...options });
+  t.after(() => model.dispose());
+  return model;
+}
+
+test('a model that drafts for itself is always right, and takes fewer steps', async (t) => {
+  const [plain, drafting] = [await open(t, DEMO, { drafts: false }), await open(t, DEMO, { draft: DEMO })];
+  const [expected, found] = [await plain.chat(QUESTION, { temperature: 0 }).result, await drafting.chat(QUESTION, { temperature: 0 }).result];
+  assert.equal(found.text, expected.text);
+  const { draftedTokens, acceptedTokens } = found.usage;
+  assert.ok(draftedTokens > 0 && acceptedTokens > 0.8 * draftedTokens, JSON.stringify(found.usage));
+  assert.ok(drafting.info.work.steps < plain.info.work.steps);
+});
+
+test('a long prompt is read a little at a time, and then drafted for', async (t) => {
+  const drafting = await open(t, DEMO, { draft: DEMO });
+  const { usage } = await drafting.chat(`${'The mill stands on the river. '.repeat(20)}${QUESTION}`, { temperature: 1, seed: 3, maxTokens: 60, logitBias: Object.fromEntries(drafting.info.endTokens.map((id) => [id, -Infinity])) }).result;
+  assert.ok(usage.promptTokens > 120 && usage.acceptedTokens > 0, JSON.stringify(usage));
+});
+
+test('replies side by side get drafts together', async (t) => {
+  const [plain, drafting] = [await open(t, DEMO, { drafts: false }), await open(t, DEMO, { draft: DEMO, parallel: 4, kvPositions: 2048 })];
+  const ask = (model) => Promise.all(['a mill', 'an owl', 'a fox', 'the river'].map((what) => model.chat(`Tell me a story about ${what}.`, { temperature: 0.5, seed: 1, maxTokens: 40 }).result));
+  const [expected, found] = [await ask(plain), await ask(drafting)];
+  assert.deepEqual(found.map(({ text }) => text), expected.map(({ text }) => text));
+});
+
+test('what cannot draft is refused', async () => {
+  await rejectsWith(load(DEMO, { ...OPTIONS, draft: NANO }), 'use/param', /^options\.draft is a model with another vocabulary/);
+  await rejectsWith(load(DEMO, { ...OPTIONS, draft: new Blob([tiny35()]) }), 'use/param', /^options\.draft is not for models with a state/);
+  await rejectsWith(load(DEMO, { ...OPTIONS, draft: DEMO, drafts: false }), 'use/param', /options\.drafts: false exclude each other/);
+  await rejectsWith(load(DEMO, { ...OPTIONS, draft: '/nowhere.gguf' }), 'use/param', /^options\.draft cannot be read/);
+  await rejectsWith(load(DEMO, { ...OPTIONS, draft: 5 }), 'use/param', /^options\.draft must be where the model is/);
+  await rejectsWith(load('/nowhere.gguf', { ...OPTIONS, draft: DEMO }), 'use/param', /^'\/nowhere\.gguf' cannot be read/);
+});
+
+test('both share the memory limit', async (t) => {
+  const large = { ...OPTIONS, kvPositions: 4096, memoryLimit: 30e6 };
+  const { planned } = (await open(t, DEMO, large)).info.memory;
+  await rejectsWith(load(DEMO, { ...large, draft: DEMO }), 'mem/plan', /can be used here/);
+  const both = await open(t, DEMO, { ...large, draft: DEMO, memoryLimit: 30e6 + planned });
+  assert.equal(both.info.memory.planned, planned);
+});
+
+test('nothing waits for a worker that has ended', async () => {
+  const { port1, port2 } = new MessageChannel();
+  const engine = /** @type {any} */ ({ tokens: () => ({ starts: Int32Array.of(0), bytes: new Uint8Array(0), types: new Uint8Array(0) }) });
+  const runner = /** @type {any} */ ({});
+  const checking = connect(engine, runner, { port: port1 });      // no answer comes
+  await connect(engine, runner, {});
+  await checking;
+  const run = { sequence: { number: 1, wants: () => 3, draft: () => assert.fail('nobody drafts') }, work: { ids: [1, 2], place: {} } };
+  await runner.drafter.draft(new Map([[1, run]]));
+  port1.close();
+  port2.close();
+});
