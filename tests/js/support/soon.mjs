@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures times on a machine that may be stopped for seconds at any moment. One slow attempt proves nothing; if all
-// attempts are slow, the work is slow (soon). Work that is too long for several attempts is timed by a stopwatch that
+// attempts are slow, the work is slow (soon); so is what depends on such times (atLast). Work that is too long for several attempts is timed by a stopwatch that
 // leaves such stops out.
 
 import assert from 'node:assert/strict';
@@ -20,6 +20,15 @@ export async function soon(limit, attempt) {
   const took = [];
   while (took.length < 4 && !(took.at(-1) < limit)) took.push(await attempt());
   assert.ok(took.at(-1) < limit, `${took.map(Math.round).join(', ')} ms, limit ${limit}`);
+}
+
+/**
+ * Fails unless one of several attempts succeeds: measured times decide whether tokens are drafted.
+ * @param {() => Promise<boolean>} attempt @param {string} what must succeed
+ */
+export async function atLast(attempt, what) {
+  for (let i = 0; i < 5; i++) if (await attempt()) return;
+  assert.fail(`never: ${what}`);
 }
 
 /**

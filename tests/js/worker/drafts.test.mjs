@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { load } from '../../../dist/node.js';
 import { tiny35 } from '../../fixtures/qwen35-layout.mjs';
+import { atLast } from '../support/soon.mjs';
 
 const MODEL = new Blob([tiny35({ drafts: 1, agrees: true, context: 512, type: 'F32' })]);
 const OPTIONS = { contextSize: 256, store: false };
@@ -40,13 +41,15 @@ test('the model tells that it drafts', () => {
 });
 
 test('the text is the same, and drafts are accepted', async () => {
-  let accepted = 0;
-  for (const options of WAYS) {
-    const { draftedTokens = 0, acceptedTokens = 0 } = await both(options);
-    assert.ok(acceptedTokens <= draftedTokens);
-    accepted += acceptedTokens;
-  }
-  assert.ok(accepted > 20, `${accepted} accepted`);
+  await atLast(async () => {
+    let accepted = 0;
+    for (const options of WAYS) {
+      const { draftedTokens = 0, acceptedTokens = 0 } = await both(options);
+      assert.ok(acceptedTokens <= draftedTokens);
+      accepted += acceptedTokens;
+    }
+    return accepted > 20;
+  }, 'more than 20 are accepted');
 });
 
 test('side by side, and cut at any length', async () => {
@@ -55,8 +58,7 @@ test('side by side, and cut at any length', async () => {
 
 test('what sees each token drafts too', async () => {
   for (const options of [{ stop: ['zzz'] }, { logprobs: 2 }, { regex: '[^#]+' }]) {
-    const { acceptedTokens } = await both({ temperature: 1, topK: 2, seed: 1, ...options });
-    assert.ok(acceptedTokens > 0, JSON.stringify(options));
+    await atLast(async () => (await both({ temperature: 1, topK: 2, seed: 1, ...options })).acceptedTokens > 0, JSON.stringify(options));
   }
 });
 
