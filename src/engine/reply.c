@@ -15,7 +15,8 @@
 enum { CONTROL = 3 }; /* token type of control tokens */
 
 enum {
-    PROBE_AFTER = 32, /* tokens without a draft, after which one is tried */
+    PROBE_AFTER = 32, /* tokens without a draft, after which one is tried; */
+    PROBE_SOON = 8,   /* if it is probably right, and so costs little even on a machine where rows are dear */
     DRAFTS_MOST = 7,  /* of a sequence in a step */
     OWN_DRAFTS = 1,   /* the trust in the model's own drafts */
     GIVEN_DRAFTS = LOOKUP_TRUSTS, /* in those that the caller has given, by enum quern_draft */
@@ -283,6 +284,12 @@ static int count_writers(const struct quern_engine *e)
     return n;
 }
 
+/* Whether to try a draft though it seems not to pay: what rows cost may have changed since one was tried last. */
+static bool probes(struct quern_sequence *s, int trust)
+{
+    return ++s->undrafted > (s->hits[trust] > 0.8 ? PROBE_SOON : PROBE_AFTER);
+}
+
 /* The number of drafts of s in a step of so many rows; those that are looked up are put behind its ids. */
 static int drafts_of(struct quern_sequence *s, int writers, int rows)
 {
@@ -293,7 +300,7 @@ static int drafts_of(struct quern_sequence *s, int writers, int rows)
     else if (own) s->trust = OWN_DRAFTS;
     else if (!(from = look_up(s))) return 0;
     most = best_number(s->e, writers, rows, s->hits[s->trust], s->given ? 0 : s->e->step.draft_ms, most);
-    if (most == 0) most = ++s->undrafted > PROBE_AFTER;
+    if (most == 0) most = probes(s, s->trust);
     if (!from) return most;
     for (; n < most && !(s->ids[from + n] >> 63); n++) s->ids[end + n] = s->ids[from + n]; /* parts of media are none */
     return n;
@@ -322,8 +329,9 @@ int quern_reply_wants(struct quern_sequence *s, double ms)
     if (!may_draft(e) || !goes_on_alone(s) || s->given || s->turn.rows) return 0;
     if (e->looks_up && look_up(s) && s->trust > 0) return 0;
     int most = e->model->config.drafts ? 1 : min_int(DRAFTS_MOST, s->left - 1), writers = count_writers(e);
-    int n = best_number(e, writers, writers, s->hits[GIVEN_DRAFTS + (int)QUERN_GUESSED], ms, most);
-    return n ? n : ++s->undrafted > PROBE_AFTER;
+    int trust = GIVEN_DRAFTS + (int)QUERN_GUESSED;
+    int n = best_number(e, writers, writers, s->hits[trust], ms, most);
+    return n ? n : probes(s, trust);
 }
 
 void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n, enum quern_draft how)
