@@ -37,8 +37,7 @@ export const HINTS = {
   'mem/plan': 'Use a smaller model or a smaller contextSize.',
   'mem/load': `Use a smaller model or a smaller contextSize, or close other ${OTHERS}.`,
   'mem/kv': 'Use a smaller contextSize or start a new conversation.',
-  'env/gpu': inNode ? "Install the package webgpu and a driver, or load without backend: 'webgpu'."
-    : "Load without backend: 'webgpu': then the processor computes.",
+  'env/gpu': "Load without backend: 'webgpu'.",
   'gpu/lost': 'Load the model again.',
   'env/simd': `Use a current version of ${inNode ? 'Node' : 'Chrome, Edge, Firefox or Safari'}.`,
   'env/csp':

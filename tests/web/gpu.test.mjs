@@ -55,6 +55,33 @@ test('logits on a device have the bits of the native scalar kernels', async () =
   await visit.close();
 });
 
+/** Writes until the device is lost; then the model is loaded again and writes. */
+async function lose(source) {
+  const model = await globalThis.quern.load(source, { backend: 'webgpu' });
+  const reply = model.complete('one two', { maxTokens: 400, logitBias: { 257: -Infinity, 258: -Infinity } });
+  const lost = reply.result.catch(({ code }) => code);
+  const events = reply.events[Symbol.asyncIterator]();
+  while ((await events.next()).value?.type !== 'text');
+  globalThis.isWriting = true;
+  const found = await lost;
+  const after = await model.complete('a', { maxTokens: 1 }).result.catch(({ code }) => code);
+  await model.dispose();
+  const again = await globalThis.quern.load(source, { backend: 'webgpu' });
+  const { usage } = await again.complete('one two', { maxTokens: 3 }).result;
+  await again.dispose();
+  return { found, after, tokens: usage.completionTokens > 0 };
+}
+
+test('a device that is lost ends its replies with gpu/lost, and the model can be loaded again', async () => {
+  const visit = await openLibrary(device, { expected: /WebGPU|GPU|device/i });
+  const losing = visit.page.evaluate(lose, `${GOLDEN}/nano.Q8_0.gguf`);
+  await visit.page.waitForFunction(() => globalThis.isWriting);
+  const session = await device.browser.newBrowserCDPSession();
+  await session.send('Browser.crashGpuProcess').catch(() => {});
+  assert.deepEqual(await losing, { found: 'gpu/lost', after: 'gpu/lost', tokens: true });
+  await visit.close();
+});
+
 test('without a device webgpu is refused, and auto takes the processor and says so', async () => {
   const visit = await openLibrary(none, { expected: /WebGPU|the processor computes/ });
   const found = await visit.page.evaluate(async (source) => {

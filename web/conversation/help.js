@@ -4,7 +4,7 @@
 import { codeOf } from '../shell/failure.js';
 
 /** Whether the error means that the model cannot be used any more. */
-export const isLost = (error) => codeOf(error).startsWith('engine/');
+export const isLost = (error) => /^(?:engine|gpu)\//.test(codeOf(error));
 
 /**
  * @param {Error} error
