@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the worker loads first when a graphics device is to compute; bundled apart from it.
 
-import { openDevice as open } from '../gpu/device.js';
+import { openWith } from '../gpu/choice.js';
 
-export const openDevice = (how) => open(globalThis.navigator.gpu, how);
+export { without } from '../gpu/choice.js';
+
+/** @param {'webgpu' | 'auto'} backend @param {{post: (message: object) => void}} host */
+export const openFor = (backend, host) => openWith(async () => globalThis.navigator.gpu, {}, backend, host);

@@ -3,7 +3,7 @@
 // failures.
 
 import { Engine } from '../engine/engine.js';
-import { QuernError, badParam, isOf } from '../shared/errors.js';
+import { badParam, isOf } from '../shared/errors.js';
 import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
@@ -21,8 +21,7 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  * @property {boolean} [lends] whether compiled modules can be passed to the page
  * @property {Record<32 | 64 | 'gpu', () => Promise<Function>>} glue the factory that Emscripten made, by the bits of
  *   addresses, or for the GPU's build
- * @property {() => Promise<{openDevice: (how: object) => Promise<import('../gpu/device.js').Device>}>} gpu loads the
- *   code for graphics devices
+ * @property {() => Promise<typeof import('./gpu.js')>} gpu loads the code for graphics devices
  * @property {(store: any) => object | undefined} storeOf the store that the option names
  * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts opens a source as source.js describes it
  * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
@@ -64,9 +63,6 @@ function visionOf({ noVision = false }, { visionOptions }) {
 const onlyText = () => badParam('options.wasmUrl',
   'is a text build of the engine, which reads single GGUF files only, without IQ1 to IQ3, vision and profiles; name the file without -text');
 
-/** A model that the device does not run, although the caller insists on it. */
-const refused = ({ message }) => new QuernError('env/gpu', message, { phase: 'load' });
-
 /** Starts the engines of one load. */
 class Starter {
   #host;
@@ -77,6 +73,7 @@ class Starter {
   #address;      // bits of addresses
   #projectors;   // number of projectors, which are the last files
   #sizes;        // of all files, once measure() was called
+  #gpu;          // the code for graphics devices, once one is wanted
   #device = null;   // the graphics device that computes; null: the processor
 
   /** @param {any} options of the load; inspect: headers only are read */
@@ -102,39 +99,22 @@ class Starter {
     return isFree && this.#allowed > TOO_LARGE && hasMemory64();
   }
 
-  /** Makes the first instance: with 32-bit addresses, unless the caller wants 64. */
+  /** Makes the first instance: with 32-bit addresses, unless the caller wants 64, or on a graphics device. */
   async first() {
-    if (this.#wantsDevice) await this.#openDevice();
-    return this.#instance();
-  }
-
-  /** With 'auto' the processor computes what the graphics device cannot. */
-  get #wantsDevice() {
     const { backend = 'cpu', inspect } = this.#options;
-    return backend !== 'cpu' && !inspect;
-  }
-
-  async #openDevice() {
-    try {
-      const { openDevice } = await this.#host.gpu();
-      this.#device = await openDevice({ mustBeExact: this.#options.backend === 'auto' });
-    } catch (error) {
-      this.#withoutDevice(error);
+    if (backend !== 'cpu' && !inspect) {
+      const missing = (error) => { if (backend !== 'auto') throw error; };
+      this.#gpu = await this.#host.gpu().catch(missing);
+      this.#device = await this.#gpu?.openFor(backend, this.#host) ?? null;
     }
-  }
-
-  #withoutDevice(error) {
-    this.#device?.close();
-    this.#device = null;
-    if (this.#options.backend !== 'auto') throw error.detail?.rule === 'gpu' ? refused(error) : error;
-    this.#host.post({ type: NOTICE, text: `quern: the processor computes: ${error.message}` });
+    return this.#instance();
   }
 
   get hasDevice() { return this.#device !== null; }
 
-  /** Makes the instance that replaces one whose device does not run the model. */
-  async processor(refusal) {
-    this.#withoutDevice(refusal);
+  /** Makes the instance that replaces one whose device does not run the model, with 'auto'. */
+  processor(refusal) {
+    this.#device = this.#gpu.without(refusal, this.#options.backend, this.#host, this.#device);
     return this.#instance();
   }
 

@@ -8,7 +8,7 @@ import glueOfProcessor from '../../../build/wasm/node/quern-simd.mjs';
 import { Engine } from '../../../js/engine/engine.js';
 import { instantiate } from '../../../js/engine/instance.js';
 import { Runner } from '../../../js/worker/runner.js';
-import { openDevice } from '../../../js/worker/gpu-node.js';
+import { openFor } from '../../../js/worker/gpu-node.js';
 import { GOLDEN, PROJECT } from '../../fixtures/golden.mjs';
 
 const compile = async (name) => WebAssembly.compile(await readFile(`${PROJECT}/build/wasm/quern-${name}.wasm`));
@@ -25,7 +25,7 @@ export const goldenBytes = (name) => readFile(`${PROJECT}/${GOLDEN}/${name}.gguf
  * @param {{device?: object, onDevice?: boolean} & object} [options] device: an open one
  */
 export async function open(bytes, { onDevice = false, device, ...options } = {}) {
-  device ??= onDevice ? await openDevice() : null;
+  device ??= onDevice ? await openFor('webgpu', { post() {} }) : null;
   const instance = device
     ? await instantiate(glue, await compiled.gpu, 1, 32, device)
     : await instantiate(glueOfProcessor, await compiled.simd, 1, 32);
