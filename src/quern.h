@@ -117,8 +117,9 @@ int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pus
 /* Computes pending tokens of all sequences together: one token of each sequence that writes, and at most a chunk of the
  * others in all. Stops early, after a layer or a part of the output head, when budget_ms > 0 has passed or attention is
  * asked for; the next call goes on from there. A sequence may find that none of its tokens were computed, because it
- * waits or because its pages were taken and it starts again. Returns OK (the step is done, or nothing is pending),
- * NEED_MORE = 1 (stopped early), ERR_BUSY (a device's answer is awaited). */
+ * waits or because its pages were taken and it starts again. Returns OK (the step is done, tokens were written
+ * that the last step has drafted rightly, or nothing is pending), NEED_MORE = 1 (stopped early), ERR_BUSY (a device's
+ * answer is awaited). */
 int quern_step(struct quern_engine *e, int budget_ms);
 /* For backends on a device (never the CPU). quern_awaits(): whether the last call (a step, an image, a page or the
  * fingerprint for a saved conversation) awaits an answer of the device. Until the answer has arrived, computing returns
