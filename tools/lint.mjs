@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Checks the rules of the sources: rooms, calls, sizes and forbidden words.
+// Checks the rules of the sources: rooms, calls, sizes, forbidden words, and the page's tables of words.
 // Prints what breaks a rule; with `--stats` also the sizes of all files.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { check as checkLanguages } from './languages.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const problems = [];
@@ -321,6 +322,8 @@ const jsStats = js.map((file) => checkFile(file, 350, 55));
 const all = cStats.flatMap(({ lengths }) => lengths).sort((a, b) => a - b);
 if (quantile(all, 0.5) > 18) problem('src', `median function length ${quantile(all, 0.5)}; at most 18`);
 if (quantile(all, 0.95) > 60) problem('src', `95 % of functions have up to ${quantile(all, 0.95)} lines; at most 60`);
+
+problems.push(...await checkLanguages());
 
 if (process.argv.includes('--stats')) {
   for (const { file, count, lengths } of [...cStats, ...jsStats]) {

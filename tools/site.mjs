@@ -11,6 +11,7 @@ import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promi
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { languages } from './languages.mjs';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 
@@ -26,7 +27,7 @@ const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js', 'draft-load
 /** Parts of the page that are imported when they are needed. */
 const LATE = [
   'tools/page-tools.js', 'conversation/documents.js', 'conversation/find.js', 'document/reader.js', 'model/hub.js',
-  'shell/keys.js', 'shell/presets.js', 'tools/tool-switches.js',
+  'shell/keys.js', 'shell/presets.js', 'tools/tool-switches.js', 'translate.js',
 ];
 
 /** The library that reads PDF files. The page fetches it with the first one. */
@@ -99,6 +100,14 @@ async function bundleRare(web, out) {
   await cp(join(web, 'message/late/sugar-high.LICENSE'), join(out, 'sugar-high.LICENSE'));
 }
 
+/** Copies the tables of words to late/, so that the service worker keeps only the one that is in use. */
+async function copyWords(web, out) {
+  for (const name of await languages(web)) {
+    const table = JSON.parse(await readFile(join(web, 'languages', `${name}.json`), 'utf8'));
+    await writeFile(join(out, 'late', `${name}.json`), JSON.stringify(table));
+  }
+}
+
 /** Bundles the page. Late parts have copies of the few helpers that they use. */
 async function bundle(web, dist, out) {
   const page = { ...shared, outdir: out, format: 'esm', splitting: false, plugins: [beside('./'), lexerOnly] };
@@ -109,7 +118,9 @@ async function bundle(web, dist, out) {
     alias: { 'quern/run': join(dist, 'run.js') },
   });
   await bundleRare(web, out);
-  await build({ ...shared, entryPoints: [join(web, 'boot.js')], outdir: out, format: 'iife' });
+  // esbuild's own form of such a script has helpers for its import(), which this one does not need.
+  const plain = { bundle: false, format: 'esm', banner: { js: '(()=>{' }, footer: { js: '})();' } };
+  await build({ ...shared, ...plain, entryPoints: [join(web, 'boot.js')], outdir: out });
   await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });
 }
 
@@ -191,6 +202,7 @@ export async function buildSite({
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
   await bundle(web, dist, out);
+  await copyWords(web, out);
   for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
   await copyEngine(dist, out);
   await copyPdf(out);

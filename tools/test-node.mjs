@@ -20,6 +20,7 @@ const LONG = [
   'js/store/stopped',
   'web/examples',
   'web/states',
+  'web/languages',
   'web/golden',
   'js/page/engine-end',
   'web/many',

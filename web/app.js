@@ -13,6 +13,7 @@ import { Readout } from './conversation/readout.js';
 import { followEnd } from './conversation/scroll.js';
 import { suggest } from './conversation/suggest.js';
 import { Talks } from './conversation/talks.js';
+import { chooseLanguage } from './shell/languages.js';
 import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
 import { byId, button } from './shell/dom.js';
@@ -28,9 +29,8 @@ import { Settings } from './shell/settings.js';
 import { Shelf } from './model/shelf.js';
 import { themeSwitch } from './shell/theme.js';
 import { Tray } from './shell/tray.js';
+import { joined, say } from './shell/words.js';
 
-/** Words of the status line for the phases of the reply that is shown. */
-const PHASES = { waiting: 'Waiting', looking: 'Looking', reading: 'Reading', thinking: 'Thinking', writing: 'Writing' };
 const showTools = async () => (await import('./tools/tool-switches.js')).showTools();
 
 class App {
@@ -118,10 +118,12 @@ class App {
       onFailure: (error, model) => {
         if (isLost(error)) this.#session.release(model).then(() => this.#modelChanged());
       },
-      onDelete: (undo) => this.#tray.passing('deleted', 'Deleted, with all that followed.', [button('Undo', () => {
-        this.#tray.remove('deleted');
-        undo();
-      })], UNDO_MS),
+      onDelete: (undo) => this.#tray.passing('deleted', say`Deleted, with all that followed.`, [
+        button(say`Undo`, () => {
+          this.#tray.remove('deleted');
+          undo();
+        }),
+      ], UNDO_MS),
       onGiveBack: (id, question) => this.#composer.giveBack(id, question),
       helpFor: (error) => this.#helpFor(error),
     });
@@ -162,30 +164,30 @@ class App {
   #tellEnding({ times, heavy }) {
     if (times === 0) return;
     const again = times > 1 && heavy;
-    const kept = this.#talks.current.isEmpty ? '' : ' The conversation is as it was last saved.';
-    const advice = again
-      ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.'
-      : '';
-    const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#shelf.open());
-    this.#tray.notice(
-      'life',
-      `The browser closed this page, most likely to save memory.${kept}${advice}`,
-      heavy ? [choose] : [],
+    const sentence = joined(
+      say`The browser closed this page, most likely to save memory.`,
+      !this.#talks.current.isEmpty && say`The conversation is as it was last saved.`,
+      again && say`That was twice in a row: a smaller model, or a smaller context in the settings, needs less.`,
     );
+    const choose = button(again ? say`Choose a smaller model` : say`Choose a model`, () => this.#shelf.open());
+    this.#tray.notice('life', sentence, heavy ? [choose] : []);
   }
 
   /** Prepares the page before the first load. Never ends if the page is about to be loaded again. */
   async #prepare() {
     const able = support();
     const reloading = await startOffline(able.variant, {
-      onWait: () => this.#readout.status('Preparing the page for its first use…'),
-      isBusy: () => !areSaved() || Boolean(this.#talks?.isLive),
+      onWait: () => this.#readout.status(say`Preparing the page for its first use…`),
+      isBusy: () => this.#isBusy,
       onUpdate: (reload) =>
-        this.#tray.notice('update', 'A newer version of this page is ready.', [button('Use it', reload)]),
+        this.#tray.notice('update', say`A newer version of this page is ready.`, [button(say`Use it`, reload)]),
     });
     if (reloading) await new Promise(() => {});
     if (!able.ok) throw new QuernError('env/simd', able.reason);
   }
+
+  /** Whether this tab knows more than is stored. */
+  get #isBusy() { return !areSaved() || Boolean(this.#talks?.isLive); }
 
   async #send(question, instead) {
     await this.#opening;    // the message belongs to the conversation that is about to be shown
@@ -196,7 +198,7 @@ class App {
 
   #wire() {
     const offer = firstOffer();
-    byId('get-real').textContent = `Get a real one: ${offer.known.label}, ${bytes(offer.one.size)}`;
+    byId('get-real').textContent = say`Get a real one: ${offer.known.label}, ${bytes(offer.one.size)}`;
     const on = (id, action) => byId(id).addEventListener('click', action);
     on('model-button', () => this.#shelf.open());
     on('get-real', () => this.#shelf.suggest(offer.one));
@@ -213,6 +215,7 @@ class App {
     });
     closeDialogs();
     themeSwitch();
+    chooseLanguage(() => this.#isBusy || this.#session.choice?.kind === 'file');
     acceptDrops((files) => this.#composer.attach(files));
   }
 
@@ -272,14 +275,14 @@ class App {
     byId('camera').hidden = !this.#session.model.info.vision;
     if (this.#session.model.info.vision) this.#tray.remove('images');
     if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
-    const reason = crossOriginIsolated ? 'this device or the settings allow no more.'
-      : 'its host does not isolate it (the headers COOP and COEP are missing), so replies come slower.';
-    return this.#tray.notice('threads', `Running on one thread: ${reason}`);
+    return this.#tray.notice('threads', crossOriginIsolated
+      ? say`Running on one thread: this device or the settings allow no more.`
+      : say`Running on one thread: its host does not isolate it (the headers COOP and COEP are missing), so replies come slower.`);
   }
 
   #modelChanged() {
     const { model, choice, isLoading } = this.#session;
-    byId('model-name').textContent = model ? choice.label : (isLoading ? 'Loading…' : 'No model');
+    byId('model-name').textContent = model ? choice.label : (isLoading ? say`Loading…` : say`No model`);
     this.#shelf.modelChanged();
     this.#readout.setLimit(model?.info.contextSize ?? 0);
     this.#showStatus();
@@ -290,14 +293,14 @@ class App {
   #showStatus() {
     const { model, isLoading } = this.#session;
     if (!this.#talks?.current.run)
-      this.#readout.status(isLoading ? 'Loading the model' : model ? 'Ready' : 'No model loaded');
+      this.#readout.status(isLoading ? say`Loading the model` : model ? say`Ready` : say`No model loaded`);
   }
 
   #chatChanged() {
     const talk = this.#talks?.current ?? null;
     const { id = '', isEmpty = true, title = '' } = talk ?? {};
     byId('welcome').hidden = !isEmpty;
-    document.title = isEmpty ? 'quern' : `${oneLine(title, 50) || 'Conversation'} · quern`;
+    document.title = isEmpty ? 'quern' : `${oneLine(title, 50) || say`Conversation`} · quern`;
     this.#chat?.show();
     this.#composer.show(id);
     if (talk) linkConversation(id, !this.#isMoving && this.#shown !== null && talk !== this.#shown);
@@ -322,7 +325,7 @@ class App {
     this.#composer.setRunning(Boolean(current?.run));
     this.#composer.showQueue(current?.queue ?? []);
     if (current) this.#list?.mark(current.id, states);
-    if (current?.run) this.#readout.status(PHASES[current.run.phase]);
+    if (current?.run) this.#readout.phase(current.run.phase);
     this.#readout.setState((running.length && 'working') || (isLoading && 'loading') || (model ? 'ready' : 'none'));
   }
 
@@ -338,10 +341,7 @@ class App {
   }
 
   #unsaved() {
-    this.#tray.notice(
-      'storage',
-      'This browser does not let the page save the conversation; it will be lost after a reload.',
-    );
+    this.#tray.notice('storage', say`This browser does not let the page save the conversation; it will be lost after a reload.`);
   }
 }
 

@@ -59,7 +59,7 @@ test('a reply is read in pieces, without code and formulas, by a voice of the de
   const all = await spoken(page);
   assert.ok(all.every(([text, voice, lang]) => text.length <= 240 && voice === 'Ada' && lang === 'en-US'), JSON.stringify(all));
   const text = all.map(([piece]) => piece).join(' ');
-  assert.equal(text, `Mills ${long.trim()} one formula two link Code. Formula. End.`);
+  assert.equal(text, `Mills ${long.trim()} one Formula two link Code. Formula. End.`);
   assert.equal(await start(page).isVisible(), true);
   await close();
 });

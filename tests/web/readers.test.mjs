@@ -71,7 +71,7 @@ test('PDF: protected, scanned, broken, cut and too long', onPage(async (page) =>
   assert.ok(found.refusal?.startsWith('cut.pdf is damaged') || /^(?:\[page \d\]\n\n)?Page 0/.test(found), JSON.stringify(found));
   await refused(page, 'long.pdf', makePdf(Array(210).fill(lines(...Array(200).fill('a'.repeat(100)))), { box: '0 -9000 9000 792' }), /^long\.pdf has more than 4 million characters of text\.$/);
   await refused(page, 'big.pdf', Buffer.concat([makePdf([lines('a')]), Buffer.alloc(1e6)]), /^big\.pdf has more than 100 MB, which is the most for a PDF file\.$/, 101);
-  await refused(page, 'pages.pdf', makePdf(Array(5001).fill('')), /^pages\.pdf has 5001 pages; at most 5000 are read\.$/);
+  await refused(page, 'pages.pdf', makePdf(Array(5001).fill('')), /^pages\.pdf has 5,001 pages; at most 5,000 are read\.$/);
 }));
 
 test('PDF: no script of a document runs, and none of its addresses is asked', onPage(async (page) => {

@@ -198,7 +198,7 @@ test('a preview runs its scripts and reaches neither the network nor the page', 
   await new Promise((done) => { setTimeout(done, 2000); });
   assert.deepEqual(asked, [], 'nothing has left');
   await page.getByRole('button', { name: 'Close' }).last().click();
-  assert.equal(await page.locator('iframe').count(), 0);
+  await eventually(async () => await page.locator('iframe').count() === 0, 'the frame is gone');
   await prose.getByRole('button', { name: 'Preview' }).nth(1).click();
   await eventually(async () => await inner()?.locator('circle').count() === 1, 'the image is there');
   await close();

@@ -26,7 +26,7 @@ test('what is out of range does not count, says why, and goes on saying so', asy
   await enter(page, 'Top-k', '2.5');
   await enter(page, 'Longest reply', '-1');
   assert.deepEqual(await alert(page).allInnerTexts(), [
-    'A number from 0 to 2 is needed. Until then: 0.7.', 'A whole number from 1 to 1000 is needed. Until then: model\'s own.', 'A whole number from 1 to 1000000 is needed. Until then: no limit.',
+    'A number from 0 to 2 is needed. Until then: 0.7.', 'A whole number from 1 to 1,000 is needed. Until then: model\'s own.', 'A whole number from 1 to 1,000,000 is needed. Until then: no limit.',
   ]);
   assert.deepEqual(await complaints(visit), []);
   await page.keyboard.press('Escape');

@@ -44,7 +44,7 @@ test('below the address: what it leads to, or that it is none', async () => {
   await page.locator('#shelf li').first().waitFor();
   const first = await note.innerText();
   for (const [typed, says] of [
-    ['qwen', /^That is no address yet/], ['htt', /^That is no address yet/], ['file:///model.gguf', /^That is no address yet/], ['/models/x.gguf', /^Load downloads it from this page to this device/],
+    ['qwen', /^That is no address yet/], ['htt', /^That is no address yet/], ['file:///model.gguf', /^That is no address yet/], ['/models/x.gguf', /^Load downloads it from localhost:\d+ to this device/],
     ['http://example.com/x.gguf', /^Only addresses with https:\/\/ can be fetched; http:\/\/ is for a server on this device/],
     ['http://localhost:1234/x.gguf', /^Load downloads it from localhost:1234/], ['https://example.com/x.gguf', /^Load downloads it from example\.com/],
     ...['huggingface.co/Qwen/Qwen3-0.6B-GGUF', 'https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/tree/main', 'Qwen/Qwen3-0.6B-GGUF', 'hf:Qwen/Qwen3-0.6B-GGUF:Q8_0'].map((text) => [text, /^Load looks for GGUF files in Qwen\/Qwen3-0\.6B-GGUF on huggingface\.co\./]),
@@ -86,16 +86,16 @@ test('a model that the device does not hold says so before it is loaded', async 
   const { page, close } = await openChat(here, memoryOf(2));
   await page.locator('#model-button').click();
   await page.getByRole('button', { name: /^Choose Qwen3\.5-4B Q8_0 4\.5 GB, too large/ }).click();
-  assert.match(await page.locator('#url-note').innerText(), /about 5\.\d GB of memory; this device has 2 GB of memory, as the browser tells: the browser will probably close the page\.$/);
+  assert.match(await page.locator('#url-note').innerText(), /about 5\.\d GB of memory\. This device has 2 GB of memory, as the browser tells: the browser will probably close the page\.$/);
   await page.getByRole('button', { name: /^Choose Qwen3-0\.6B Q8_0/ }).click();
-  assert.match(await page.locator('#url-note').innerText(), /this device has 2 GB of memory, as the browser tells: it may be slow/);
+  assert.match(await page.locator('#url-note').innerText(), /This device has 2 GB of memory, as the browser tells: it may be slow/);
   await close();
 });
 
 test('a model whose size is known only when it comes is weighed then', async () => {
   const { chat, close } = await openChat(here, memoryOf(0.004));
   await chat.loadFile('heavy.gguf', talkativeModel());
-  await chat.notice.getByText(/^heavy: It needs about 54\d MB of memory; this device has 0\.004 GB of memory/).waitFor();
+  await chat.notice.getByText(/^heavy: It needs about 54\d MB of memory\. This device has 0\.004 GB of memory/).waitFor();
   await close();
 });
 

@@ -105,7 +105,7 @@ const STATES = {
     await page.locator('#settings').click();
     await page.locator('#set-topK').fill('0');
     await page.keyboard.press('Tab');
-    await page.getByText('A whole number from 1 to 1000').waitFor();
+    await page.getByText('A whole number from 1 to 1,000').waitFor();
   },
   'a failure': async ({ page, chat }) => {
     await page.getByRole('button', { name: 'Reset all' }).click();

@@ -310,6 +310,26 @@ export const STORIES = {
     }
   },
 
+  async 'another language is there after a choice, mirrored if it is written so'(page) {
+    await page.visit();
+    const language = () => page.tab.evaluate(() => {
+      const { lang, dir, dataset } = document.documentElement;
+      const [greeting, list, settings] = ['greeting', 'list-button', 'settings'].map((id) => document.getElementById(id));
+      // while the page is loaded again, there is nothing
+      return settings && [lang, dir, dataset.state, greeting.textContent, list.getBoundingClientRect().x < settings.getBoundingClientRect().x].join('|');
+    });
+    const speaks = async (tag, dir, isLeft) => {
+      await page.fill('#language', tag);
+      const words = JSON.parse(readFileSync(new URL(`../../web/languages/${tag}.json`, import.meta.url), 'utf8'));
+      const wanted = [tag, dir, 'ready', words['Hello. I run right here, in this tab.'], isLeft].join('|');
+      await eventually(async () => await language() === wanted, async () => `${await language()} instead of ${wanted}`);
+    };
+    await speaks('ar', 'rtl', false);
+    await speaks('ja', 'ltr', true);
+    await page.fill('#language', 'en');
+    await page.ready();
+  },
+
   async 'a reload in the middle of a reply keeps it, and what it answers'(page) {
     await page.visit();
     await page.talking();

@@ -11,6 +11,7 @@ import { fromPortable, toPortable } from './portable.js';
 import { openTables } from './tables.js';
 import { newId, newestLeaf } from './tree.js';
 import { read } from '../shell/storage.js';
+import { say } from '../shell/words.js';
 
 /** Key under which earlier versions kept their only conversation. */
 const OLD = 'quern:chat';

@@ -2,7 +2,8 @@
 // What the next message has beside its words: images, videos and texts, added by the button, by paste or by drop, shown
 // with their numbers of tokens, and removable. Unsent ones stay with their conversation.
 import { announce, byId, button, element, iconButton } from '../shell/dom.js';
-import { count } from '../shell/format.js';
+import { tokens as tokensText } from '../shell/format.js';
+import { plural, say } from '../shell/words.js';
 import { thumb } from '../message/media.js';
 
 /** Most images of a prompt, and most bytes of each. */
@@ -13,7 +14,7 @@ const LARGEST = 64 * 2 ** 20;
 const MOST_TEXTS = 20;
 
 /** Name of a text that was pasted. */
-const PASTED = 'Pasted text';
+const PASTED = say`Pasted text`;
 
 /** @typedef {import('../message/media.js').Medium} Medium */
 /** @typedef {{name: string, text: string}} Text a document */
@@ -58,21 +59,22 @@ export class Attached {
   add(found) {
     const { media } = this.#parts;
     const fit = found.filter(({ blob }) => blob.size <= LARGEST).slice(0, MOST - media.length);
-    if (fit.length < found.length) this.#events.onRefuse(`A message takes ${MOST} images, of 64 MB each at most.`);
+    if (fit.length < found.length) this.#events.onRefuse(say`A message takes ${MOST} images, of 64 MB each at most.`);
     if (fit.length) {
       this.#pick({ ...this.#parts, media: [...media, ...fit] });
-      announce(fit.length === 1 ? `${fit[0].name} is added.` : `${fit.length} images are added.`);
+      const all = plural(fit.length, 'One image is added.', '{1} images are added.');
+      announce(fit.length === 1 ? say`${fit[0].name} is added.` : all);
     }
   }
 
   /** @param {string} text @param {string} [name] of a file; none: the text was pasted */
   addText(text, name = '') {
     const { texts } = this.#parts;
-    if (texts.length >= MOST_TEXTS) return this.#events.onRefuse(`A message takes ${MOST_TEXTS} texts at most.`);
+    if (texts.length >= MOST_TEXTS) return this.#events.onRefuse(say`A message takes ${MOST_TEXTS} texts at most.`);
     const pasted = texts.filter((one) => one.name.startsWith(PASTED)).length;
     const named = name || (pasted ? `${PASTED} ${pasted + 1}` : PASTED);
     this.#pick({ ...this.#parts, texts: [...texts, { name: named, text }] });
-    return announce(`${named} is added.`);
+    return announce(say`${named} is added.`);
   }
 
   /** Counts tokens again, because another model is in use. */
@@ -94,17 +96,17 @@ export class Attached {
 
   #row(part) {
     const cost = element('span', { className: 'cost' });
-    const remove = iconButton('close', `Remove ${part.name}`, () => this.#remove(part));
+    const remove = iconButton('close', say`Remove ${part.name}`, () => this.#remove(part));
     const shown = part.blob ? [thumb(part), cost] : this.#chip(part, cost);
     const made = { row: element('li', {}, ...shown, remove), tokens: 0 };
     this.#events.costOf(part).then(
       (tokens) => {
         made.tokens = tokens;
-        cost.textContent = tokens ? `${count(tokens)} tokens` : '';
+        cost.textContent = tokens ? tokensText(tokens) : '';
         this.#tellTokens();
       },
       (error) => {
-        cost.textContent = 'cannot be read';
+        cost.textContent = say`cannot be read`;
         cost.title = error.message;
       },
     );
@@ -118,7 +120,7 @@ export class Attached {
       this.#remove(part);
       this.#events.onText(part.text);
     };
-    const undo = part.name.startsWith(PASTED) ? [button('Put into the text', intoField, 'link-button')] : [];
+    const undo = part.name.startsWith(PASTED) ? [button(say`Put into the text`, intoField, 'link-button')] : [];
     return [element('span', { className: 'chip-text' }, name, cost, ...undo)];
   }
 

@@ -5,12 +5,15 @@
 import { announce } from '../shell/dom.js';
 import { isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
+import { say } from '../shell/words.js';
 import { savedName } from './record.js';
 import { Log } from './log.js';
 import { fenced, firstRead, promptOf } from './prompt.js';
 import { withTools } from '../message/tools.js';
 import { Run } from './run.js';
 import { sceneOf } from './scene.js';
+
+const nameOf = (talk) => oneLine(talk.title, 50);
 
 export class Chat {
   #talks;
@@ -50,7 +53,7 @@ export class Chat {
       onAgain: (message) => again(message.parent),
       onContinue: ({ id }) => this.#answer((talk) => talk.path.find((one) => one.id === id)),
       onBranch: (message) => talks.current.choose(message),
-      helpFor: ({ error, parent }) => events.helpFor(error) ?? { label: 'Try again', run: () => again(parent) },
+      helpFor: ({ error, parent }) => events.helpFor(error) ?? { label: say`Try again`, run: () => again(parent) },
     });
   }
 
@@ -198,7 +201,7 @@ export class Chat {
     }));
     try {
       const free = await held;
-      if (!free) this.#say(talk, 'Another tab is writing in this conversation');
+      if (!free) this.#say(talk, say`Another tab is writing in this conversation`);
       return free;
     } finally {
       if (talk.held === held) talk.held = null;
@@ -253,7 +256,7 @@ export class Chat {
 
   async #generate(talk, goesOn) {
     const { run } = talk;
-    if (!this.#session.model) run.wait('Waiting for the model…');
+    if (!this.#session.model) run.wait(say`Waiting for the model…`);
     const model = run.model = await this.#session.ready(run.signal);
     run.message.model = this.#session.choice?.label ?? '';
     return this.#stream(talk, model, goesOn);
@@ -319,12 +322,9 @@ export class Chat {
     if (run.message.speed && choice?.kind === 'url')
       import('../model/late/speeds.js').then(({ note }) => note(choice.source, run.message.speed), () => {});
     const stopped = result.finishReason === 'aborted';
-    this.#say(talk, stopped ? 'Stopped' : 'Ready');
-    this.#announce(
-      talk,
-      stopped ? 'Stopped.' : `Reply: ${run.message.content.slice(0, 2000)}`,
-      stopped ? '' : 'is written',
-    );
+    this.#say(talk, stopped ? say`Stopped` : say`Ready`);
+    if (stopped) this.#announce(talk, say`Stopped.`, '');
+    else this.#announce(talk, say`Reply: ${run.message.content.slice(0, 2000)}`, say`The reply in ${nameOf(talk)} is written.`);
     return stopped ? 'stopped' : 'done';
   }
 
@@ -334,14 +334,14 @@ export class Chat {
     this.#events.onFailure(error, run.model);
     talk.fail(run.message);
     this.#log.settle(run.message);
-    this.#say(talk, 'Failed');
-    this.#announce(talk, '', 'has failed');
+    this.#say(talk, say`Failed`);
+    this.#announce(talk, '', say`The reply in ${nameOf(talk)} has failed.`);
     return 'failed';
   }
 
   /** Tells screen readers the reply that is shown, or that a reply elsewhere has ended. */
   #announce(talk, here, there) {
-    const sentence = talk === this.#talks.current ? here : there && `The reply in ${oneLine(talk.title, 50)} ${there}.`;
+    const sentence = talk === this.#talks.current ? here : there;
     if (sentence) announce(sentence);
   }
 }

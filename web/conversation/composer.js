@@ -6,6 +6,7 @@
 import { mediumOf } from '../message/media.js';
 import { byId, element, iconButton, isComposed } from '../shell/dom.js';
 import { oneLine } from '../shell/format.js';
+import { say } from '../shell/words.js';
 import { readDraft, writeDraft } from './drafts.js';
 import { pickFiles } from './files.js';
 import { Attached } from './attached.js';
@@ -121,7 +122,7 @@ export class Composer {
       const found = await readDocument(file).catch(({ message }) => this.#actions.onRefuse(message));
       if (!found) continue;
       if (conversation === this.#conversation) this.#attached.addText(found.text, found.name);
-      else this.#actions.onRefuse(`${found.name} was read for another conversation; add it again.`);
+      else this.#actions.onRefuse(say`${found.name} was read for another conversation; add it again.`);
     }
   }
 
@@ -134,13 +135,13 @@ export class Composer {
     this.#queue = [...queue];
     const list = byId('queued');
     const shown = queue.map((question) => {
-      const text = question.content || 'Files';
-      const back = iconButton('close', 'Do not send this', () => {
+      const text = question.content || say`Files`;
+      const back = iconButton('close', say`Do not send this`, () => {
         queue.splice(queue.indexOf(question), 1);
         this.showQueue(queue);
         this.giveBack(this.#conversation, question);
       });
-      return element('li', {}, element('span', {}, `Next: ${oneLine(text, 200)}`), back);
+      return element('li', {}, element('span', {}, say`Next: ${oneLine(text, 200)}`), back);
     });
     list.replaceChildren(...shown);
     list.hidden = !queue.length;

@@ -3,6 +3,7 @@
 // bytes, since browsers guess a file's type from its name only. Documents other than plain text are read by a worker
 // (the room `document`), which ends with its job.
 import { bytes as amount, oneLine } from '../shell/format.js';
+import { say } from '../shell/words.js';
 import { inWorker } from './reading.js';
 
 export { advise, fit, search } from './nearest.js';
@@ -27,9 +28,10 @@ async function decode(file) {
 
 async function readText(file, name) {
   if (file.size > LARGEST)
-    throw new Error(`${name} has ${amount(file.size)}; a text of a message has ${amount(LARGEST)} at most.`);
+    throw new Error(say`${name} has ${amount(file.size)}; a text of a message has ${amount(LARGEST)} at most.`);
   const text = await decode(file).catch(() => null);
-  if (text === null) throw new Error(`${name} is no image, model, document or text (UTF-8), so this page cannot read it.`);
+  if (text === null)
+    throw new Error(say`${name} is no image, model, document or text (UTF-8), so this page cannot read it.`);
   return text;
 }
 
@@ -49,14 +51,16 @@ const isOldOffice = (head) => head.startsWith('\xd0\xcf\x11\xe0');
  * @returns {Promise<?{name: string, text: string}>} null if it was cancelled; rejects with a sentence for the visitor
  */
 export async function readDocument(file) {
-  const name = oneLine(file.name, 80) || 'Text';
+  const name = oneLine(file.name, 80) || say`Text`;
   const head = ascii(new Uint8Array(await file.slice(0, HEAD).arrayBuffer()));
   if (isOldOffice(head))
-    throw new Error(`${name} is an old or a protected Office file. Save a copy as DOCX, XLSX, PPTX or PDF, without a password.`);
+    throw new Error(say`${name} is an old or a protected Office file. Save a copy as DOCX, XLSX, PPTX or PDF, without a password.`);
   const [kind] = KINDS.find(([, is]) => is(head, name)) ?? [];
-  const answer = kind ? await inWorker({ kind, file }, `Reading ${name}`, name) : { text: await readText(file, name) };
+  const answer = kind
+    ? await inWorker({ kind, file }, say`Reading ${name}`, name)
+    : { text: await readText(file, name) };
   if (!answer) return null;
-  if (!answer.text.trim()) throw new Error(`${name} ${kind ? 'has no text' : 'is empty'}.`);
+  if (!answer.text.trim()) throw new Error(kind ? say`${name} has no text.` : say`${name} is empty.`);
   return { name, text: answer.text };
 }
 

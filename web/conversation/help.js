@@ -2,6 +2,7 @@
 // Finds a remedy for a failed reply if trying again does not help: restarting the model after its engine has failed, or
 // editing a message that is too long.
 import { codeOf } from '../shell/failure.js';
+import { say } from '../shell/words.js';
 
 /** Whether the error means that the model cannot be used any more. */
 export const isLost = (error) => /^(?:engine|gpu)\//.test(codeOf(error));
@@ -20,7 +21,7 @@ export const isLost = (error) => /^(?:engine|gpu)\//.test(codeOf(error));
 export function helpFor(error, page) {
   if (codeOf(error) === 'use/context') return shorten(error, page);
   if (codeOf(error).startsWith('image/'))
-    return { label: 'Edit the message', run: () => page.edit(questionOf(page.talk)) };
+    return { label: say`Edit the message`, run: () => page.edit(questionOf(page.talk)) };
   return isLost(error) ? restart(page) : null;
 }
 
@@ -34,7 +35,7 @@ function restart({ session, load, regenerate }) {
     regenerate();
     await loading;
   };
-  return { label: 'Restart the model', run };
+  return { label: say`Restart the model`, run };
 }
 
 /**
@@ -43,13 +44,13 @@ function restart({ session, load, regenerate }) {
  */
 function shorten(error, { session, settings, talk, regenerate, edit }) {
   const { contextSize, contextLength } = session.model?.info ?? {};
-  if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
+  if (contextSize >= contextLength) error.advice = say`This model cannot hold more.`;
   const asked = questionOf(talk); // an imported conversation may have none
   const { content = '', texts = [] } = asked ?? {};
   if (settings.system.length <= texts.reduce((sum, { text }) => sum + text.length, content.length))
-    return asked ? { label: 'Edit the message', run: () => edit(asked) } : null;
+    return asked ? { label: say`Edit the message`, run: () => edit(asked) } : null;
   const run = async () => {
     if (await settings.editSystem()) regenerate();
   };
-  return { label: 'Shorten the system prompt', run };
+  return { label: say`Shorten the system prompt`, run };
 }

@@ -7,6 +7,7 @@ import { explain } from '../shell/failure.js';
 import { period, when } from '../shell/format.js';
 import { addressOf } from '../shell/link.js';
 import { read, write } from '../shell/storage.js';
+import { list, plural, say } from '../shell/words.js';
 import { UNDO_MS } from './archive.js';
 import { pickFiles } from './files.js';
 
@@ -20,14 +21,14 @@ const MORE = 100;
 const WIDE = matchMedia('(min-width: 64rem)');
 
 /** Words for a conversation whose reply is being written, or has ended and was not seen yet. */
-const STATES = { waiting: 'Waiting', writing: 'Writing', done: 'New reply', failed: 'Failed' };
+const STATES = { waiting: say`Waiting`, writing: say`Writing`, done: say`New reply`, failed: say`Failed` };
 
 /** The note beside a title. */
-const noteOf = ({ changed, isUnstored }) => (isUnstored ? 'Not stored' : when(changed));
+const noteOf = ({ changed, isUnstored }) => (isUnstored ? say`Not stored` : when(changed));
 
 /** The words above the conversations with which one stands in the list. */
 const headingOf = (entry) =>
-  (entry.isUnstored ? noteOf(entry) : (entry.pinned ? 'Pinned' : period(entry.changed)));
+  (entry.isUnstored ? noteOf(entry) : (entry.pinned ? say`Pinned` : period(entry.changed)));
 
 export class List {
   #dialog = byId('list');
@@ -108,10 +109,11 @@ export class List {
     const running = states.length - ended;
     const node = byId('list-button');
     node.dataset.news = ended ? 'done' : (running && 'writing') || '';
-    const name = ['Conversations', running && `${running} being written`, ended && `${ended} to look at`]
-      .filter(Boolean)
-      .join(', ');
-    node.setAttribute('aria-label', name);
+    node.setAttribute('aria-label', list(
+      say`Conversations`,
+      running && plural(running, '{1} being written', '{1} being written'),
+      ended && plural(ended, '{1} to look at', '{1} to look at'),
+    ));
   }
 
   #markRows() {
@@ -145,7 +147,7 @@ export class List {
     const count = Math.max(FIRST, this.#rows.childElementCount);
     this.#show(this.#rowsOf(wanted.slice(0, count)));
     this.#rest(wanted.slice(count), wanted[count - 1]);
-    byId('list-none').textContent = wanted.length ? '' : (words ? 'Nothing found.' : 'No conversation yet.');
+    byId('list-none').textContent = wanted.length ? '' : (words ? say`Nothing found.` : say`No conversation yet.`);
     byId('list-none').hidden = wanted.length > 0;
     this.#markRows();
     this.#showPlaces(words, wanted.slice(0, count));
@@ -234,7 +236,7 @@ export class List {
         'span',
         { className: 'list-title', dir: 'auto' },
         entry.pinned ? '★ ' : '',
-        entry.title || 'Conversation',
+        entry.title || say`Conversation`,
       ),
       element(
         'span',
@@ -243,7 +245,7 @@ export class List {
         element('time', {}, noteOf(entry)),
       ),
     );
-    const more = iconButton('more', `More about ${entry.title}`, () => this.#more(row, entry, more));
+    const more = iconButton('more', say`More about ${entry.title}`, () => this.#more(row, entry, more));
     more.setAttribute('aria-expanded', 'false');
     const row = element('li', {}, open, ...(entry.isUnstored ? [] : [more]));
     row.dataset.id = entry.id;
@@ -259,15 +261,16 @@ export class List {
     const shown = row.querySelector('.list-actions');
     more.setAttribute('aria-expanded', String(!shown));
     if (shown) return shown.remove();
+    const remove = () => this.#remove([entry.id], say`“${entry.title}” is deleted.`, entry.id);
     const actions = element('div', { className: 'list-actions' },
-      button('Rename', () => this.#rename(row, entry), 'link-button'),
+      button(say`Rename`, () => this.#rename(row, entry), 'link-button'),
       button(
-        entry.pinned ? 'Unpin' : 'Pin',
+        entry.pinned ? say`Unpin` : say`Pin`,
         () => this.#archive.patch(entry.id, { pinned: !entry.pinned }),
         'link-button',
       ),
-      button('Save as text', () => this.#save(entry), 'link-button'),
-      button('Delete', () => this.#remove([entry.id], `“${entry.title}” is`, entry.id), 'link-button danger'));
+      button(say`Save as text`, () => this.#save(entry), 'link-button'),
+      button(say`Delete`, remove, 'link-button danger'));
     row.append(actions);
     return actions.firstElementChild.focus();
   }
@@ -275,7 +278,7 @@ export class List {
   #rename(row, entry) {
     this.#made.delete(entry.id);    // the row is made anew after the edit
     const field = element('input', { value: entry.title, maxLength: 80, dir: 'auto' });
-    field.setAttribute('aria-label', 'Name of the conversation');
+    field.setAttribute('aria-label', say`Name of the conversation`);
     const done = async (keep) => {
       field.onblur = null;
       field.remove();
@@ -294,21 +297,22 @@ export class List {
     field.select();
   }
 
-  /** Deletes conversations. A button brings them back and shows the one of this id. */
-  async #remove(ids, what, shown) {
+  /** Deletes conversations, and says so. A button brings them back and shows the one of this id. */
+  async #remove(ids, sentence, shown) {
     await this.#archive.remove(...ids);
     const undo = async () => {
       await this.#archive.restore(...ids);
       this.#events.onOpen(shown);
     };
-    this.#events.onNotice(`${what} deleted.`, [button('Undo', undo)], UNDO_MS);
-    announce(`${what} deleted.`);
+    this.#events.onNotice(sentence, [button(say`Undo`, undo)], UNDO_MS);
+    announce(sentence);
     this.#search.focus();
   }
 
   async #removeAll() {
     const ids = (await this.#archive.list()).map(({ id }) => id);
-    if (ids.length) this.#remove(ids, `${ids.length} conversations are`, this.#current);
+    const sentence = plural(ids.length, 'One conversation is deleted.', '{1} conversations are deleted.');
+    if (ids.length) this.#remove(ids, sentence, this.#current);
   }
 
   #save({ id, title }) {

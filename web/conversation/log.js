@@ -4,6 +4,7 @@
 import { AssistantMessage } from '../message/assistant.js';
 import { UserMessage } from '../message/user.js';
 import { byId } from '../shell/dom.js';
+import { say } from '../shell/words.js';
 
 /** Messages at the end that are shown at once. The earlier ones are added above in idle time, MORE at a time. */
 const FIRST = 12;
@@ -157,7 +158,9 @@ export class Log {
       const { view } = this.#views.get(message.id);
       view.setBranches(this.#talk.siblings(message), message);
       view.node.classList.toggle('left-out', i < from);
-      view.node.classList.toggle('first-read', i === from && Boolean(first) && message.id === first);
+      const isFirst = i === from && Boolean(first) && message.id === first;
+      view.node.classList.toggle('first-read', isFirst);
+      if (isFirst) view.node.dataset.above = say`The model no longer reads the messages above: its context is full.`;
       view.node.classList.toggle('edited', message.id === this.#edited);
       view.node.classList.toggle('last', i === path.length - 1);
     }

@@ -3,7 +3,8 @@
 // the passages nearest to the question can be sent (document/passages.js), as many as fit. A text that does not fit at
 // all has no other way.
 import { button } from '../shell/dom.js';
-import { count } from '../shell/format.js';
+import { tokens as amountOf } from '../shell/format.js';
+import { joined, say } from '../shell/words.js';
 import { inWorker } from './reading.js';
 
 /** Most tokens that are left for the reply, and the part of a small context. */
@@ -18,8 +19,6 @@ const LESS = 0.8;
 
 let isNearest = false;      // the visitor wants passages of texts that would fit as a whole
 
-const amountOf = (tokens) => `${count(tokens)} tokens`;
-
 /**
  * Tells about texts that are too long for what is left of the context.
  * @param {number} tokens of the texts
@@ -27,22 +26,24 @@ const amountOf = (tokens) => `${count(tokens)} tokens`;
  */
 export function advise(tokens, actions) {
   const { size, used } = actions.context();
-  const takes = `The text takes ${amountOf(tokens)}, and `;
+  const takes = amountOf(tokens);
   if (!size || used + tokens < size) {
     isNearest = false;
     actions.onAdvice('');
   } else if (tokens >= size) {
-    const says = `the context holds ${amountOf(size)}: only the passages nearest to your question will be read.`;
-    actions.onAdvice(`${takes}${says} The settings have the context size.`);
+    actions.onAdvice(joined(
+      say`The text takes ${takes}, and the context holds ${amountOf(size)}: only the passages nearest to your question will be read.`,
+      say`The settings have the context size.`,
+    ));
   } else {
     const says = isNearest
-      ? 'only the passages nearest to your question will be read.'
-      : `${amountOf(size - used)} are left: the model will no longer read the beginning of the conversation.`;
-    const other = button(isNearest ? 'Send the whole' : 'Send the nearest passages', () => {
+      ? say`The text takes ${takes}, and only the passages nearest to your question will be read.`
+      : say`The text takes ${takes}, and ${amountOf(size - used)} are left: the model will no longer read the beginning of the conversation.`;
+    const other = button(isNearest ? say`Send the whole` : say`Send the nearest passages`, () => {
       isNearest = !isNearest;
       advise(tokens, actions);
     });
-    actions.onAdvice(takes + says, [other]);
+    actions.onAdvice(says, [other]);
   }
 }
 
@@ -64,7 +65,7 @@ async function fitted(texts, question, actions) {
   const room = Math.max(size - used, size / 2) - Math.min(REPLY, size / PART) - asked - MARGIN;
   for (let most = (room * letters) / tokens; ; most *= LESS) {
     const job = { kind: 'passages', texts, question, most, letters: letters / tokens };
-    const answer = await inWorker(job, 'Finding the nearest passages', 'The text');
+    const answer = await inWorker(job, say`Finding the nearest passages`, say`The text`);
     const found = answer?.passages.map((passages, i) => ({ ...texts[i], ...(passages !== null && { passages }) }));
     if (!found || most < 1 || await tokensOf(found, actions) <= room) return found ?? null;
   }
@@ -80,7 +81,7 @@ async function fitted(texts, question, actions) {
  */
 export async function search(texts, question, most, signal) {
   const job = { kind: 'search', texts, question, most };
-  const answer = await inWorker(job, 'Searching in the documents', 'The text', { signal });
+  const answer = await inWorker(job, say`Searching in the documents`, say`The text`, { signal });
   return answer && answer.found;
 }
 

@@ -2,22 +2,28 @@
 // Jobs of the workers that read files (document/reader.js, document/late/exports.js). Each job has a worker of its own,
 // which ends with it; one that takes long has a line above the message field, with a button that cancels it.
 import { announce, button, byId, element } from '../shell/dom.js';
-import { count } from '../shell/format.js';
+import { key, say, sayOf } from '../shell/words.js';
 
 /** Work that is done sooner than this shows no line. */
 const PATIENCE_MS = 300;
 
+/** Sentences about the progress, by the parts of a document. */
+const PARTS = {
+  page: key('{1}: page {2} of {3}'), slide: key('{1}: slide {2} of {3}'), sheet: key('{1}: sheet {2} of {3}'),
+  chapter: key('{1}: chapter {2} of {3}'),
+};
+
 /** Shows what is being done, with a button that cancels it. @returns {{say: Function, remove: Function}} */
 function showWork(sentence, onCancel) {
   const words = element('span', {}, sentence);
-  const node = element('div', { className: 'editing', hidden: true }, words, button('Cancel', onCancel, 'link-button'));
+  const node = element('div', { className: 'editing', hidden: true }, words, button(say`Cancel`, onCancel, 'link-button'));
   byId('attached').before(node);
   const shown = setTimeout(() => {
     node.hidden = false;
     announce(sentence);
   }, PATIENCE_MS);
   return {
-    say: (more) => { words.textContent = `${sentence}: ${more}`; },
+    say: (more) => { words.textContent = more; },
     remove: () => {
       clearTimeout(shown);
       node.remove();
@@ -48,11 +54,11 @@ export function inWorker(job, sentence, name, { script, signal } = {}) {
       how(value);
     };
     worker.addEventListener('message', ({ data }) => {
-      if (data.what) line.say(`${data.what} ${count(data.done + 1)} of ${count(data.all)}`);
-      else if (data.refusal) end(fail, new Error(`${name} ${data.refusal}`));
+      if (data.what) line.say(sayOf(PARTS[data.what], sentence, data.done + 1, data.all));
+      else if (data.refusal) end(fail, new Error(sayOf(data.refusal, name, ...data.values)));
       else end(done, data);
     });
-    worker.addEventListener('error', () => end(fail, new Error(`${name} cannot be read: its reader has failed.`)));
+    worker.addEventListener('error', () => end(fail, new Error(say`${name} cannot be read: its reader has failed.`)));
     worker.postMessage(job);
   });
 }

@@ -2,10 +2,16 @@
 // The small facts around the conversation: status line, speed, use of the context, the lamp beside the model's name,
 // and the mark that turns like a mill stone while the model works.
 import { byId } from '../shell/dom.js';
-import { count, speed } from '../shell/format.js';
+import { speed } from '../shell/format.js';
+import { say } from '../shell/words.js';
 
 /** Milliseconds between two changes of the numbers; faster changes cannot be read. */
 const PACE_MS = 250;
+
+/** Words of the status line for the phases of the reply that is shown. */
+const PHASES = {
+  waiting: say`Waiting`, looking: say`Looking`, reading: say`Reading`, thinking: say`Thinking`, writing: say`Writing`,
+};
 
 export class Readout {
   #limit = 0;
@@ -16,6 +22,8 @@ export class Readout {
     const node = byId('status');
     if (node.textContent !== text) node.textContent = text;
   }
+
+  phase(name) { this.status(PHASES[name]); }
 
   /** @param {{used?: number, tokensPerSecond?: number}} numbers shown together at the next update */
   meter(numbers) {
@@ -51,6 +59,6 @@ export class Readout {
     context.setAttribute('aria-valuenow', String(used));
     context.classList.toggle('high', share > 0.8);
     byId('context-fill').style.width = `${share * 100}%`;
-    byId('context-text').textContent = `${count(used)} of ${count(this.#limit)} tokens`;
+    byId('context-text').textContent = say`${used} of ${this.#limit} tokens`;
   }
 }

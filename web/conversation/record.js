@@ -2,6 +2,7 @@
 // The stored fields of a conversation, each checked when it comes from outside: other pages of this origin share the
 // storage, and anybody may have written a file.
 import { oneLine } from '../shell/format.js';
+import { say } from '../shell/words.js';
 
 const TITLE = 80;
 const SAVED = 'chat/';
@@ -27,7 +28,7 @@ function checkMedium(value) {
 function checkAttached(value) {
   if (typeof value?.text !== 'string') return null;
   const passages = text(value.passages);
-  return { name: oneLine(text(value.name), TITLE) || 'Text', text: text(value.text), ...(passages && { passages }) };
+  return { name: oneLine(text(value.name), TITLE) || say`Text`, text: text(value.text), ...(passages && { passages }) };
 }
 
 const checkAll = (values, check) => (Array.isArray(values) ? values.map(check).filter(Boolean) : []);
@@ -119,7 +120,7 @@ export const savedId = (name) => (name.startsWith(SAVED) ? name.slice(SAVED.leng
 
 /** The title of a conversation with this first message, until a model or the visitor names it. */
 export const titleOf = ({ content = '', texts = [] } = {}) =>
-  oneLine(content.trim().split('\n')[0] || texts[0]?.name, TITLE) || 'Conversation';
+  oneLine(content.trim().split('\n')[0] || texts[0]?.name, TITLE) || say`Conversation`;
 
 /** Text for searching: without case and accents. */
 export const folded = (content) => content.normalize('NFKD').replaceAll(/\p{M}+/gu, '').toLowerCase();

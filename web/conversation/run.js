@@ -2,7 +2,7 @@
 // One running reply, shown or not: its text, its progress, and its end. The message object grows in place, and views
 // follow it.
 import { QuernError } from 'quern';
-import { count } from '../shell/format.js';
+import { key, say } from '../shell/words.js';
 
 /** An engine that has not stopped this long after the request (it promises 200 ms) counts as lost. */
 const STOP_MS = 5000;
@@ -13,11 +13,11 @@ const PATIENCE_MS = 300;
 /** A reply with fewer tokens has no speed: its time is that of single steps. */
 const LEAST_TOKENS = 16;
 
-/** Sentences about the ends that need one. */
+/** Sentences about the ends that need one. They are stored in English, and shown in the page's language. */
 const ENDINGS = {
-  length: 'Cut off: the longest reply was reached.',
-  context: 'Cut off: the end of the context was reached.',
-  aborted: 'Stopped.',
+  length: key('Cut off: the longest reply was reached.'),
+  context: key('Cut off: the end of the context was reached.'),
+  aborted: key('Stopped.'),
 };
 
 export class Run {
@@ -58,17 +58,19 @@ export class Run {
   ask(reply) {
     this.#reply = reply;
     this.wait('');
-    setTimeout(() => { if (this.phase === 'waiting') this.wait('Waiting for its turn…'); }, PATIENCE_MS);
+    setTimeout(() => { if (this.phase === 'waiting') this.wait(say`Waiting for its turn…`); }, PATIENCE_MS);
   }
 
   /** Notes the progress of reading images or the prompt. */
   read({ phase, done, total, image, images }) {
     if (phase === 'vision') {
-      const which = images > 1 ? ` at image ${image} of ${images}` : '';
-      return this.#to('looking', `Looking${which}… ${Math.floor((100 * done) / total)} %`);
+      const percent = Math.floor((100 * done) / total);
+      return this.#to('looking', images > 1
+        ? say`Looking at image ${image} of ${images}… ${percent} %`
+        : say`Looking… ${percent} %`);
     }
     this.#count.prompt = this.meter.used = total;
-    return this.#to('reading', done < total ? `Reading ${count(done)} of ${count(total)} tokens` : '');
+    return this.#to('reading', done < total ? say`Reading ${done} of ${total} tokens` : '');
   }
 
   /** Takes one event of the reply, about a token. */
@@ -90,8 +92,9 @@ export class Run {
   /** Completes the message. @param {object} result of the library, or the known part of it */
   finish({ finishReason, usage, timings, unfinishedCall }) {
     this.#close();
-    const cut = unfinishedCall && `The call of ${unfinishedCall.name || 'a tool'} was cut off.`;
-    const note = [ENDINGS[finishReason], cut].filter(Boolean).join(' ');
+    const { name } = unfinishedCall ?? {};
+    const cut = name ? say`The call of ${name} was cut off.` : unfinishedCall && key('The call of a tool was cut off.');
+    const note = [ENDINGS[finishReason], cut].filter(Boolean).join('\n');
     const speed = usage?.completionTokens >= LEAST_TOKENS ? timings?.tokensPerSecond ?? 0 : 0;
     Object.assign(this.message, { writing: false, note, speed, usage, timings });
     if (usage)
@@ -104,7 +107,7 @@ export class Run {
   /** Ends the reply with an error. Its text stays. */
   fail(error) {
     this.#close();
-    Object.assign(this.message, { writing: false, note: 'Failed before it was finished.', error });
+    Object.assign(this.message, { writing: false, note: key('Failed before it was finished.'), error });
   }
 
   /** Ends the reply. Its text stays. A reply that has not begun ends at once. Resolves when the message is stored. */

@@ -2,6 +2,7 @@
 // One conversation: its messages, the path that is shown, the message at which the model begins to read, and the reply
 // that this tab writes in it. Every change happens here first and is stored afterwards. The log, the list and the field
 // show this state.
+import { key } from '../shell/words.js';
 import { titleOf } from './record.js';
 import { allBelow, familiesOf, newId, newestBelow, newestLeaf, pathTo } from './tree.js';
 
@@ -92,7 +93,7 @@ export class Talk {
   /** Adds another form of a reply, as the visitor has written it, and shows it. */
   rewrite({ parent, model, steps, media }, content) {
     const called = { ...(steps && { steps }), ...(media && { media }) };
-    const reply = { ...this.reply(parent), content, model, ...called, note: 'Edited.', writing: false };
+    const reply = { ...this.reply(parent), content, model, ...called, note: key('Edited.'), writing: false };
     this.messages = [...this.messages.slice(0, -1), reply];
     this.put(reply);
     this.#show(reply.id);

@@ -160,7 +160,7 @@ async function decodePage(file) {
 
 /** @param {File} file @returns {Promise<string>} */
 export async function readPage(file) {
-  if (file.size > MOST) throw new Refusal(`has more than ${MOST / 1e6} MB, which is the most for a page.`);
+  if (file.size > MOST) throw new Refusal('{1} has more than {2} MB, which is the most for a page.', MOST / 1e6);
   const prose = new Prose();
   write(prose, await decodePage(file));
   return prose.toString();
@@ -190,7 +190,7 @@ async function chaptersOf(zip) {
 /** @param {import('./zip.js').Zip} zip @returns {Promise<string>} */
 export async function readBook(zip, onPart) {
   if (zip.names.includes('META-INF/encryption.xml') && zip.names.includes('META-INF/rights.xml'))
-    throw new Refusal('is protected against copying, so only the program that bought it can read it.');
+    throw new Refusal('{1} is protected against copying, so only the program that bought it can read it.');
   const prose = new Prose();
   const chapters = await chaptersOf(zip);
   for (const [i, chapter] of chapters.entries()) {

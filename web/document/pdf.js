@@ -9,7 +9,7 @@ const MOST_BYTES = 100e6;
 const MOST_PAGES = 5000;
 
 const missing = () =>
-  new Refusal('cannot be read yet: the part of this page that reads PDF files has to be fetched once, by the network.');
+  new Refusal('{1} cannot be read yet: the part of this page that reads PDF files has to be fetched once, by the network.');
 
 /** The tables of letters, packed by tools/site.mjs: places by name as JSON in the first line, then their bytes. */
 class Tables {
@@ -44,8 +44,8 @@ async function start() {
 /** Sentences for the errors of pdf.js, by their names. */
 function refusalOf(error) {
   if (error instanceof Refusal) return error;
-  if (error?.name === 'PasswordException') return new Refusal('is protected by a password. Save a copy without one.');
-  return new Refusal('is damaged, or is no PDF file: it has no pages that can be read.');
+  if (error?.name === 'PasswordException') return new Refusal('{1} is protected by a password. Save a copy without one.');
+  return new Refusal('{1} is damaged, or is no PDF file: it has no pages that can be read.');
 }
 
 /**
@@ -78,7 +78,7 @@ async function textOf(page) {
 /** @param {object} document of pdf.js */
 async function readPages(document, onPart) {
   const { numPages } = document;
-  if (numPages > MOST_PAGES) throw new Refusal(`has ${numPages} pages; at most ${MOST_PAGES} are read.`);
+  if (numPages > MOST_PAGES) throw new Refusal('{1} has {2} pages; at most {3} are read.', numPages, MOST_PAGES);
   const pages = [];
   let size = 0;
   let broken = 0;
@@ -94,17 +94,17 @@ async function readPages(document, onPart) {
       broken++;
       pages.push(`[page ${i}]\n\n[This page is damaged.]`);
     }
-    if (size > LARGEST) throw new Refusal(`has more than ${LARGEST / 1e6} million characters of text.`);
+    if (size > LARGEST) throw new Refusal('{1} has more than {2} million characters of text.', LARGEST / 1e6);
   }
   if (Tables.isMissing) throw missing();
   if (broken === numPages) throw new Error('no page can be read');
-  if (!size) throw new Refusal('has no text, only pictures of its pages, as scans have. Recognise its text first (OCR).');
+  if (!size) throw new Refusal('{1} has no text, only pictures of its pages, as scans have. Recognise its text first (OCR).');
   return pages.join('\n\n');
 }
 
 /** @param {File} file @returns {Promise<string>} */
 export async function readPdf(file, onPart) {
-  if (file.size > MOST_BYTES) throw new Refusal(`has more than ${MOST_BYTES / 1e6} MB, which is the most for a PDF file.`);
+  if (file.size > MOST_BYTES) throw new Refusal('{1} has more than {2} MB, which is the most for a PDF file.', MOST_BYTES / 1e6);
   const { getDocument, worker, failed } = await start();
   const { promise } = getDocument({
     data: new Uint8Array(await file.arrayBuffer()),

@@ -98,6 +98,6 @@ export class Prose {
 
   #count(characters) {
     this.#size += characters;
-    if (this.#size > LARGEST) throw new Refusal(`has more than ${LARGEST / 1e6} million characters of text.`);
+    if (this.#size > LARGEST) throw new Refusal('{1} has more than {2} million characters of text.', LARGEST / 1e6);
   }
 }

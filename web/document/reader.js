@@ -24,8 +24,8 @@ async function readArchive(file, onPart) {
   if (read) return read(zip, onPart);
   const type = await zip.text('mimetype');
   if (/opendocument\.(?:text|presentation)/.test(type)) return readOpenDocument(zip);
-  if (/spreadsheet/.test(type)) throw new Refusal('is a spreadsheet. Save a copy as XLSX or CSV.');
-  throw new Refusal('is an archive without a document that this page reads (DOCX, PPTX, XLSX, ODT, ODP, EPUB).');
+  if (/spreadsheet/.test(type)) throw new Refusal('{1} is a spreadsheet. Save a copy as XLSX or CSV.');
+  throw new Refusal('{1} is an archive without a document that this page reads (DOCX, PPTX, XLSX, ODT, ODP, EPUB).');
 }
 
 const READERS = { pdf: readPdf, archive: readArchive, page: readPage };

@@ -14,7 +14,7 @@ const PIECE = 2 ** 14;
 /** The longest end of an archive: the record of its directory, and a comment. */
 const END = 22 + 0xffff;
 
-const damaged = () => new Refusal('is damaged: its archive ends too early or has wrong bytes.');
+const damaged = () => new Refusal('{1} is damaged: its archive ends too early or has wrong bytes.');
 
 const viewOf = async (blob) => new DataView(await blob.arrayBuffer());
 
@@ -59,10 +59,11 @@ export class Zip {
   async* #read(name) {
     const entry = this.#entries.get(name);
     if (!entry) return;
-    if (entry.locked) throw new Refusal('is protected by a password. Save a copy without one.');
+    if (entry.locked) throw new Refusal('{1} is protected by a password. Save a copy without one.');
     for await (const bytes of this.#inflate(entry)) {
       this.#left -= bytes.length;
-      if (this.#left < 0) throw new Refusal(`would unpack to more than ${this.#most / 2 ** 20} MB, so it is not read.`);
+      if (this.#left < 0)
+        throw new Refusal('{1} would unpack to more than {2} MB, so it is not read.', this.#most / 2 ** 20);
       yield bytes;
     }
   }

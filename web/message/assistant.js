@@ -2,15 +2,16 @@
 // Shows a reply while it grows and afterwards; its content is in its message. While it grows, its text is hidden from
 // screen readers, which would read every few letters. The finished text is announced once.
 import { button, copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
-import { count, duration, speed } from '../shell/format.js';
+import { duration, speed } from '../shell/format.js';
+import { isolated, joined, say, sayOf } from '../shell/words.js';
 import { setBranches } from './branches.js';
 import { MarkdownStream } from './stream.js';
 import { errorCard } from '../shell/tray.js';
 import { showCalls } from './tools.js';
 
 /** Notes under an unfinished reply. */
-const INTERRUPTED = 'Interrupted: the page was closed.';
-const ELSEWHERE = 'Being written in another tab.';
+const INTERRUPTED = say`Interrupted: the page was closed.`;
+const ELSEWHERE = say`Being written in another tab.`;
 
 let voices;
 
@@ -39,13 +40,13 @@ export class AssistantMessage {
    */
   constructor(message, actions) {
     this.#actions = actions;
-    this.#goOn = iconButton('go-on', 'Continue this reply', () => actions.onContinue(message));
+    this.#goOn = iconButton('go-on', say`Continue this reply`, () => actions.onContinue(message));
     this.#goOn.classList.add('only-last');
     this.#goOn.hidden = true;
-    this.#part('.tools').append(copyButton(() => this.#stream.text, 'Copy reply', () => this.#html()),
-      iconButton('retry', 'Write this reply again', () => actions.onAgain(message)),
-      iconButton('edit', 'Edit this reply', () => actions.onEdit(message)),
-      iconButton('delete', 'Delete from here on', () => actions.onDelete(message)), this.#goOn,
+    this.#part('.tools').append(copyButton(() => this.#stream.text, say`Copy reply`, () => this.#html()),
+      iconButton('retry', say`Write this reply again`, () => actions.onAgain(message)),
+      iconButton('edit', say`Edit this reply`, () => actions.onEdit(message)),
+      iconButton('delete', say`Delete from here on`, () => actions.onDelete(message)), this.#goOn,
       element('span', { className: 'caption' }));
     this.#part('.thought').append(this.#thought);
     this.#part('summary').addEventListener('click', () => { this.#touched = true; });
@@ -95,11 +96,11 @@ export class AssistantMessage {
   end(message) {
     const { content, thoughtMs, note, writing, error, steps } = message;
     if (steps) showCalls(this.node, message, true);
-    const why = error ? '' : note || (writing ? INTERRUPTED : '');
+    const why = error ? '' : joined(...note.split('\n').map((one) => sayOf(one))) || (writing ? INTERRUPTED : '');
     this.#endThought(thoughtMs);
     this.#setBusy(false);
     this.wait('');
-    this.#aside(why || error || content.trim() ? why : 'The model had nothing to say.');
+    this.#aside(why || error || content.trim() ? why : say`The model had nothing to say.`);
     this.#goOn.hidden = !why;
     this.#stream.finish();
     if (error) this.#fail(message);
@@ -121,11 +122,13 @@ export class AssistantMessage {
 
   /** Shows the model and the speed; more numbers of a new reply appear in the tooltip. */
   #describe({ model, speed: tokensPerSecond, usage, timings }) {
-    this.#part('.caption').textContent = [model, speed(tokensPerSecond)].filter(Boolean).join(' · ');
+    this.#part('.caption').textContent = [model, speed(tokensPerSecond)].filter(Boolean).map(isolated).join(' · ');
     if (!usage) return;
-    const cached = usage.cachedTokens ? `, ${count(usage.cachedTokens)} of them known already` : '';
-    this.#part('.tools').title = `Read ${count(usage.promptTokens)} tokens${cached} in ${duration(timings.prefillMs)}; `
-      + `wrote ${count(usage.completionTokens)} in ${duration(timings.decodeMs)}`;
+    const { promptTokens: read, cachedTokens: known, completionTokens: wrote } = usage;
+    const [readIn, wroteIn] = [timings.prefillMs, timings.decodeMs].map(duration);
+    this.#part('.tools').title = known
+      ? say`Read ${read} tokens, ${known} of them known already in ${readIn}; wrote ${wrote} in ${wroteIn}`
+      : say`Read ${read} tokens in ${readIn}; wrote ${wrote} in ${wroteIn}`;
   }
 
   async #html() {
@@ -142,7 +145,7 @@ export class AssistantMessage {
       this.#isThinking = true;
       this.#details.hidden = false;
       this.#details.open = true;
-      this.#part('summary').textContent = 'Thinking…';
+      this.#part('summary').textContent = say`Thinking…`;
       if (this.#thought.length) this.#thought.appendData('\n\n');
     }
     this.#thought.appendData(this.#thought.length ? text : text.trimStart());
@@ -153,7 +156,7 @@ export class AssistantMessage {
     this.#isThinking = false;
     if (!this.#touched) this.#details.open = false;
     this.#part('summary').textContent =
-      thoughtMs >= 100 ? `Thought for ${duration(thoughtMs)}` : 'Thought for a moment';
+      thoughtMs >= 100 ? say`Thought for ${duration(thoughtMs)}` : say`Thought for a moment`;
   }
 
   #aside(text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The small "2/3" with arrows under a message that has siblings.
 import { element, iconButton } from '../shell/dom.js';
+import { say } from '../shell/words.js';
 
 /** Puts the arrows into a place, and removes old ones. @param {(message: object) => void} onBranch */
 export function setBranches(place, siblings, message, onBranch) {
@@ -18,9 +19,9 @@ function branches(siblings, message, onBranch) {
     button.disabled = !siblings[to];
     return button;
   };
-  const node = element('span', { className: 'branches' }, step('back', 'Earlier version', at - 1),
-    element('span', { className: 'count' }, `${at + 1}/${siblings.length}`), step('next', 'Later version', at + 1));
+  const node = element('span', { className: 'branches' }, step('back', say`Earlier version`, at - 1),
+    element('span', { className: 'count' }, `${at + 1}/${siblings.length}`), step('next', say`Later version`, at + 1));
   node.setAttribute('role', 'group');
-  node.setAttribute('aria-label', `Version ${at + 1} of ${siblings.length}`);
+  node.setAttribute('aria-label', say`Version ${at + 1} of ${siblings.length}`);
   return node;
 }

@@ -5,6 +5,7 @@
 // keeps its nodes, so a growing block costs what is new in it. What few replies need (late/) is fetched with the first
 // of them; until it is there, and without it, formulas stand as they were typed, and code has no colours.
 import { element, copyButton } from '../shell/dom.js';
+import { say } from '../shell/words.js';
 
 const MAX_COLUMNS = 64;
 
@@ -98,9 +99,11 @@ function link(token) {
 
 function image(token) {
   const host = URL.canParse(token.href) ? new URL(token.href).host : '';
-  const from = host ? ` from ${host}` : '';
-  return [element('span', { className: 'image', title: token.href.slice(0, 300) },
-    `[image${from} not loaded${token.text ? `: ${token.text}` : ''}]`)];
+  const { text: about } = token;
+  const words = host
+    ? (about ? say`[image from ${host} not loaded: ${about}]` : say`[image from ${host} not loaded]`)
+    : (about ? say`[image not loaded: ${about}]` : say`[image not loaded]`);
+  return [element('span', { className: 'image', title: token.href.slice(0, 300) }, words)];
 }
 
 let mathematics = null;
@@ -121,13 +124,13 @@ function formula({ raw, tex, display }) {
 function note(token) {
   const find = ({ target }) => target.closest('.prose').querySelector(`[data-note="${token.text}"]`);
   const onclick = (event) => find(event)?.scrollIntoView({ block: 'nearest' });
-  const about = { type: 'button', className: 'link-button', 'aria-label': `Footnote ${token.text}`, onclick };
+  const about = { type: 'button', className: 'link-button', 'aria-label': say`Footnote ${token.text}`, onclick };
   const button = element('button', about, token.text);
   return [element('sup', {}, button)];
 }
 
 const checkbox = ({ checked }) => [
-  element('input', { type: 'checkbox', checked, disabled: true, 'aria-label': checked ? 'Done' : 'To do' }),
+  element('input', { type: 'checkbox', checked, disabled: true, 'aria-label': checked ? say`Done` : say`To do` }),
   ' ',
 ];
 
@@ -161,13 +164,13 @@ const BIDI_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/;
 function code(token) {
   const grown = document.createTextNode('');
   const language = element('span', { className: 'language' });
-  const pre = element('pre', { tabIndex: 0, 'aria-label': 'Code' }, element('code', {}, grown));
+  const pre = element('pre', { tabIndex: 0, 'aria-label': say`Code` }, element('code', {}, grown));
   const node = element('div', { className: 'code', dir: 'ltr' },
-    element('div', { className: 'code-head' }, language, copyButton(() => node.token.text, 'Copy code')), pre);
+    element('div', { className: 'code-head' }, language, copyButton(() => node.token.text, say`Copy code`)), pre);
   node.done = '';     // the beginning that code-tools.js has coloured; the text node has the rest
   import('./late/code-tools.js').then((tools) => tools.addTo(node, grown), () => {});
   return live(node, token, (next) => {
-    const warning = BIDI_CONTROLS.test(next.text) ? ' · contains hidden direction marks' : '';
+    const warning = BIDI_CONTROLS.test(next.text) ? ` · ${say`contains hidden direction marks`}` : '';
     language.textContent = (next.lang ?? '').slice(0, 40) + warning;
     if (!next.text.startsWith(node.done)) {
       node.done = '';
@@ -218,8 +221,8 @@ function table(token) {
   ));
   const rowOf = (cells) => ({ type: 'row', raw: cells.map((one) => one.text).join('|'), cells: cellsOf(cells) });
   const [head, body] = [element('thead'), element('tbody')];
-  const node = element('div', { className: 'table', tabIndex: 0, role: 'group', dir: 'auto', 'aria-label': 'Table' },
-    element('table', {}, head, body));
+  const about = { className: 'table', tabIndex: 0, role: 'group', dir: 'auto', 'aria-label': say`Table` };
+  const node = element('div', about, element('table', {}, head, body));
   return live(node, token, ({ header, rows }) => {
     fill(head, [rowOf(header)], row('th'));
     fill(body, rows.map(rowOf), row('td'));
@@ -246,7 +249,7 @@ const BLOCK = {
   blockquote,
   footnote,
   display: formula,
-  cut: () => [element('p', { className: 'aside' }, 'The model began to call a tool here and has not finished the call.')],
+  cut: () => [element('p', { className: 'aside' }, say`The model began to call a tool here and has not finished the call.`)],
   hr: () => [element('hr')],
 };
 

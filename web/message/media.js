@@ -3,6 +3,7 @@
 // model.
 import { element, iconButton } from '../shell/dom.js';
 import { oneLine } from '../shell/format.js';
+import { say } from '../shell/words.js';
 
 /** @typedef {{type: 'image' | 'video', name: string, blob: Blob}} Medium of a message of the visitor's */
 
@@ -16,7 +17,7 @@ function kindOf({ type, name = '' }) {
 export function mediumOf(file) {
   const type = kindOf(file);
   return type
-    ? { type, name: oneLine(file.name ?? '', 80) || (type === 'image' ? 'Image' : 'Video'), blob: file }
+    ? { type, name: oneLine(file.name ?? '', 80) || (type === 'image' ? say`Image` : say`Video`), blob: file }
     : null;
 }
 
@@ -52,7 +53,7 @@ export function thumbInMessage(medium) {
     node.controls = true;
     return node;
   }
-  const label = `Show ${medium.name} larger`;
+  const label = say`Show ${medium.name} larger`;
   return element(
     'button',
     { type: 'button', className: 'enlarge', title: label, 'aria-label': label, onclick: () => enlarge(medium) },
@@ -66,7 +67,7 @@ function enlarge({ name, blob }) {
     'dialog',
     { className: 'larger', 'aria-label': name, onclick: close, onclose: () => dialog.remove() },
     element('img', { src: urlOf(blob), alt: name }),
-    iconButton('close', 'Close', close),
+    iconButton('close', say`Close`, close),
   );
   document.body.append(dialog);
   dialog.showModal();

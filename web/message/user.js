@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Shows a message of the visitor: the bubble and its buttons. A very long message is folded.
 import { copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
-import { count } from '../shell/format.js';
+import { plural, say, sayNodes } from '../shell/words.js';
 import { setBranches } from './branches.js';
 import { thumbInMessage } from './media.js';
 
@@ -14,8 +14,8 @@ const attached = ({ name, text, passages }) =>
   element(
     'details',
     { className: 'attached-text' },
-    element('summary', {}, element('bdi', {}, name),
-      passages ? ', the nearest passages' : `, ${count(text.length)} characters`),
+    element('summary', {}, ...sayNodes`${element('bdi', {}, name)}, ${passages ? say`the nearest passages`
+      : plural(text.length, '{1} character', '{1} characters')}`),
     element('pre', { tabIndex: 0 }, passages ?? text),
   );
 
@@ -33,11 +33,11 @@ export class UserMessage {
     bubble.before(...texts.map(attached));
     bubble.textContent = content;
     if (content.length > LONG || content.split('\n', LINES + 1).length > LINES) this.#fold(bubble);
-    const answer = iconButton('retry', 'Answer this', () => actions.onAnswer(message));
+    const answer = iconButton('retry', say`Answer this`, () => actions.onAnswer(message));
     answer.classList.add('only-last');
-    this.node.querySelector('.tools').append(copyButton(() => content, 'Copy message'),
-      iconButton('edit', 'Edit and send again', () => actions.onEdit(message)),
-      iconButton('delete', 'Delete from here on', () => actions.onDelete(message)), answer);
+    this.node.querySelector('.tools').append(copyButton(() => content, say`Copy message`),
+      iconButton('edit', say`Edit and send again`, () => actions.onEdit(message)),
+      iconButton('delete', say`Delete from here on`, () => actions.onDelete(message)), answer);
   }
 
   setBranches(siblings, message) {
@@ -51,7 +51,7 @@ export class UserMessage {
     more.className = 'link-button unfold';
     const show = (folded) => {
       bubble.classList.toggle('folded', folded);
-      more.textContent = folded ? 'Show all' : 'Show less';
+      more.textContent = folded ? say`Show all` : say`Show less`;
       more.setAttribute('aria-expanded', String(!folded));
     };
     more.addEventListener('click', () => show(!bubble.classList.contains('folded')));

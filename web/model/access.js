@@ -2,6 +2,7 @@
 // Access tokens for models that are not open to everybody. A token belongs to one server, is sent to no other, and is
 // forgotten when the page is closed.
 import { element } from '../shell/dom.js';
+import { say } from '../shell/words.js';
 
 const tokens = new Map();   // by origin
 
@@ -14,8 +15,8 @@ export function accessFor(source) {
 /** A form that asks for the token of an address's server. @param {() => void} onGiven */
 export function tokenForm(source, onGiven) {
   const { origin, host } = new URL(source);
-  const field = element('input', { type: 'password', autocomplete: 'off', placeholder: 'Access token' });
-  field.setAttribute('aria-label', `Access token for ${host}, kept until this page is closed`);
+  const field = element('input', { type: 'password', autocomplete: 'off', placeholder: say`Access token` });
+  field.setAttribute('aria-label', say`Access token for ${host}, kept until this page is closed`);
   field.dataset.testid = 'token';
   const onsubmit = (event) => {
     event.preventDefault();
@@ -28,6 +29,6 @@ export function tokenForm(source, onGiven) {
     'form',
     { className: 'token', onsubmit },
     field,
-    element('button', { type: 'submit', className: 'button' }, 'Use it'),
+    element('button', { type: 'submit', className: 'button' }, say`Use it`),
   );
 }

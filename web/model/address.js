@@ -2,6 +2,7 @@
 // Reads what a visitor types as the address of a model, and checks whether the page may fetch it (its
 // Content-Security-Policy).
 import { oneLine } from '../shell/format.js';
+import { say } from '../shell/words.js';
 
 const HUB = 'https://huggingface.co';
 
@@ -44,11 +45,11 @@ export function readAddress(text) {
   const base = /^\.{0,2}\//.test(whole) ? document.baseURI : undefined;
   const url = URL.canParse(whole, base) ? new URL(whole, base) : null;
   if (!url || !/^https?:$/.test(url.protocol))
-    return { url: '', problem: 'That is no address yet. It begins with https://, or is OWNER/REPO on Hugging Face.' };
+    return { url: '', problem: say`That is no address yet. It begins with https://, or is OWNER/REPO on Hugging Face.` };
   if (!isAllowed(url)) {
     return {
       url: '',
-      problem: 'Only addresses with https:// can be fetched; http:// is for a server on this device (localhost).',
+      problem: say`Only addresses with https:// can be fetched; http:// is for a server on this device (localhost).`,
     };
   }
   return { url: url.href, problem: '' };
@@ -63,7 +64,7 @@ export function labelOf(url) {
   } catch {
     // Not UTF-8: shown as it stands.
   }
-  return oneLine(readable.replace(/\.gguf$/i, ''), 60) || 'Model';
+  return oneLine(readable.replace(/\.gguf$/i, ''), 60) || say`Model`;
 }
 
 /** An address without its query, since signatures and tokens must not be stored. */

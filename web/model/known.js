@@ -2,10 +2,11 @@
 // The models that the page knows by name: pinned files of public repositories, with their sizes and the checksums that
 // the repositories list (Git LFS). Also estimates, before any download, whether a model fits.
 import { bytes } from '../shell/format.js';
+import { joined, say } from '../shell/words.js';
 
 export const DEMO = {
   source: new URL('./models/demo-q8_0.gguf', document.baseURI).href,
-  label: 'Demo model (toy)',
+  label: say`Demo model (toy)`,
   kind: 'demo',
 };
 
@@ -36,7 +37,7 @@ const STATES = 4096 * 32_768 + 5 * 52_690_944;
 /** `context`: bytes of a conversation of 4,096 positions. */
 export const KNOWN = [
   {
-    label: 'Qwen3-0.6B', note: 'Small and quick, a good first one', context: ofLayers(28),
+    label: 'Qwen3-0.6B', note: say`Small and quick, a good first one`, context: ofLayers(28),
     files: [
       file('Q4_K_M', 396_705_472, 'unsloth/Qwen3-0.6B-GGUF', 'Qwen3-0.6B', '50968a4468ef4233ed78cd7c3de230dd1d61a56b',
         'ac2d97712095a558e31573f62f466a3f9d93990898b0ec79d7c974c1780d524a'),
@@ -45,7 +46,7 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3.5-0.8B', note: 'Newer, with longer conversations in less memory', context: SMALL_STATES,
+    label: 'Qwen3.5-0.8B', note: say`Newer, with longer conversations in less memory`, context: SMALL_STATES,
     files: qwen35('0.8B', '6ab461498e2023f6e3c1baea90a8f0fe38ab64d0', [
       ['Q4_K_M', 532_517_120, 'bd258782e35f7f458f8aced1adc053e6e92e89bc735ba3be89d38a06121dc517'],
       ['UD-Q4_K_XL', 558_772_480, '3177ebd67afe4438374da19e690bc1b98756f7e0fea9240e1be404336156a7b5'],
@@ -53,7 +54,7 @@ export const KNOWN = [
     ]),
   },
   {
-    label: 'Qwen3-1.7B', note: 'Knows more, a third of the speed', context: ofLayers(28),
+    label: 'Qwen3-1.7B', note: say`Knows more, a third of the speed`, context: ofLayers(28),
     files: [
       file('Q4_K_M', 1_107_409_472, 'unsloth/Qwen3-1.7B-GGUF', 'Qwen3-1.7B', 'd7f544eead698dbd1f15126ef60b45a1e1933222',
         'b139949c5bd74937ad8ed8c8cf3d9ffb1e99c866c823204dc42c0d91fa181897'),
@@ -62,7 +63,7 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3.5-2B', note: 'Newer, knows more', context: SMALL_STATES,
+    label: 'Qwen3.5-2B', note: say`Newer, knows more`, context: SMALL_STATES,
     files: qwen35('2B', 'f6d5376be1edb4d416d56da11e5397a961aca8ae', [
       ['Q4_K_M', 1_280_835_840, 'aaf42c8b7c3cab2bf3d69c355048d4a0ee9973d48f16c731c0520ee914699223'],
       ['UD-Q4_K_XL', 1_339_752_704, '0af96165ea615bea39a04118d63f0b6d35908aea850ee4a51aa6151d851b8b35'],
@@ -70,7 +71,7 @@ export const KNOWN = [
     ]),
   },
   {
-    label: 'Qwen3-4B', note: 'Stronger, for strong machines', context: ofLayers(36),
+    label: 'Qwen3-4B', note: say`Stronger, for strong machines`, context: ofLayers(36),
     files: [
       file('Q4_K_M', 2_497_280_256, 'Qwen/Qwen3-4B-GGUF', 'Qwen3-4B', 'bc640142c66e1fdd12af0bd68f40445458f3869b',
         '7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5'),
@@ -79,7 +80,7 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3.5-4B', note: 'Newer, the best of these, for strong machines', context: STATES,
+    label: 'Qwen3.5-4B', note: say`Newer, the best of these, for strong machines`, context: STATES,
     files: qwen35('4B', 'e87f176479d0855a907a41277aca2f8ee7a09523', [
       ['Q4_K_M', 2_740_937_888, '00fe7986ff5f6b463e62455821146049db6f9313603938a70800d1fb69ef11a4'],
       ['UD-Q4_K_XL', 2_912_109_728, 'b252c5610a42ca82d20fe2a12813e9d069eed89292907e26c783eeb0bc961bc7'],
@@ -88,7 +89,7 @@ export const KNOWN = [
   },
   {
     label: 'Qwen3-VL-2B',
-    note: 'Sees images and videos',
+    note: say`Sees images and videos`,
     context: ofLayers(28),
     files: [
       pair(
@@ -112,7 +113,7 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3-VL-4B', note: 'Sees more, for strong machines', context: ofLayers(36),
+    label: 'Qwen3-VL-4B', note: say`Sees more, for strong machines`, context: ofLayers(36),
     files: [pair(
       file('Q4_K_M', 2_497_281_664, 'Qwen/Qwen3-VL-4B-Instruct-GGUF', 'Qwen3VL-4B-Instruct', 'main',
         '66358cb18bb6b3b1b6675aa412c7a88ef01d228f481184d13668e5201c730a0a'),
@@ -156,15 +157,15 @@ export function verdict(known, one, maxMemory = Infinity) {
   const gigabytes = deviceMemory();
   const part = gigabytes ? need / (gigabytes * 2 ** 30) : 0;
   const isMuch = part > MUCH;
-  const takes = `It needs about ${bytes(need)} of memory`;
-  const has = `${takes}; this device has ${gigabytes} GB of memory, as the browser tells`;
-  if (need > maxMemory) {
-    const text = `${takes}, but this browser allows ${bytes(maxMemory)}: choose a smaller one.`;
-    return { fits: false, isMuch, need, text };
-  }
-  if (part > ALL) return { fits: false, isMuch, need, text: `${has}: the browser will probably close the page.` };
-  const text = isMuch ? `${has}: it may be slow, and other programs should be closed.` : `${takes}, which this browser allows.`;
-  return { fits: true, isMuch, need, text };
+  const takes = bytes(need);
+  const has = String(gigabytes);
+  const says = (fits, ...sentences) => ({ fits, isMuch, need, text: joined(...sentences) });
+  if (need > maxMemory)
+    return says(false, say`It needs about ${takes} of memory, but this browser allows ${bytes(maxMemory)}: choose a smaller one.`);
+  if (!isMuch) return says(true, say`It needs about ${takes} of memory, which this browser allows.`);
+  return says(part <= ALL, say`It needs about ${takes} of memory.`, part > ALL
+    ? say`This device has ${has} GB of memory, as the browser tells: the browser will probably close the page.`
+    : say`This device has ${has} GB of memory, as the browser tells: it may be slow, and other programs should be closed.`);
 }
 
 /** The known file at an address, or null. */

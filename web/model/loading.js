@@ -5,8 +5,9 @@
 import { models } from 'quern';
 import { button } from '../shell/dom.js';
 import { codeOf, isAbort, mayHelpAgain } from '../shell/failure.js';
-import { count, oneLine } from '../shell/format.js';
+import { oneLine, tokens } from '../shell/format.js';
 import { read, write } from '../shell/storage.js';
+import { plural, say } from '../shell/words.js';
 import { accessFor, tokenForm } from './access.js';
 import { place, readAddress } from './address.js';
 import { findCopy, findStored } from './stored.js';
@@ -91,17 +92,18 @@ export class Loading {
     const [copy, { times, heavy }] = await Promise.all([last.kind === 'url' ? findStored(last.source) : null, ending]);
     const ended = times > 0 && heavy;
     if (copy?.complete && !ended) return { ...last, source: copy.url };
-    const missing =
-      last.kind === 'file'
-        ? 'came from a file, which has to be chosen again'
-        : `is not ${copy ? 'complete' : 'stored'} on this device`;
-    const reason = copy?.complete ? 'was not loaded again by itself' : missing;
-    const offer = copy?.complete ? button('Load it', () => this.load({ ...last, source: copy.url }))
-      : button('Choose a model', this.#events.onChoose);
-    this.#tray.notice('last', `The built-in toy answers now: ${last.label} ${reason}.`, [offer], () =>
-      write(KEY_USED, null),
-    );
+    const offer = copy?.complete ? button(say`Load it`, () => this.load({ ...last, source: copy.url }))
+      : button(say`Choose a model`, this.#events.onChoose);
+    this.#tray.notice('last', this.#whyToy(last, copy), [offer], () => write(KEY_USED, null));
     return DEMO;
+  }
+
+  /** Says why the model of the last visit is not used. */
+  #whyToy({ label, kind }, copy) {
+    if (copy?.complete) return say`The built-in toy answers now: ${label} was not loaded again by itself.`;
+    if (kind === 'file') return say`The built-in toy answers now: ${label} came from a file, which has to be chosen again.`;
+    if (copy) return say`The built-in toy answers now: ${label} is not complete on this device.`;
+    return say`The built-in toy answers now: ${label} is not stored on this device.`;
   }
 
   /** Offers to resume a download that the last visit has not finished. */
@@ -120,13 +122,15 @@ export class Loading {
   }
 
   #ask(choice, running) {
-    const anyway = button('Load it now', () => this.#run(choice), 'button primary');
-    const later = button('Not now', () => this.#tray.remove('load'));
-    const what = running === 1 ? 'A reply is being written' : `${running} replies are being written`;
-    this.#tray.notice('load', `${what}; loading ${choice.label} ends ${running === 1 ? 'it' : 'them'}.`, [
-      anyway,
-      later,
-    ]);
+    const anyway = button(say`Load it now`, () => this.#run(choice), 'button primary');
+    const later = button(say`Not now`, () => this.#tray.remove('load'));
+    const sentence = plural(
+      running,
+      'A reply is being written; loading {2} ends it.',
+      '{1} replies are being written; loading {2} ends them.',
+      choice.label,
+    );
+    this.#tray.notice('load', sentence, [anyway, later]);
   }
 
   /** @param {Choice | Promise<Choice>} coming */
@@ -176,7 +180,7 @@ export class Loading {
   #weigh({ label, source }, size) {
     const { known = UNKNOWN, one = { size } } = findKnown(source) ?? {};
     const { isMuch, text } = verdict(known, one);
-    if (isMuch) this.#tray.notice('device', `${label}: ${text}`);
+    if (isMuch) this.#tray.notice('device', say`${label}: ${text}`);
   }
 
   #arrived(choice, isFirst) {
@@ -203,8 +207,8 @@ export class Loading {
     if (!await isMissing()) return;
     await new Promise((done) => { setTimeout(done, SETTLE_MS); });
     if (this.#session.choice !== choice || !await isMissing()) return;
-    const free = button('Free some space', this.#events.onChoose);
-    const sentence = `${choice.label} is in use, but there was no room to store it: the next visit downloads it again.`;
+    const free = button(say`Free some space`, this.#events.onChoose);
+    const sentence = say`${choice.label} is in use, but there was no room to store it: the next visit downloads it again.`;
     this.#tray.notice('room', sentence, [free]);
   }
 
@@ -228,12 +232,12 @@ export class Loading {
   /** Buttons that may help after a failure. */
   #remedies(choice, error) {
     const { status, contextSize } = error.detail ?? {};
-    const again = button('Try again', () => this.load(choice));
-    const another = button('Choose another', this.#events.onChoose);
+    const again = button(say`Try again`, () => this.load(choice));
+    const another = button(say`Choose another`, this.#events.onChoose);
     if (codeOf(error) === 'net/http' && [401, 403].includes(status))
       return [tokenForm(choice.source, () => this.load(choice))];
     if (codeOf(error) === 'mem/plan' && contextSize > 0) {
-      return [button(`Load with ${count(contextSize)} tokens`, () => this.load({ ...choice, contextSize })), another];
+      return [button(say`Load with ${tokens(contextSize)}`, () => this.load({ ...choice, contextSize })), another];
     }
     return [choice.kind === 'demo' || mayHelpAgain(error) ? again : another];
   }

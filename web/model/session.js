@@ -4,6 +4,7 @@
 // tried once more.
 import { load, models } from 'quern';
 import { codeOf } from '../shell/failure.js';
+import { say } from '../shell/words.js';
 
 /**
  * @typedef {{source: string | File, vision?: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice
@@ -94,7 +95,7 @@ export class Session {
   async ready(signal) {
     if (!this.#model && this.#job) await Promise.race([this.#job, aborted(signal)]);
     signal.throwIfAborted();
-    if (!this.#model) throw new Error('No model is loaded. Choose one at the top of the page.');
+    if (!this.#model) throw new Error(say`No model is loaded. Choose one at the top of the page.`);
     return this.#model;
   }
 

@@ -5,7 +5,8 @@
 import { load, models, support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
-import { bytes, count, oneLine, parameters } from '../shell/format.js';
+import { bytes, oneLine, tokens } from '../shell/format.js';
+import { joined, large, plural, say } from '../shell/words.js';
 import { labelOf, place, readAddress, readRepository } from './address.js';
 import { isProjector, lacksVision } from './vision.js';
 import { PICKED, Stored } from './stored.js';
@@ -20,7 +21,7 @@ export class Shelf {
   #note = byId('url-note');
   #stored = new Stored((choice) => this.#choose(choice), () => this.#furnish());
   #maxMemory = 0;     // bytes a model may use here
-  #demo = button('Load', () => this.#choose(DEMO));
+  #demo = button(say`Load`, () => this.#choose(DEMO));
   #hint = this.#note.textContent;
   #session;
   #onChoose;
@@ -97,7 +98,7 @@ export class Shelf {
     if (this.#maxMemory) return;
     this.#maxMemory = (await support()).maxMemory;
     byId('shelf').replaceChildren(
-      this.#row('Demo model', 'A toy of 3 MB that comes with this page', this.#demo),
+      this.#row(say`Demo model`, say`A toy of 3 MB that comes with this page`, this.#demo),
       ...KNOWN.map((known) => this.#knownRow(known)),
     );
   }
@@ -108,38 +109,39 @@ export class Shelf {
     const isFirst = offer.known === known;
     const one = isFirst ? offer.one : known.files[0];
     const { fits, need } = verdict(known, one, this.#maxMemory);
-    const size = `${one.quant}: ${bytes(one.size)} to download, about ${bytes(need)} of memory.`;
-    const row = this.#row(known.label, `${known.note}. ${size}`, ...known.files.map((each) => this.#pick(known, each)));
+    const about = say`${known.note}. ${one.quant}: ${bytes(one.size)} to download, about ${bytes(need)} of memory.`;
+    const row = this.#row(known.label, about, ...known.files.map((each) => this.#pick(known, each)));
     const use = this.#loadButton(`${known.label} ${one.quant}`, { source: one.url, ...besides(one) });
     Object.assign(row.dataset, { url: one.url, size: one.size });
     if (fits) row.firstElementChild.after(use);
     use.classList.toggle('primary', isFirst);
-    if (isFirst) row.querySelector('strong').after(' ', element('span', { className: 'tag' }, 'recommended'));
+    if (isFirst) row.querySelector('strong').after(' ', element('span', { className: 'tag' }, say`recommended`));
     return row;
   }
 
   /** @param {object} choice without its label and kind */
   #loadButton(name, choice) {
-    const load = button('Load', () => this.#choose({ label: labelOf(choice.source), kind: 'url', ...choice }));
-    load.setAttribute('aria-label', `Load ${name}`);
+    const load = button(say`Load`, () => this.#choose({ label: labelOf(choice.source), kind: 'url', ...choice }));
+    load.setAttribute('aria-label', say`Load ${name}`);
     return load;
   }
 
   /** Shows whether the demo model is in use; then it need not be loaded. */
   #showDemo(inUse) {
     this.#demo.disabled = inUse;
-    this.#demo.textContent = inUse ? 'In use' : 'Load';
-    this.#demo.setAttribute('aria-label', inUse ? 'Demo model, in use' : 'Load Demo model');
+    this.#demo.textContent = inUse ? say`In use` : say`Load`;
+    this.#demo.setAttribute('aria-label', inUse ? say`Demo model, in use` : say`Load Demo model`);
   }
 
   /** The button that offers one file of a known model. */
   #pick(known, one) {
     const { fits } = verdict(known, one, this.#maxMemory);
     const pick = button('', () => this.suggest(one), fits ? 'button pick' : 'button pick unfit');
-    const size = fits ? bytes(one.size) : `${bytes(one.size)}, too large`;
+    const size = fits ? bytes(one.size) : say`${bytes(one.size)}, too large`;
     pick.append(element('span', {}, one.quant), ' ', element('span', { className: 'size' }, size));
     // the name for screen readers says what is seen
-    pick.setAttribute('aria-label', `Choose ${known.label} ${pick.textContent}${fits ? '' : ' for this browser'}`);
+    const { label } = known;
+    pick.setAttribute('aria-label', fits ? say`Choose ${label} ${pick.textContent}` : say`Choose ${label} ${pick.textContent} for this browser`);
     return pick;
   }
 
@@ -165,11 +167,11 @@ export class Shelf {
   #describe(url) {
     const found = findKnown(url);
     const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory)
-      : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
+      : { fits: true, text: say`Whether it fits is known after its first megabytes.` };
     const checked = found?.one.sha256
-      ? 'Its checksum is known and will be compared.'
-      : 'Unverified: its checksum is not known.';
-    this.#say([this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' '), !fits);
+      ? say`Its checksum is known and will be compared.`
+      : say`Unverified: its checksum is not known.`;
+    this.#say(joined(this.#outlook(url, found?.one.size ?? 0), text, fits && checked), !fits);
   }
 
   #say(sentence, isProblem) {
@@ -180,15 +182,20 @@ export class Shelf {
 
   /** Tells how many bytes would come, from where, and whether they can be stored. */
   #outlook(url, known) {
-    if (this.#inUse && place(this.#inUse) === place(url)) return 'It is in use.';
+    if (this.#inUse && place(this.#inUse) === place(url)) return say`It is in use.`;
     const { copy, left } = this.#stored.outlook(url);
-    if (copy?.complete) return 'It is on this device; nothing is downloaded.';
+    if (copy?.complete) return say`It is on this device; nothing is downloaded.`;
     const size = known || copy?.size || 0;
     const rest = size - (copy?.loaded ?? 0);
-    const amount = copy?.loaded && size ? `the remaining ${bytes(rest)}` : (size ? bytes(size) : 'it');
-    const room = rest > left ? ` Only ${bytes(left)} can still be stored, so it will not stay.` : '';
-    const { origin, host } = new URL(url);
-    return `Load downloads ${amount} from ${origin === location.origin ? 'this page' : host} to this device.${room}`;
+    const { host } = new URL(url);
+    const isPart = copy?.loaded && size;
+    return joined(
+      isPart && say`Load downloads the remaining ${bytes(rest)} from ${host} to this device.`,
+      !isPart && (size
+        ? say`Load downloads ${bytes(size)} from ${host} to this device.`
+        : say`Load downloads it from ${host} to this device.`),
+      rest > left && say`Only ${bytes(left)} can still be stored, so it will not stay.`,
+    );
   }
 
   /** Chooses one file, the parts of a split file, or the files of a folder. @param {File[]} files */
@@ -202,8 +209,8 @@ export class Shelf {
         this.#choose(lacksVision(model) ? { ...choice, vision } : { source: vision, label: vision.name, kind: 'file' })
       );
     const label = others.length
-      ? `${others.length + 1} files`
-      : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || 'File';
+      ? plural(others.length + 1, '{1} file', '{1} files')
+      : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || say`File`;
     return this.#choose({
       source: others.length ? [first, ...others] : first,
       ...(vision && { vision }),
@@ -216,7 +223,7 @@ export class Shelf {
     const { url, problem } = readAddress(this.#url.value);
     const { repo } = readRepository(this.#url.value) ?? {};
     this.#showFiles([]);
-    if (repo) this.#say(`Load looks for GGUF files in ${repo} on huggingface.co.`, false);
+    if (repo) this.#say(say`Load looks for GGUF files in ${repo} on huggingface.co.`, false);
     else if (url) this.#describe(url);
     else this.#say(this.#url.value.trim() ? problem : this.#hint, false);
   }
@@ -236,11 +243,11 @@ export class Shelf {
   async #look(repository) {
     const { value } = this.#url;
     const { repo, url } = repository;
-    this.#say(`Asking huggingface.co for the files of ${repo}…`, false);
+    this.#say(say`Asking huggingface.co for the files of ${repo}…`, false);
     const files = await import('./hub.js').then(({ listFiles }) => listFiles(repository)).catch(() => []);
     if (value !== this.#url.value || !this.#dialog.open) return;
     if (!files.length) return this.#choose({ source: url, label: repo.split('/')[1], kind: 'url' });
-    this.#say(`${repo} has ${files.length === 1 ? 'one GGUF file' : `${files.length} GGUF models`}:`, false);
+    this.#say(plural(files.length, '{2} has one GGUF file:', '{2} has {1} GGUF models:', repo), false);
     this.#showFiles(files);
     byId('url-files').querySelector('button')?.focus();
   }
@@ -248,7 +255,7 @@ export class Shelf {
   #showFiles(files) {
     byId('url-files').replaceChildren(...files.map(({ name, url, size, sha256 }) => {
       const { text } = verdict(UNKNOWN, { size }, this.#maxMemory);
-      return this.#row(name, `${bytes(size)}. ${text}`, this.#loadButton(name, { source: url, sha256 }));
+      return this.#row(name, say`${bytes(size)}. ${text}`, this.#loadButton(name, { source: url, sha256 }));
     }));
   }
 
@@ -271,16 +278,16 @@ export class Shelf {
     list.hidden = !info;
     if (!info) return list.replaceChildren();
     const facts = [
-      ['In use', info.name],
-      ['Kind', info.architecture],
-      ['Weights', info.parameters && parameters(info.parameters)],
-      ['Memory', info.memory && bytes(info.memory.used)],
-      ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
-      ['Vision', info.vision && 'images and videos'],
-      ['Computed by', info.gpu ? 'the graphics device: the same text as everywhere' : 'the processor'],
-      ['Threads', info.threads],
-      ['Instructions', { relaxed: 'relaxed SIMD', simd: 'SIMD' }[info.variant] ?? info.variant],
-      ['License', info.license],
+      [say`In use`, info.name],
+      [say`Kind`, info.architecture],
+      [say`Weights`, info.parameters && large(info.parameters)],
+      [say`Memory`, info.memory && bytes(info.memory.used)],
+      [say`Context`, info.contextSize && tokens(info.contextSize)],
+      [say`Vision`, info.vision && say`images and videos`],
+      [say`Computed by`, info.gpu ? say`the graphics device: the same text as everywhere` : say`the processor`],
+      [say`Threads`, info.threads],
+      [say`Instructions`, { relaxed: 'relaxed SIMD', simd: 'SIMD' }[info.variant] ?? info.variant],
+      [say`License`, info.license],
     ];
     const rows = facts.filter(([, value]) => value).map(([name, value]) => element('div', {},
       element('dt', {}, name), element('dd', {}, element('bdi', {}, oneLine(value, 80)))));

@@ -5,10 +5,11 @@
 import { models } from 'quern';
 import { announce, byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
-import { bytes, count, oneLine } from '../shell/format.js';
+import { bytes, oneLine } from '../shell/format.js';
+import { joined, list, plural, say } from '../shell/words.js';
 import { place } from './address.js';
 
-const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
+const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || say`Model`;
 
 const QUANT = /(?<=^|[-_.])(I?Q[1-8](?:_(?:\d|K(?:_[A-Z]{1,2})?|NL|[A-Z]{1,3}))?|BF16|F16|F32)(?=[-.]|$)/gi;
 
@@ -86,7 +87,7 @@ export class Stored {
     byId('stored-none').hidden = true;
     byId('storage').hidden = true;
     byId('persist').hidden = true;
-    byId('storage-text').textContent = `This browser stores no models for this page: ${explain(error).message}`;
+    byId('storage-text').textContent = say`This browser stores no models for this page: ${explain(error).message}`;
   }
 
   #showUsage({ used, quota, persisted }, any) {
@@ -94,20 +95,22 @@ export class Stored {
     gauge.hidden = !quota;
     gauge.setAttribute('aria-valuenow', String(used));
     gauge.setAttribute('aria-valuemax', String(quota));
-    gauge.setAttribute('aria-valuetext', `${bytes(used)} of ${bytes(quota)}`);
+    gauge.setAttribute('aria-valuetext', say`${bytes(used)} of ${bytes(quota)}`);
     byId('storage-fill').style.width = `${quota ? Math.min(100, (100 * used) / quota) : 0}%`;
-    const left = quota ? `, ${bytes(this.#left)} left for this page` : '';
-    const promise = persisted ? 'Kept until you delete them.' : 'The browser may delete them when space is short.';
-    byId('storage-text').textContent = `${bytes(used)} used${left}.${any ? ` ${promise}` : ''}`;
+    byId('storage-text').textContent = joined(
+      quota ? say`${bytes(used)} used, ${bytes(this.#left)} left for this page.` : say`${bytes(used)} used.`,
+      any && (persisted ? say`Kept until you delete them.` : say`The browser may delete them when space is short.`),
+    );
     byId('persist').hidden = persisted || !any;
   }
 
   async #persist() {
     const granted = await models.persist().catch(() => false);
     await this.refresh();
-    announce(granted ? 'The models will be kept.' : 'The browser did not agree to keep them.');
+    announce(granted ? say`The models will be kept.` : say`The browser did not agree to keep them.`);
     if (granted) return byId('stored-title').focus();
-    byId('storage-text').textContent += ' It did not agree to keep them for now.';
+    const line = byId('storage-text');
+    line.textContent = joined(line.textContent, say`It did not agree to keep them for now.`);
     return undefined;
   }
 
@@ -122,9 +125,9 @@ export class Stored {
     const { url, vision = '', size, complete } = entry;
     Object.assign(row.dataset, { testid: 'stored', url, vision, size, complete, name });
     const amount = amountOf(entry);
-    const label = complete ? 'Load' : 'Resume';
+    const [label, full] = complete ? [say`Load`, say`Load ${name}`] : [say`Resume`, say`Resume ${name}`];
     const use = button(label, () => this.#choose({ source: url, ...(vision && { vision }), label: name, kind: 'url' }));
-    use.setAttribute('aria-label', `${label} ${name}`);
+    use.setAttribute('aria-label', full);
     const isUsable = complete || !url.startsWith(PICKED);
     row.append(this.#actions(row, { name, amount, ...(isUsable && { use }), remove: () => models.remove(entry.id) }));
     return row;
@@ -133,8 +136,13 @@ export class Stored {
   /** The row about the models' caches of conversations. The conversations themselves do not depend on it. */
   #talksRow(talks) {
     const amount = talks.reduce((sum, talk) => sum + talk.bytes, 0);
-    const name = 'Cache of conversations';
-    const who = talks.length === 1 ? 'one conversation goes' : `${count(talks.length)} conversations go`;
+    const name = say`Cache of conversations`;
+    const about = plural(
+      talks.length,
+      '{2}, so that one conversation goes on at once',
+      '{2}, so that {1} conversations go on at once',
+      bytes(amount),
+    );
     const row = element(
       'li',
       { className: 'stored-row' },
@@ -142,7 +150,7 @@ export class Stored {
         'div',
         { className: 'row-text' },
         element('strong', {}, name),
-        element('p', {}, `${bytes(amount)}, so that ${who} on at once`),
+        element('p', {}, about),
       ),
     );
     row.dataset.testid = 'stored-talks';
@@ -151,17 +159,17 @@ export class Stored {
   }
 
   #tags(quant, { url }) {
-    const texts = [quant, place(url) === this.#inUse && 'in use'].filter(Boolean);
+    const texts = [quant, place(url) === this.#inUse && say`in use`].filter(Boolean);
     return texts.flatMap((text) => [' ', element('span', { className: 'tag' }, text)]);
   }
 
   #state(entry) {
     const { url, complete, size, files } = entry;
     const amount = bytes(amountOf(entry));
-    const parts = files > 1 ? `, ${files} files` : '';
-    if (complete) return `${amount}${parts}, complete`;
-    const rest = place(url) === this.#inUse ? 'the rest is not stored' : 'not complete';
-    return `${amount} of ${size ? bytes(size) : 'an unknown size'}${parts}, ${rest}`;
+    const parts = files > 1 && plural(files, '{1} file', '{1} files');
+    if (complete) return list(amount, parts, say`complete`);
+    const rest = place(url) === this.#inUse ? say`the rest is not stored` : say`not complete`;
+    return list(size ? say`${amount} of ${bytes(size)}` : say`${amount} of an unknown size`, parts, rest);
   }
 
   #bar({ complete, loaded, size }) {
@@ -173,21 +181,22 @@ export class Stored {
 
   /** @param {{name: string, amount: number, use?: Node, remove: () => Promise<void>}} what the row is about */
   #actions(row, what) {
-    const remove = button('Delete', () => this.#ask(row, what), 'button quiet');
-    remove.setAttribute('aria-label', `Delete ${what.name}`);
+    const remove = button(say`Delete`, () => this.#ask(row, what), 'button quiet');
+    remove.setAttribute('aria-label', say`Delete ${what.name}`);
     return element('div', { className: 'row-actions' }, ...(what.use ? [what.use] : []), remove);
   }
 
   /** Asks in the row, with the focus on the harmless answer. */
   #ask(row, what) {
-    const keep = button('Keep', () => back());
+    const keep = button(say`Keep`, () => back());
     const { name } = what;
-    const go = button('Delete', () => this.#remove(row, what), 'button danger');
-    go.setAttribute('aria-label', `Delete ${name} for good`);
+    const go = button(say`Delete`, () => this.#remove(row, what), 'button danger');
+    go.setAttribute('aria-label', say`Delete ${name} for good`);
     const amount = bytes(what.amount);
-    const question = element('div', { className: 'row-actions' }, element('span', {}, `Delete ${amount}?`), keep, go);
+    const asks = element('span', {}, say`Delete ${amount}?`);
+    const question = element('div', { className: 'row-actions' }, asks, keep, go);
     question.setAttribute('role', 'group');
-    question.setAttribute('aria-label', `Delete ${name}, ${amount}?`);
+    question.setAttribute('aria-label', say`Delete ${name}, ${amount}?`);
     const back = () => {
       const actions = this.#actions(row, what);
       question.replaceWith(actions);
@@ -208,12 +217,12 @@ export class Stored {
     for (const node of row.querySelectorAll('button')) node.disabled = true;
     try {
       await what.remove();
-      announce(`${what.name} is deleted.`);
+      announce(say`${what.name} is deleted.`);
       await this.refresh();
       byId('stored-title').focus();
     } catch (error) {
       const { message, hint } = explain(error);
-      const problem = element('p', { className: 'problem' }, `${message} ${hint}`.trim());
+      const problem = element('p', { className: 'problem' }, joined(message, hint));
       problem.setAttribute('role', 'alert');
       row.lastElementChild.replaceWith(this.#actions(row, what));
       row.querySelector('.row-text').append(problem);

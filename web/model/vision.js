@@ -2,6 +2,7 @@
 // Models with vision: finds the projector among files, and offers help if the model in use has no vision.
 import { byId, button } from '../shell/dom.js';
 import { bytes } from '../shell/format.js';
+import { say } from '../shell/words.js';
 import { SEEING } from './known.js';
 
 /** Whether a file is a projector, judged by its name. */
@@ -21,12 +22,12 @@ export function maySee({ model }, tray, suggest) {
   const [one] = SEEING.files;
   const [sentence, action] = lacksVision(model)
     ? [
-        'For images this model needs its projector, a second file (mmproj-….gguf).',
-        button('Choose that file', () => byId('file-input').click()),
+        say`For images this model needs its projector, a second file (mmproj-….gguf).`,
+        button(say`Choose that file`, () => byId('file-input').click()),
       ]
     : [
-        `The model in use reads text only. ${SEEING.label} sees images: ${bytes(one.size)} with its projector.`,
-        button(`Show ${SEEING.label}`, () => suggest(one)),
+        say`The model in use reads text only. ${SEEING.label} sees images: ${bytes(one.size)} with its projector.`,
+        button(say`Show ${SEEING.label}`, () => suggest(one)),
       ];
   tray.notice('images', sentence, [action]);
   return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The DOM helpers of the page. Texts become text nodes only. Nothing here turns a string into markup, and no other file
 // creates elements by other means.
+import { say } from './words.js';
 
 /** The element with this id; the page's markup is fixed, so a missing one is a programming error. */
 export const byId = (id) => document.getElementById(id);
@@ -52,7 +53,7 @@ export function iconButton(name, label, onclick) {
  * Copies text and shows for a moment whether that worked.
  * @param {() => Promise<Blob>} [getHtml] the same as rich text, for programs that take it
  */
-export function copyButton(getText, label = 'Copy', getHtml = undefined) {
+export function copyButton(getText, label = say`Copy`, getHtml = undefined) {
   const writeRich = async () => {
     const plain = new Blob([getText()], { type: 'text/plain' });
     await navigator.clipboard.write([new ClipboardItem({ 'text/plain': plain, 'text/html': getHtml() })]);
@@ -61,7 +62,7 @@ export function copyButton(getText, label = 'Copy', getHtml = undefined) {
   const node = iconButton('copy', label, async () => {
     const writing = getHtml ? writeRich().catch(writePlain) : writePlain();
     const worked = await writing.then(() => true, () => false);
-    const said = worked ? 'Copied' : 'Copying is not allowed here';
+    const said = worked ? say`Copied` : say`Copying is not allowed here`;
     show(worked ? 'check' : 'alert', said);
     announce(said);
     setTimeout(() => show('copy', label), 1600);

@@ -4,22 +4,25 @@
 // takes a key that browsers keep for themselves, or that edits text. This file is fetched when the page can be used.
 import { byId, element, isComposed } from './dom.js';
 import { showSheet } from './sheet.js';
+import { say, sayNodes } from './words.js';
 
 const IS_MAC = /Mac|iP/.test(navigator.platform);
 
 /** The action, its words, its keys (Mod: Ctrl, or Command on a Mac), and the button whose tooltip names them. */
 const SHORTCUTS = [
-  ['newChat', 'New chat', ['Mod+Shift+O'], 'new-chat'],
-  ['search', 'Search the conversations', ['Mod+K'], 'list-search'],
-  ['list', 'Open or close the list', ['Mod+B'], 'list-button'],
-  ['focus', 'Go to the message field', ['Shift+Escape']],
-  ['edit', 'Edit the last message, from an empty field', ['ArrowUp']],
-  ['escape', 'Stop the reply, or end an edit', ['Escape'], 'stop'],
-  ['copy', 'Copy the last reply', ['Mod+Shift+L']],
-  ['help', 'Show these shortcuts', ['Mod+/', '?'], 'shortcuts'],
+  ['newChat', say`New chat`, ['Mod+Shift+O'], 'new-chat'],
+  ['search', say`Search the conversations`, ['Mod+K'], 'list-search'],
+  ['list', say`Open or close the list`, ['Mod+B'], 'list-button'],
+  ['focus', say`Go to the message field`, ['Shift+Escape']],
+  ['edit', say`Edit the last message, from an empty field`, ['ArrowUp']],
+  ['escape', say`Stop the reply, or end an edit`, ['Escape'], 'stop'],
+  ['copy', say`Copy the last reply`, ['Mod+Shift+L']],
+  ['help', say`Show these shortcuts`, ['Mod+/', '?'], 'shortcuts'],
 ];
 
-const NAMES = { Mod: IS_MAC ? '⌘' : 'Ctrl', Shift: IS_MAC ? '⇧' : 'Shift', Escape: 'Esc', ArrowUp: '↑' };
+const NAMES = {
+  Mod: IS_MAC ? '⌘' : say`Ctrl`, Shift: IS_MAC ? '⇧' : say`Shift`, Escape: say`Esc`, ArrowUp: '↑',
+};
 
 const nameOf = (keys) => keys.split('+').map((key) => NAMES[key] ?? key).join(IS_MAC ? '' : '+');
 
@@ -37,9 +40,12 @@ function pressed({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
 
 /** Shows the dialog that lists the shortcuts. */
 function help() {
-  const keysOf = (all) => all.flatMap((keys, i) => [i ? ' or ' : '', element('kbd', {}, nameOf(keys))]);
+  const keysOf = (all) => {
+    const [first, second] = all.map((keys) => element('kbd', { dir: 'ltr' }, nameOf(keys)));
+    return second ? sayNodes`${first} or ${second}` : [first];
+  };
   const rows = SHORTCUTS.flatMap(([, words, all]) => [element('dt', {}, words), element('dd', {}, ...keysOf(all))]);
-  const dialog = showSheet('shortcuts', 'Keyboard shortcuts', element('dl', { className: 'keys' }, ...rows));
+  const dialog = showSheet('shortcuts', say`Keyboard shortcuts`, element('dl', { className: 'keys' }, ...rows));
   dialog.addEventListener('click', ({ target }) => { if (target === dialog) dialog.close(); });
 }
 

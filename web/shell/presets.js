@@ -9,14 +9,15 @@ import { announce, button, byId, element, isComposed } from './dom.js';
 import { oneLine } from './format.js';
 import { showSheet } from './sheet.js';
 import { read, write } from './storage.js';
+import { say } from './words.js';
 
 const KEY = 'quern:presets';
 const MOST = 100;
 
 /** Fields of the settings that a preset has, and their words in a dialog. */
 const FIELDS = {
-  system: 'System prompt', temperature: 'Temperature', topP: 'Top-p', topK: 'Top-k', maxTokens: 'Longest reply',
-  seed: 'Seed', tools: 'Tools', thinking: 'Thinking',
+  system: say`System prompt`, temperature: say`Temperature`, topP: 'Top-p', topK: 'Top-k', maxTokens: say`Longest reply`,
+  seed: say`Seed`, tools: say`Tools`, thinking: say`Thinking`,
 };
 
 /** Whether a value is one that the settings' field of this name allows. */
@@ -54,7 +55,7 @@ const linkTo = (preset) => {
   return url.href;
 };
 
-const WORDS = { auto: 'If the model wants', required: 'With each question', true: 'On' };
+const WORDS = { auto: say`If the model wants`, required: say`With each question`, true: say`On` };
 
 const readable = (value) => WORDS[value] ?? String(value);
 
@@ -69,21 +70,21 @@ export function showPresets(settings, ...said) {
   const at = presets.findIndex((preset) => valuesOf(preset) === now);
   const isOwn = now === valuesOf({});
   const select = element('select', { id: 'preset' });
-  select.append(...(at < 0 && !isOwn ? [element('option', { value: 'now' }, 'The values below')] : []),
-    element('option', { value: 'own' }, 'The model’s own'),
+  select.append(...(at < 0 && !isOwn ? [element('option', { value: 'now' }, say`The values below`)] : []),
+    element('option', { value: 'own' }, say`The model’s own`),
     ...presets.map(({ name }, i) => element('option', { value: i }, name)));
   select.value = at < 0 ? (isOwn ? 'own' : 'now') : at;
-  select.onchange = () => take(settings, presets[select.value] ?? { name: 'The model’s own' });
+  select.onchange = () => take(settings, presets[select.value] ?? { name: say`The model’s own` });
   const link = (words, action) => button(words, action, 'link-button');
-  const row = at < 0 ? [...(isOwn ? [] : [link('Save as a preset', () => askName(settings, presets.length))])] : [
-    link('Rename', () => askName(settings, at)),
-    link('Copy a link', async () => {
+  const row = at < 0 ? [...(isOwn ? [] : [link(say`Save as a preset`, () => askName(settings, presets.length))])] : [
+    link(say`Rename`, () => askName(settings, at)),
+    link(say`Copy a link`, async () => {
       const worked = await navigator.clipboard.writeText(linkTo(presets[at])).then(() => true, () => false);
-      showPresets(settings, worked ? 'The link is copied.' : 'Copying is not allowed here.');
+      showPresets(settings, worked ? say`The link is copied.` : say`Copying is not allowed here.`);
     }),
-    link('Delete', () => remove(settings, at)),
+    link(say`Delete`, () => remove(settings, at)),
   ];
-  byId('presets').replaceChildren(...scope(settings), element('label', { htmlFor: 'preset' }, 'Preset'), select,
+  byId('presets').replaceChildren(...scope(settings), element('label', { htmlFor: 'preset' }, say`Preset`), select,
     element('div', { className: 'preset-row' }, ...row),
     element('p', { className: 'hint', hidden: !said.length }, ...said));
   if (said.length) announce(said[0]);
@@ -92,11 +93,11 @@ export function showPresets(settings, ...said) {
 /** A sentence about the conversations that have these settings, and a button that gives them to new ones. */
 function scope(settings) {
   const words = settings.isOfTalk
-    ? 'These settings belong to this conversation, which keeps them. “At the next load” is for all.'
-    : 'New conversations begin with these settings. Each keeps what it was last used with.';
-  const share = button('Begin new conversations with them, too', () => {
+    ? say`These settings belong to this conversation, which keeps them. “At the next load” is for all.`
+    : say`New conversations begin with these settings. Each keeps what it was last used with.`;
+  const share = button(say`Begin new conversations with them, too`, () => {
     settings.share();
-    showPresets(settings, 'New conversations begin with these settings, too.');
+    showPresets(settings, say`New conversations begin with these settings, too.`);
     byId('preset').focus();
   }, 'link-button');
   const row = element('div', { className: 'preset-row' }, share);
@@ -107,9 +108,9 @@ function scope(settings) {
 function take(settings, preset) {
   const before = settings.preset;
   settings.apply(preset);
-  showPresets(settings, `In use: ${preset.name}. `, button('Undo', () => {
+  showPresets(settings, say`In use: ${preset.name}.`, ' ', button(say`Undo`, () => {
     settings.apply(before);
-    showPresets(settings, 'The settings are as they were.');
+    showPresets(settings, say`The settings are as they were.`);
   }, 'link-button'));
   byId('preset').focus();
 }
@@ -117,18 +118,18 @@ function take(settings, preset) {
 /** Stores the presets, and shows them with a sentence. */
 function store(settings, presets, ...said) {
   const isStored = write(KEY, presets.slice(0, MOST));
-  showPresets(settings, ...(isStored ? said : ['This browser does not let the page store presets.']));
+  showPresets(settings, ...(isStored ? said : [say`This browser does not let the page store presets.`]));
 }
 
 /** Asks for the name of the preset at a place; behind the last one is a new one. */
 function askName(settings, at) {
   const field = element('input', { id: 'preset-name', maxLength: 80, value: all()[at]?.name ?? '', dir: 'auto' });
-  field.setAttribute('aria-label', 'Name of the preset');
+  field.setAttribute('aria-label', say`Name of the preset`);
   const keep = () => {
     const presets = all();
     const called = oneLine(field.value, 80);
     if (called) presets[at] = { ...checked({ ...settings.preset, name: called }) };
-    store(settings, presets, called ? `Stored: ${called}.` : 'Without a name nothing is stored.');
+    store(settings, presets, called ? say`Stored: ${called}.` : say`Without a name nothing is stored.`);
     byId('preset').focus();
   };
   field.onkeydown = (event) => {
@@ -138,7 +139,7 @@ function askName(settings, at) {
     if (event.key === 'Enter') keep();
     else showPresets(settings);
   };
-  byId('presets').querySelector('.preset-row:last-of-type').replaceChildren(field, button('Store', keep));
+  byId('presets').querySelector('.preset-row:last-of-type').replaceChildren(field, button(say`Store`, keep));
   field.select();
 }
 
@@ -148,11 +149,11 @@ function remove(settings, at) {
   const undo = () => {
     const now = all();
     now.splice(at, 0, gone);
-    store(settings, now, `${gone.name} is back.`);
+    store(settings, now, say`${gone.name} is back.`);
     byId('preset').focus();
   };
-  const back = button('Undo', undo, 'link-button');
-  store(settings, presets, `${gone.name} is deleted; its values stay in use. `, back);
+  const back = button(say`Undo`, undo, 'link-button');
+  store(settings, presets, say`${gone.name} is deleted; its values stay in use.`, ' ', back);
   byId('preset').focus();
 }
 
@@ -164,11 +165,11 @@ export function askPreset(settings, text) {
   } catch {
     // no JSON
   }
-  const title = preset ? `Use the preset “${preset.name}”?` : 'This link holds no preset that can be read.';
+  const title = preset ? say`Use the preset “${preset.name}”?` : say`This link holds no preset that can be read.`;
   const rows = Object.keys(FIELDS).filter((key) => preset?.[key] !== undefined)
     .map((key) => element('div', {},
       element('dt', {}, FIELDS[key]), element('dd', { dir: 'auto' }, readable(preset[key]))));
-  const use = button('Use it', async () => {
+  const use = button(say`Use it`, async () => {
     const presets = all();
     const isKnown = presets.some((one) => one.name === preset.name && valuesOf(one) === valuesOf(preset));
     if (!isKnown) write(KEY, [...presets, preset].slice(-MOST));
@@ -179,6 +180,6 @@ export function askPreset(settings, text) {
   const dialog = showSheet('preset', title,
     element('dl', { className: 'facts preset-facts', hidden: !preset }, ...rows),
     element('div', { className: 'stack' },
-      element('p', { className: 'hint', hidden: !preset }, 'All else is the model’s own. You can take this back.'),
-      element('div', { className: 'actions' }, ...(preset ? [use] : []), button('Cancel', () => dialog.close()))));
+      element('p', { className: 'hint', hidden: !preset }, say`All else is the model’s own. You can take this back.`),
+      element('div', { className: 'actions' }, ...(preset ? [use] : []), button(say`Cancel`, () => dialog.close()))));
 }

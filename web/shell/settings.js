@@ -6,8 +6,9 @@
 // changes one. Ranges are in the markup (min, max, and step if only whole numbers are valid). An invalid value stays in
 // its field, with a line that tells the problem and the value that applies.
 import { announce, byId, button, element } from './dom.js';
-import { count } from './format.js';
+import { tokens } from './format.js';
 import { read, write } from './storage.js';
+import { joined, say } from './words.js';
 
 const KEY = 'quern:settings';
 
@@ -22,7 +23,9 @@ function problemOf({ validity, step, min, max }) {
   const isWhole = Number.isInteger(Number(step));
   const isFine =
     validity.valid || (validity.stepMismatch && !isWhole && !validity.rangeUnderflow && !validity.rangeOverflow);
-  return isFine ? '' : `${isWhole ? 'A whole number' : 'A number'} from ${Number(min)} to ${Number(max)} is needed.`;
+  if (isFine) return '';
+  const [from, to] = [min, max].map(Number);
+  return isWhole ? say`A whole number from ${from} to ${to} is needed.` : say`A number from ${from} to ${to} is needed.`;
 }
 
 /** The value of a field; undefined: the library decides. */
@@ -147,22 +150,22 @@ export class Settings {
   tookContext(size) {
     const { contextSize } = this.#values;
     byId('context-took').textContent =
-      contextSize && contextSize !== size ? `The model in use holds ${count(size)} tokens at most.` : '';
+      contextSize && contextSize !== size ? say`The model in use holds ${tokens(size)} at most.` : '';
   }
 
   /** Empties all fields. A button brings them back, until another change or the end of the drawer. */
   reset() {
     const before = { ...this.#values };
-    const undo = button('Undo', () => {
+    const undo = button(say`Undo`, () => {
       this.#restore(before);
       this.#save(before);
       byId('settings-reset').focus();
       this.#tellReset();
-      announce('The settings are as they were.');
+      announce(say`The settings are as they were.`);
     }, 'link-button');
     this.#save(this.#clear());
-    this.#tellReset('All fields are empty, the system prompt too. ', undo);
-    announce('All settings are reset.');
+    this.#tellReset(say`All fields are empty, the system prompt too.`, ' ', undo);
+    announce(say`All settings are reset.`);
   }
 
   #clear() {
@@ -198,7 +201,7 @@ export class Settings {
   #take(field) {
     if (!field.name) return;
     const problem = problemOf(field);
-    this.#note(field, problem && `${problem} Until then: ${this.#values[field.name] ?? field.placeholder}.`);
+    this.#note(field, problem && joined(problem, say`Until then: ${this.#values[field.name] ?? field.placeholder}.`));
     if (problem) return;
     this.#save({ [field.name]: valueOf(field) });
     this.#tellReset();

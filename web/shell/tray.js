@@ -5,6 +5,7 @@ import { announce, byId, button, element, fromTemplate, iconButton } from './dom
 import { explain } from './failure.js';
 import { bytes, duration, oneLine } from './format.js';
 import { Pace } from './pace.js';
+import { list, say } from './words.js';
 
 /** A load shorter than this shows no progress: a card that only flashes would make the page jump. */
 const PATIENCE_MS = 300;
@@ -17,19 +18,27 @@ const SILENT_MS = 4000;
 
 /** @param {number} age of the message, in ms */
 function waitingText({ ms, code }, age) {
-  if (ms === null) return 'waiting for the network';
-  return `${code === 'net/http' ? 'the server is busy' : 'waiting for the server'}, trying again in ${Math.ceil(Math.max(1, ms - age) / 1000)} s`;
+  if (ms === null) return say`waiting for the network`;
+  const seconds = Math.ceil(Math.max(1, ms - age) / 1000);
+  return code === 'net/http' ? say`the server is busy, trying again in ${seconds} s`
+    : say`waiting for the server, trying again in ${seconds} s`;
+}
+
+/** "212 MB of 639 MB", "Preparing 212 MB of 639 MB from this browser" */
+function amountText({ phase, loaded, total, cached }) {
+  const amount = total > 0 ? say`${bytes(loaded)} of ${bytes(total)}` : bytes(loaded);
+  if (phase === 'download') return cached ? say`${amount} from this browser` : amount;
+  return cached ? say`Preparing ${amount} from this browser` : say`Preparing ${amount}`;
 }
 
 /** "212 MB of 639 MB, 8.1 MB/s, 53 s left" */
-function progressText({ phase, loaded, total, cached, waiting }, pace, age) {
-  const verb = phase === 'download' ? '' : 'Preparing ';
-  const amount = `${verb}${bytes(loaded)}${total > 0 ? ` of ${bytes(total)}` : ''}${cached ? ' from this browser' : ''}`;
-  if (waiting) return `${amount}, ${waitingText(waiting, age)}`;
-  const now = pace.read(total);
-  if (!now || phase !== 'download') return amount;
-  if (now.stalled) return `${amount}, waiting for the server`;
-  return `${amount}, ${bytes(now.speed)}/s${now.left ? `, ${duration(Math.max(1000, now.left))} left` : ''}`;
+function progressText(progress, pace, age) {
+  const amount = amountText(progress);
+  if (progress.waiting) return list(amount, waitingText(progress.waiting, age));
+  const now = pace.read(progress.total);
+  if (!now || progress.phase !== 'download') return amount;
+  if (now.stalled) return list(amount, say`waiting for the server`);
+  return list(amount, say`${bytes(now.speed)}/s`, now.left && say`${duration(Math.max(1000, now.left))} left`);
 }
 
 function card(kind, image, message, hint, actions) {
@@ -43,12 +52,17 @@ function card(kind, image, message, hint, actions) {
   return node;
 }
 
-/** A card for a failure, announced at once. `actions` are buttons; the code stands small at the end of the hint. */
+/**
+ * A card for a failure, announced at once. `actions` are buttons; the code stands small at the end of the hint, before
+ * the library's English sentence if the page has another language.
+ */
 export function errorCard(error, actions = []) {
-  const { message, hint, code } = explain(error);
+  const { message, hint, detail, code } = explain(error);
   const node = card('error', 'alert', message, hint, actions);
   node.setAttribute('role', 'alert');
   if (code) node.querySelector('.card-hint').append(hint ? ' ' : '', element('code', {}, code));
+  const foreign = element('p', { className: 'card-detail', lang: 'en', dir: 'ltr' }, detail);
+  if (detail) node.querySelector('.card-hint').after(foreign);
   node.dataset.code = code;
   return node;
 }
@@ -86,14 +100,14 @@ export class Tray {
    * @returns {(progress: {phase: string, loaded: number, total?: number, cached?: boolean}) => void}
    */
   progress(subject, name, { onCancel, onPause }) {
-    const { node, bar, amount } = this.#progressCard(subject, `Loading ${oneLine(name, 80)}`, name);
-    const pause = button('Pause', onPause);
-    const cancel = button('Cancel', onCancel);
+    const { node, bar, amount } = this.#progressCard(subject, say`Loading ${oneLine(name, 80)}`, name);
+    const pause = button(say`Pause`, onPause);
+    const cancel = button(say`Cancel`, onCancel);
     pause.dataset.testid = 'pause-load';
     cancel.dataset.testid = 'cancel-load';
     pause.hidden = true;
     node.querySelector('.card-actions').append(pause, cancel);
-    amount.textContent = 'Starting…';
+    amount.textContent = say`Starting…`;
     node.hidden = true;
     setTimeout(() => {
       node.hidden = false;
@@ -105,7 +119,7 @@ export class Tray {
     const show = () => {
       const age = performance.now() - told;
       if (latest) amount.textContent = progressText(latest, pace, age);
-      else if (age > SILENT_MS) amount.textContent = 'Waiting for the server…';
+      else if (age > SILENT_MS) amount.textContent = say`Waiting for the server…`;
     };
     const ticking = setInterval(() => (node.isConnected ? show() : clearInterval(ticking)), TICK_MS);
     return (progress) => {
@@ -121,14 +135,15 @@ export class Tray {
 
   /** Shows a paused load. @param {{loaded: number, size: number} | null} kept the stored part */
   paused(subject, name, kept, { onResume, onCancel }) {
-    const { node, bar, amount } = this.#progressCard(subject, `Paused: ${oneLine(name, 80)}`, name);
-    const resume = button('Resume', onResume, 'button primary');
+    const { node, bar, amount } = this.#progressCard(subject, say`Paused: ${oneLine(name, 80)}`, name);
+    const resume = button(say`Resume`, onResume, 'button primary');
     resume.dataset.testid = 'resume-load';
-    node.querySelector('.card-actions').append(resume, button('Cancel', onCancel));
+    node.querySelector('.card-actions').append(resume, button(say`Cancel`, onCancel));
     bar.value = kept?.size ? kept.loaded / kept.size : 0;
+    const part = kept && (kept.size ? say`${bytes(kept.loaded)} of ${bytes(kept.size)}` : bytes(kept.loaded));
     amount.textContent = kept
-      ? `Paused. ${bytes(kept.loaded)}${kept.size ? ` of ${bytes(kept.size)}` : ''} are on this device.`
-      : 'Paused. Nothing could be stored, so it will begin again.';
+      ? say`Paused. ${part} are on this device.`
+      : say`Paused. Nothing could be stored, so it will begin again.`;
     announce(amount.textContent);
     resume.focus();
   }
@@ -151,7 +166,7 @@ export class Tray {
   }
 
   #closer(subject, onDismiss) {
-    return iconButton('close', 'Dismiss', () => {
+    return iconButton('close', say`Dismiss`, () => {
       this.remove(subject);
       onDismiss?.();
     });

@@ -3,12 +3,13 @@
 // `steps` of a message are the texts before calls, and the calls with their results; images of results are its `media`,
 // each with the id of its `call`.
 import { element } from '../shell/dom.js';
+import { say } from '../shell/words.js';
 import { cardOf, progressOf } from './pending.js';
 
 /** Adds the images of a result to the message. */
 function addImages(message, { id, name }, parts) {
   const images = parts.filter(({ type }) => type === 'image');
-  const media = images.map(({ image }) => ({ type: 'image', name: `Image of ${name}`, blob: image, call: id }));
+  const media = images.map(({ image }) => ({ type: 'image', name: say`Image of ${name}`, blob: image, call: id }));
   if (media.length) message.media = [...message.media ?? [], ...media];
 }
 
@@ -33,7 +34,7 @@ export function take(message, { type, id, name, arguments: given, content, parts
   }
 }
 
-const part = (label, text) => [element('p', { className: 'hint' }, label), element('pre', {}, text)];
+const part = (label, text) => [element('p', { className: 'hint' }, label), element('pre', { dir: 'ltr' }, text)];
 
 /** The program in the arguments of a call, if it has one. */
 function programOf({ name, arguments: given }) {
@@ -46,18 +47,18 @@ function programOf({ name, arguments: given }) {
 
 /** The line of a call. `isOver`: its reply has ended. */
 function summaryOf({ id, name, result, failed }, isOver) {
-  if (result !== undefined) return failed ? `${name} has failed` : `Called ${name}`;
-  if (isOver) return `The call of ${name} has no result`;
+  if (result !== undefined) return failed ? say`${name} has failed` : say`Called ${name}`;
+  if (isOver) return say`The call of ${name} has no result`;
   const now = progressOf(id);
-  return now ? `Calling ${name}: ${now}` : `Calling ${name}…`;
+  return now ? say`Calling ${name}: ${now}` : say`Calling ${name}…`;
 }
 
 function callView(call, pictures, isOver) {
   const { arguments: given, result, failed } = call;
   const program = programOf(call);
-  const asked = program === null ? part('Arguments', given) : part('Program', program);
-  const more = result === undefined ? [] : part(failed ? 'Error' : 'Result', result);
-  const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': 'Call' };
+  const asked = program === null ? part(say`Arguments`, given) : part(say`Program`, program);
+  const more = result === undefined ? [] : part(failed ? say`Error` : say`Result`, result);
+  const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': say`Call` };
   return [
     element('summary', {}, summaryOf(call, isOver)),
     element('div', about, ...asked, ...more, ...pictures),

@@ -3,6 +3,7 @@
 // that has tools, and with the first reply that has called some. What a call needs of its conversation is its `scene`:
 // the attached texts, and how to search in them.
 import { announce } from '../shell/dom.js';
+import { say } from '../shell/words.js';
 import { run } from 'quern/run';
 import { isOn } from './choice.js';
 import { ownTools } from './own-tools.js';
@@ -40,7 +41,7 @@ function isLeftOut({ code, message }, model, scene) {
   const [, name, why] = (code === 'use/schema' && UNUSABLE.exec(message)) || [];
   const one = serverTools(Object.keys(ownTools(model, scene))).get(name);
   if (!one || !leaveOut(one, why)) return false;
-  announce(`The tool “${name}” is left out: ${why}`);
+  announce(say`The tool “${name}” is left out: ${why}`);
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tools of MCP servers as a model may call them. Each call needs the visitor's permission, for once or for all
 // calls of this tool in this conversation, which this tab remembers until it is closed.
+import { say } from '../shell/words.js';
 import { askAbout, setProgress } from './pending.js';
 import { withServers } from './reach.js';
 import { serverTools } from './servers.js';
@@ -16,10 +17,10 @@ async function permission({ server, tool }, { id, name, signal }, scene) {
   while (asking.has(key)) await asking.get(key);
   if (allowed.has(key)) return;
   const { host } = new URL(server.address);
-  const answers = [['Allow once', 'once'], ['Allow in this conversation', 'always'], ['Refuse', '']];
-  const sentence = `May the model call “${name}” of ${host}?`;
-  scene.wait('Waiting for your permission…');
-  const asked = askAbout(id, sentence, 'The arguments above are sent there.', answers, signal, scene.onChange);
+  const answers = [[say`Allow once`, 'once'], [say`Allow in this conversation`, 'always'], [say`Refuse`, '']];
+  const sentence = say`May the model call “${name}” of ${host}?`;
+  scene.wait(say`Waiting for your permission…`);
+  const asked = askAbout(id, sentence, say`The arguments above are sent there.`, answers, signal, scene.onChange);
   asking.set(key, asked.catch(() => {}).finally(() => asking.delete(key)));
   const answer = await asked;
   scene.wait('');

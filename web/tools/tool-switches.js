@@ -2,6 +2,7 @@
 // The switches of the tools in the settings, and the MCP servers there; fetched with the settings. What is on is stored
 // apart (choice.js, servers.js).
 import { button, byId, element } from '../shell/dom.js';
+import { plural, say } from '../shell/words.js';
 import { isOn, turn } from './choice.js';
 import { withServers } from './reach.js';
 import { row, switchOf } from './rows.js';
@@ -9,20 +10,20 @@ import { MOST_TOOLS, putServer, removeServer, serverTools, servers } from './ser
 
 /** The page's own tools in the words of the visitor. */
 const OWN = [
-  ['now', 'Date and time', 'What the clock of this device shows.'],
-  ['calculate', 'Calculator', 'Arithmetic, computed in this page.'],
-  ['search_documents', 'Search in documents', 'Finds passages in the documents of the conversation.'],
+  ['now', say`Date and time`, say`What the clock of this device shows.`],
+  ['calculate', say`Calculator`, say`Arithmetic, computed in this page.`],
+  ['search_documents', say`Search in documents`, say`Finds passages in the documents of the conversation.`],
   [
     'run_javascript', 'JavaScript',
-    'Runs programs that the model writes, apart from this page and without a network, for 5 seconds at most.',
+    say`Runs programs that the model writes, apart from this page and without a network, for 5 seconds at most.`,
   ],
 ];
 
-const NOT_STORED = 'This browser does not let the page store which tools are on.';
-const NOTE = 'Tools that are on may be called, unless tools are set to “None”. Presets and links do not change this list.';
+const NOT_STORED = say`This browser does not let the page store which tools are on.`;
+const NOTE = say`Tools that are on may be called, unless “No tools” is chosen. Presets and links do not change this list.`;
 
-const TOO_MANY = 'Only the first 100 tools of servers are offered to models.';
-const SERVERS = 'MCP servers bring more tools. They get what the model writes into calls, if you allow it.';
+const TOO_MANY = say`Only the first 100 tools of servers are offered to models.`;
+const SERVERS = say`MCP servers bring more tools. They get what the model writes into calls, if you allow it.`;
 
 const link = (words, action) => button(words, action, 'link-button');
 
@@ -30,7 +31,7 @@ const link = (words, action) => button(words, action, 'link-button');
 function amountOf({ address, tools }) {
   const { host } = new URL(address);
   const n = tools.filter(({ isOn, problem }) => isOn && !problem).length;
-  return n === 1 ? `1 tool of ${host}` : `${n} tools of ${host}`;
+  return plural(n, '{1} tool of {2}', '{1} tools of {2}', host);
 }
 
 /** Shows all switches. */
@@ -43,8 +44,8 @@ export function showTools() {
   };
   const rows = OWN.map(([name, title, sentence]) => row(title, sentence, switchOf(title, isOn(name), set(name))));
   const list = element('ul', { className: 'shelf' }, ...rows, ...servers().map((server) => serverRow(server, note)));
-  list.setAttribute('aria-label', 'Which may be called');
-  const add = link('Add a server', () => withServers().then(({ addServer }) => addServer(showTools), tell(note)));
+  list.setAttribute('aria-label', say`Which may be called`);
+  const add = link(say`Add a server`, () => withServers().then(({ addServer }) => addServer(showTools), tell(note)));
   byId('tool-switches').replaceChildren(list, note, element('p', { className: 'hint' }, SERVERS),
     element('div', { className: 'row-actions' }, add));
 }
@@ -59,7 +60,7 @@ function serverRow(server, note) {
     return worked;
   };
   const review = async () => {
-    note.textContent = `Asking ${new URL(server.address).host} for its tools…`;
+    note.textContent = say`Asking ${new URL(server.address).host} for its tools…`;
     const { reviewServer } = await withServers();
     await reviewServer(server, showTools);
     note.textContent = NOTE;
@@ -70,5 +71,5 @@ function serverRow(server, note) {
   };
   return row(server.name, amountOf(server), switchOf(server.name, server.isOn, set),
     element('div', { className: 'row-actions' },
-      link('Its tools', () => review().catch(tell(note))), link('Remove', remove)));
+      link(say`Its tools`, () => review().catch(tell(note))), link(say`Remove`, remove)));
 }

@@ -6,6 +6,7 @@
 import { styled } from '../../message/late/styled.js';
 import { byId, button, element } from '../../shell/dom.js';
 import { showSheet } from '../../shell/sheet.js';
+import { joined, say } from '../../shell/words.js';
 
 /** Milliseconds between two copies of a growing reply. */
 const PACE_MS = 250;
@@ -69,9 +70,10 @@ export async function compare(choice, { session, loading, talks, chat, tray }) {
   const { role, error, model } = talk.path.at(-1) ?? {};
   const before = session.choice;
   if (role !== 'assistant' || error || talk.run) {
-    return tray.passing('compare', 'Ask something first: then the other model answers the same question.', [], 12_000);
+    const sentence = say`Ask something first: then the other model answers the same question.`;
+    return tray.passing('compare', sentence, [], 12_000);
   }
-  const left = new Column(model || 'The first reply');
+  const left = new Column(model || say`The first reply`);
   left.show(byId('log').lastElementChild);
   await Promise.all([ready, loading.load(choice)]);
   if (session.choice?.source !== choice.source || talks.current !== talk || talk.run) return undefined;
@@ -80,16 +82,19 @@ export async function compare(choice, { session, loading, talks, chat, tray }) {
   const after = element('div', { className: 'stack', hidden: true });
   const asked = element('p', { className: 'asked', dir: 'auto' }, question.content);
   const pair = element('div', { className: 'pair' }, left.node, right.node);
-  const dialog = showSheet('compare', 'Two replies', asked, pair, after);
+  const dialog = showSheet('compare', say`Two replies`, asked, pair, after);
   dialog.classList.add('of-two');
   await follow(right, chat.regenerate());
-  const back = button(`Go back to ${before.label}`, () => {
+  const back = button(say`Go back to ${before.label}`, () => {
     dialog.close();
     loading.load(before);
   });
-  const hint = `${choice.label} is in use now. Both are versions of one reply; its arrows turn between them.`;
+  const hint = joined(
+    say`${choice.label} is in use now.`,
+    say`Both are versions of one reply; its arrows turn between them.`,
+  );
   after.append(element('p', { className: 'hint' }, hint),
-    element('div', { className: 'actions' }, button('Close', () => dialog.close(), 'button primary'), back));
+    element('div', { className: 'actions' }, button(say`Close`, () => dialog.close(), 'button primary'), back));
   after.hidden = false;
   return undefined;
 }

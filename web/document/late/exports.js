@@ -17,7 +17,7 @@ const MOST_CONVERSATIONS = 20_000;
 const ENTRY = /(?:^|\/)(?:conversations(?:-\d+)?\.json|[^/]*\.jsonl)$/i;
 
 const unknown = () =>
-  new Refusal('holds no conversations that this page can read: of quern, ChatGPT, llama.cpp or Open WebUI.');
+  new Refusal('{1} holds no conversations that this page can read: of quern, ChatGPT, llama.cpp or Open WebUI.');
 
 /** The value of a JSON text, or the values of its lines if each line is one. */
 function parsed(text) {
@@ -75,7 +75,7 @@ async function converted({ nodes, leaf, ...entry }, find, left) {
 }
 
 serve(async ({ file }) => {
-  if (file.size > MOST) throw new Refusal(`is larger than ${MOST / 2 ** 20} MB, so it is not read.`);
+  if (file.size > MOST) throw new Refusal('{1} is larger than {2} MB, so it is not read.', MOST / 2 ** 20);
   const isArchive = await file.slice(0, 4).text() === 'PK\x03\x04';
   const zip = isArchive ? await Zip.open(file, MOST) : null;
   const find = zip ? imagesIn(zip) : async () => null;
@@ -88,7 +88,7 @@ serve(async ({ file }) => {
     const found = own ?? read(value, left);
     if (!found) throw unknown();
     if (conversations.length + found.length > MOST_CONVERSATIONS)
-      throw new Refusal(`has more than ${MOST_CONVERSATIONS} conversations, so it is not read.`);
+      throw new Refusal('{1} has more than {2} conversations, so it is not read.', MOST_CONVERSATIONS);
     for (const one of found) conversations.push(own ? one : await converted(one, find, left));
   }
   if (!names.length) throw unknown();

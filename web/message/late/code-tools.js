@@ -5,6 +5,7 @@
 import { SugarHigh, tokenize } from 'sugar-high/core';
 import { lang, languages } from 'sugar-high/lang';
 import { iconButton, saveFile } from '../../shell/dom.js';
+import { say } from '../../shell/words.js';
 import { openPreview } from './preview.js';
 import { addIcon, styled } from './styled.js';
 
@@ -123,9 +124,9 @@ export function addTo(node, grown) {
   const buttons = document.createElement('span');
   head.append(buttons);
   buttons.className = 'code-buttons';
-  buttons.append(iconButton('save', 'Save code as a file', save), copy);
+  buttons.append(iconButton('save', say`Save code as a file`, save), copy);
   const colours = new Colours(node, grown);
-  const preview = iconButton('preview', 'Preview', () => openPreview(node.token.text));
+  const preview = iconButton('preview', say`Preview`, () => openPreview(node.token.text));
   node.colour = () => {
     const word = node.token.lang?.trim().split(/\s/, 1)[0].toLowerCase();
     if (SHOWN.includes(word) && !preview.isConnected) buttons.prepend(preview);

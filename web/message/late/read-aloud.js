@@ -4,6 +4,7 @@
 // skipped with a word. The text is spoken in pieces, since browsers stop in long ones. Fetched with the first reply
 // that has ended, where there is such a voice.
 import { announce, iconButton } from '../../shell/dom.js';
+import { say } from '../../shell/words.js';
 import { addIcon } from './styled.js';
 
 /** Longest piece that is spoken at once, in characters. */
@@ -18,7 +19,8 @@ const SCRIPTS = [
 
 /** Elements that are skipped, and what is said instead. */
 const SKIPPED = [
-  ['.code', '\nCode.\n'], ['div.formula', '\nFormula.\n'], ['.formula', ' formula '], ['button, .host', ''],
+  ['.code', `\n${say`Code`}.\n`], ['div.formula', `\n${say`Formula`}.\n`], ['.formula', ` ${say`Formula`} `],
+  ['button, .host', ''],
 ];
 
 /** Elements that end a sentence. */
@@ -115,7 +117,7 @@ export function offerToRead(node) {
     const spoken = speak(wordsOf(prose), () => isSpeaking);
     if (!spoken) {
       show(false);
-      return announce('This device has no voice for this language.');
+      return announce(say`This device has no voice for this language.`);
     }
     stop.focus();
     stopLast = end;
@@ -124,8 +126,8 @@ export function offerToRead(node) {
     clearInterval(watch);
     return end();
   };
-  const start = iconButton('aloud', 'Read aloud', begin);
-  const stop = iconButton('stop', 'Stop reading', end);
+  const start = iconButton('aloud', say`Read aloud`, begin);
+  const stop = iconButton('stop', say`Stop reading`, end);
   stop.hidden = true;
   node.querySelector('.caption').before(start, stop);
 }

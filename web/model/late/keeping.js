@@ -5,6 +5,7 @@
 // file of the same name is another model. Fetched when the dialog is opened while such a model is in use.
 import { announce, byId, element } from '../../shell/dom.js';
 import { bytes } from '../../shell/format.js';
+import { joined, say } from '../../shell/words.js';
 
 /** Files that can be kept: one GGUF file, or the parts of one, and a projector behind them. */
 function filesOf({ source, vision }) {
@@ -35,17 +36,17 @@ class Row {
     const addressOf = ({ name, size, lastModified }) =>
       `${page.start}${size}-${Math.floor(lastModified)}/${encodeURIComponent(name)}`;
     this.#place = { source: addressOf(files[0]), ...(vision && { vision: addressOf(vision) }) };
-    this.#bar = element('progress', { max: this.#size, 'aria-label': `Copying ${label}` });
+    this.#bar = element('progress', { max: this.#size, 'aria-label': say`Copying ${label}` });
     this.#keep = element('button', { type: 'button', className: 'switch', onclick: () => this.#press() },
-      element('span', { className: 'track' }), 'Keep on this device');
+      element('span', { className: 'track' }), say`Keep on this device`);
     this.#keep.setAttribute('role', 'switch');
     this.#says = element('p');
     const name = element('strong', {}, element('bdi', {}, label));
-    const parts = [name, ' ', element('span', { className: 'tag' }, 'in use'), this.#says, this.#bar];
+    const parts = [name, ' ', element('span', { className: 'tag' }, say`in use`), this.#says, this.#bar];
     this.node = element('li', { className: 'stored-row' }, element('div', { className: 'row-text' }, ...parts),
       element('div', { className: 'row-actions' }, this.#keep));
     this.node.dataset.testid = 'picked';
-    this.#show(`${bytes(this.#size)} on your disk. After a reload it has to be chosen again.`);
+    this.#show(joined(say`${bytes(this.#size)} on your disk.`, say`After a reload it has to be chosen again.`));
   }
 
   isOf(choice) { return this.#choice === choice; }
@@ -63,7 +64,10 @@ class Row {
     const left = this.#page.left();
     if (this.#abort) this.#abort.abort();
     else if (this.#size <= left) this.#copy();
-    else this.#show(`It has ${bytes(this.#size)}, but only ${bytes(left)} can still be stored here.`, { isProblem: true });
+    else {
+      const sentence = say`It has ${bytes(this.#size)}, but only ${bytes(left)} can still be stored here.`;
+      this.#show(sentence, { isProblem: true });
+    }
   }
 
   async #copy() {
@@ -72,17 +76,17 @@ class Row {
     const { signal } = this.#abort = new AbortController();
     const onProgress = ({ loaded }) => {
       this.#bar.value = loaded;
-      this.#show(`${bytes(loaded)} of ${bytes(this.#size)} are copied.`, { isOn: true });
+      this.#show(say`${bytes(loaded)} of ${bytes(this.#size)} are copied.`, { isOn: true });
     };
     onProgress({ loaded: 0 });
     try {
       await models.download(source, { files: this.#files, signal, onProgress, ...(vision && { vision }) });
-      announce(`${this.#choice.label} is kept on this device.`);
+      announce(say`${this.#choice.label} is kept on this device.`);
       this.node.remove();
       onKept(this.#place);
     } catch (error) {
       await models.remove(source).catch(() => {});
-      if (signal.aborted) this.#show('It is not kept.');
+      if (signal.aborted) this.#show(say`It is not kept.`);
       else this.#show(explain(error).message, { isProblem: true });
     } finally {
       this.#abort = null;

@@ -2,6 +2,7 @@
 // What the rows of the model dialog get when it is open: the speeds of their models, and for those on this device a
 // button that lets another model answer the last question too. Fetched with the first dialog.
 import { button } from '../../shell/dom.js';
+import { say } from '../../shell/words.js';
 import { showSpeeds } from './speeds.js';
 
 /**
@@ -17,8 +18,8 @@ export function furnish({ load, variant, isOpen, inUse, onCompare }) {
     const { url, vision, name, complete } = row.dataset;
     if (url === inUse || complete !== 'true' || row.querySelector('.compare')) continue;
     const choice = { source: url, ...(vision && { vision }), label: name, kind: 'url' };
-    const compare = button('Compare', () => onCompare(choice), 'button compare');
-    compare.setAttribute('aria-label', `Compare ${name} with the model in use`);
+    const compare = button(say`Compare`, () => onCompare(choice), 'button compare');
+    compare.setAttribute('aria-label', say`Compare ${name} with the model in use`);
     row.querySelector('.row-actions').firstElementChild.after(compare);
   }
   return showSpeeds(load, variant, isOpen);

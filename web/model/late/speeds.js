@@ -5,6 +5,7 @@
 // dialog.
 import { element } from '../../shell/dom.js';
 import { read, write } from '../../shell/storage.js';
+import { say } from '../../shell/words.js';
 import { measure } from './yardstick.js';
 
 const KEY = 'quern:device';
@@ -57,9 +58,9 @@ const hasExperts = (url) => /[-_.]A\d+(?:\.\d+)?B\b/i.test(url);
 
 function sentenceFor({ url, size }, speeds, rate) {
   const speed = speeds.get(plain(url));
-  if (speed) return `Measured here: ${rounded(speed)} tokens a second.`;
+  if (speed) return say`Measured here: ${rounded(speed)} tokens a second.`;
   if (!rate || !(size > LEAST) || hasExperts(url)) return '';
-  return `Estimate for this device: about ${rounded((LOSS * rate) / size)} tokens a second.`;
+  return say`Estimate for this device: about ${rounded((LOSS * rate) / size)} tokens a second.`;
 }
 
 function fill(rate) {

@@ -3,16 +3,17 @@
 // for the tools, and nothing is used before they were shown, in the words that the model would read.
 import { button, element } from '../../shell/dom.js';
 import { showSheet } from '../../shell/sheet.js';
+import { say, sayOf } from '../../shell/words.js';
 import { row, switchOf } from '../rows.js';
 import { isAddress, isHeader, putServer } from '../servers.js';
 import { Session } from './mcp-session.js';
 import { isSame, toolsOf } from './mcp-tools.js';
 
-const NO_ADDRESS = 'This needs an address with https, or with http on this device (localhost), and without a name or password.';
-const NO_HEADER = 'A header has a name and a value: “Authorization: Bearer …”.';
-const WHAT = 'The server is asked for its tools now. It learns that this page asks, and gets the header, if you give one.';
-const HEADER_KEPT = 'The header is kept in this browser only, and sent to this server only.';
-const NOT_STORED = 'It could not be stored: this browser forbids it or has no room, or there are 16 servers already.';
+const NO_ADDRESS = say`This needs an address with https, or with http on this device (localhost), and without a name or password.`;
+const NO_HEADER = say`A header has a name and a value: “Authorization: Bearer …”.`;
+const WHAT = say`The server is asked for its tools now. It learns that this page asks, and gets the header, if you give one.`;
+const HEADER_KEPT = say`The header is kept in this browser only, and sent to this server only.`;
+const NOT_STORED = say`It could not be stored: this browser forbids it or has no room, or there are 16 servers already.`;
 
 /** The header in a text `Name: value`; null: there is none; undefined: it cannot be sent. */
 function headerOf(text) {
@@ -40,18 +41,18 @@ async function look(server, signal) {
 /** Lets the visitor add a server. @param {() => void} onChange called when one was added */
 export function addServer(onChange) {
   const [address, addressLabel] =
-    field('server-address', 'Address of an MCP server', { inputMode: 'url', placeholder: 'https://example.org/mcp' });
+    field('server-address', say`Address of an MCP server`, { inputMode: 'url', placeholder: 'https://example.org/mcp' });
   const hidden = { type: 'password', placeholder: 'Authorization: Bearer …' };
-  const [header, headerLabel] = field('server-header', 'Header, if the server asks for one', hidden);
+  const [header, headerLabel] = field('server-header', say`Header, if the server asks for one`, hidden);
   const said = element('p', { className: 'hint', role: 'status' }, WHAT);
   const leave = new AbortController();
   async function onsubmit(event) {
     event.preventDefault();
     const server = { address: address.value.trim(), header: headerOf(header.value) };
-    if (!isAddress(server.address)) return say(NO_ADDRESS, address);
-    if (server.header === undefined) return say(NO_HEADER, header);
+    if (!isAddress(server.address)) return tell(NO_ADDRESS, address);
+    if (server.header === undefined) return tell(NO_HEADER, header);
     const { host } = new URL(server.address);
-    say(`Asking ${host} for its tools…`);
+    tell(say`Asking ${host} for its tools…`);
     go.disabled = true;
     try {
       const { name, tools } = await look(server, leave.signal);
@@ -61,15 +62,15 @@ export function addServer(onChange) {
       return showTools({ ...server, name: name || host, isOn: true }, all, onChange);
     } catch (error) {
       go.disabled = false;
-      return say(error.message, address);
+      return tell(error.message, address);
     }
   }
-  const go = element('button', { className: 'button primary' }, 'Look at its tools');
-  const say = (sentence, at) => {
+  const go = element('button', { className: 'button primary' }, say`Look at its tools`);
+  const tell = (sentence, at) => {
     said.textContent = sentence;
     at?.focus();
   };
-  const dialog = showSheet('server', 'Add a server', element('form', { className: 'stack', onsubmit },
+  const dialog = showSheet('server', say`Add a server`, element('form', { className: 'stack', onsubmit },
     addressLabel, address, headerLabel, header, element('p', { className: 'hint' }, HEADER_KEPT), said,
     element('div', { className: 'actions' }, go)));
   dialog.addEventListener('close', () => leave.abort());
@@ -97,9 +98,9 @@ function toolRow(tool) {
     return true;
   };
   const line = row(name, description, ...(problem ? [] : [switchOf(name, tool.isOn, use)]));
-  const about = [problem && 'This tool is left out.', problem, isNew && 'It is new or has changed since you saw it.'];
-  line.firstChild.append(element('details', { className: 'thinking' }, element('summary', {}, 'Arguments'),
-    element('pre', { tabIndex: 0 }, JSON.stringify(schema, null, 2))));
+  const about = [problem && say`This tool is left out.`, problem && sayOf(problem), isNew && say`It is new or has changed since you saw it.`];
+  line.firstChild.append(element('details', { className: 'thinking' }, element('summary', {}, say`Arguments`),
+    element('pre', { tabIndex: 0, dir: 'ltr' }, JSON.stringify(schema, null, 2))));
   line.firstChild.append(...about.filter(Boolean).map((text) => element('p', { className: 'problem' }, text)));
   return line;
 }
@@ -109,7 +110,7 @@ function showTools(server, tools, onChange) {
   const { host } = new URL(server.address);
   const said = element('p', { className: 'hint', role: 'status' });
   const list = element('ul', { className: 'shelf' }, ...tools.map(toolRow));
-  list.setAttribute('aria-label', 'Tools of the server');
+  list.setAttribute('aria-label', say`Tools of the server`);
   const keep = () => {
     const kept = tools.map(({ isNew, ...tool }) => tool);
     if (!putServer({ ...server, tools: kept })) {
@@ -119,9 +120,10 @@ function showTools(server, tools, onChange) {
     dialog.close();
     onChange();
   };
-  const dialog = showSheet('server-tools', `Tools of ${server.name}`, element('div', { className: 'stack' },
-    element('p', { className: 'hint' }, `${host} gets the calls that you allow: what the model writes may repeat anything of the conversation.`),
-    element('p', { className: 'hint' }, 'The model reads the descriptions below, and the results of calls.'), list, said,
-    element('div', { className: 'actions' }, button('Use these tools', keep, 'button primary'),
-      button('Cancel', () => dialog.close()))));
+  const gets = say`${host} gets the calls that you allow: what the model writes may repeat anything of the conversation.`;
+  const reads = say`The model reads the descriptions below, and the results of calls.`;
+  const dialog = showSheet('server-tools', say`Tools of ${server.name}`, element('div', { className: 'stack' },
+    element('p', { className: 'hint' }, gets), element('p', { className: 'hint' }, reads), list, said,
+    element('div', { className: 'actions' }, button(say`Use these tools`, keep, 'button primary'),
+      button(say`Cancel`, () => dialog.close()))));
 }

@@ -3,6 +3,7 @@
 // lists the tools of a server and calls them. The official SDK is not used: it takes 81 KB by Brotli, more than the
 // whole page, and makes code from text (its validators), which the policy of the page forbids. Of the protocol this is
 // what a page with tools needs. Every error is a sentence that names the host.
+import { say } from '../../shell/words.js';
 import { messagesOf } from './mcp-stream.js';
 
 /** Revisions that are spoken, the preferred one first. */
@@ -28,14 +29,14 @@ const NOT_SUPPORTED = { code: -32601, message: 'This client only calls tools.' }
 class StatusError extends Error {
   constructor(host, status) {
     const sentences = {
-      400: `${host} has refused the message. If it has sessions, it must let pages read the header Mcp-Session-Id.`,
-      401: `${host} asks for authorisation: give its header in the settings.`,
-      403: `${host} does not allow this: it may ask for another header, or not accept calls of this page.`,
-      404: `${host} has nothing at this address, or speaks an older form of MCP.`,
-      405: `${host} takes no messages at this address; it may speak an older form of MCP.`,
-      429: `${host} is busy. Try again later.`,
+      400: say`${host} has refused the message. If it has sessions, it must let pages read the header Mcp-Session-Id.`,
+      401: say`${host} asks for authorisation: give its header in the settings.`,
+      403: say`${host} does not allow this: it may ask for another header, or not accept calls of this page.`,
+      404: say`${host} has nothing at this address, or speaks an older form of MCP.`,
+      405: say`${host} takes no messages at this address; it may speak an older form of MCP.`,
+      429: say`${host} is busy. Try again later.`,
     };
-    super(sentences[status] ?? `${host} has answered with the status ${status}.`);
+    super(sentences[status] ?? say`${host} has answered with the status ${status}.`);
     this.status = status;
   }
 }
@@ -63,7 +64,7 @@ class Patience {
 
   get signal() { return this.#abort.signal; }
 
-  #end() { this.#abort.abort(new Error(`${this.#host} has not answered in time.`)); }
+  #end() { this.#abort.abort(new Error(say`${this.#host} has not answered in time.`)); }
 
   heard() {
     clearTimeout(this.#silence);
@@ -108,8 +109,8 @@ export class Session {
     const asked = { protocolVersion: REVISIONS[0], capabilities: {}, clientInfo: CLIENT };
     const { protocolVersion, serverInfo, capabilities } = await this.#request('initialize', asked, { signal });
     if (!REVISIONS.includes(protocolVersion))
-      throw new Error(`${this.#host} speaks another revision of MCP (${String(protocolVersion).slice(0, 20)}).`);
-    if (!capabilities?.tools) throw new Error(`${this.#host} is an MCP server without tools.`);
+      throw new Error(say`${this.#host} speaks another revision of MCP (${String(protocolVersion).slice(0, 20)}).`);
+    if (!capabilities?.tools) throw new Error(say`${this.#host} is an MCP server without tools.`);
     this.#revision = protocolVersion;
     this.name = String(serverInfo?.title ?? serverInfo?.name ?? '').slice(0, 80);
     this.isStale = false;
@@ -177,7 +178,7 @@ export class Session {
         if (message.id === id && message.method === undefined) return this.#resultOf(message);
         this.#hear(message, id, onProgress);
       }
-      if (!resumeAt || tries === RESUMES) throw new Error(`${this.#host} has ended its answer too early.`);
+      if (!resumeAt || tries === RESUMES) throw new Error(say`${this.#host} has ended its answer too early.`);
       response = await this.#send('GET', { 'Last-Event-ID': resumeAt }, undefined, patience.signal);
     }
   }
@@ -192,8 +193,8 @@ export class Session {
   }
 
   #resultOf({ result, error }) {
-    if (error) throw new Error(`${this.#host} has refused it: ${String(error.message ?? error.code).slice(0, 500)}`);
-    if (typeof result !== 'object' || result === null) throw new Error(`${this.#host} has answered with no result.`);
+    if (error) throw new Error(say`${this.#host} has refused it: ${String(error.message ?? error.code).slice(0, 500)}`);
+    if (typeof result !== 'object' || result === null) throw new Error(say`${this.#host} has answered with no result.`);
     return result;
   }
 
@@ -232,8 +233,8 @@ export class Session {
     const asked = { method, headers, body, signal, ...HOW };
     const response = await fetch(this.#address, /** @type {any} */ (asked)).catch((error) => {
       if (signal.aborted) throw error;
-      throw new Error(globalThis.navigator?.onLine === false ? `There is no connection to ${this.#host}.`
-        : `${this.#host} cannot be reached, or does not let pages of other sites call it (CORS).`);
+      throw new Error(globalThis.navigator?.onLine === false ? say`There is no connection to ${this.#host}.`
+        : say`${this.#host} cannot be reached, or does not let pages of other sites call it (CORS).`);
     });
     if (response.ok) return response;
     response.body?.cancel().catch(() => {});

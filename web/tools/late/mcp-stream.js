@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads the messages of an MCP server out of an answer over HTTP: one JSON text (a message, or several in an array, as
 // in revision 2025-03-26) or a stream of events. A server may send anything: its bytes and its messages are counted.
+import { say } from '../../shell/words.js';
 
 /** Most bytes and most messages of an answer. */
 const MOST_BYTES = 8 * 2 ** 20;
@@ -18,7 +19,7 @@ async function* textsOf({ body }, host, onBytes) {
       if (done) return;
       onBytes();
       bytes += value.length;
-      if (bytes > MOST_BYTES) throw new Error(`${host} has sent more than 8 MB.`);
+      if (bytes > MOST_BYTES) throw new Error(say`${host} has sent more than 8 MB.`);
       yield decoder.decode(value, { stream: true });
     }
   } finally {
@@ -60,7 +61,7 @@ function parsed(text, host) {
     const value = JSON.parse(text);
     return Array.isArray(value) ? value : [value];
   } catch {
-    throw new Error(`${host} has answered with something that is no message.`);
+    throw new Error(say`${host} has answered with something that is no message.`);
   }
 }
 
@@ -77,7 +78,7 @@ async function* allOf(response, host, { onId, onBytes }) {
     yield* parsed(text, host);
   } else {
     await response.body?.cancel();
-    throw new Error(`${host} has answered with a page or a file, so it is no MCP server at this address.`);
+    throw new Error(say`${host} has answered with a page or a file, so it is no MCP server at this address.`);
   }
 }
 
@@ -91,7 +92,7 @@ async function* allOf(response, host, { onId, onBytes }) {
 export async function* messagesOf(response, host, events) {
   let count = 0;
   for await (const message of allOf(response, host, events)) {
-    if (++count > MOST_MESSAGES) throw new Error(`${host} has sent more than 10,000 messages.`);
+    if (++count > MOST_MESSAGES) throw new Error(say`${host} has sent more than 10,000 messages.`);
     if (typeof message === 'object' && message !== null) yield message;
   }
 }

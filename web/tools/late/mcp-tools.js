@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What an MCP server says of its tools and of a call's result, checked and cut to what this page can use. A tool that
 // it cannot use is left out with a sentence. Everything stays a text.
+import { key } from '../../shell/words.js';
 
 /** Most pages of a list, and most tools of a server. */
 const PAGES = 20;
@@ -30,10 +31,10 @@ function isDeep(value) {
 
 /** Why a schema cannot be used, or ''. */
 function problemOf(schema) {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return 'It has no schema of its arguments.';
-  if ((schema.type ?? 'object') !== 'object') return 'Its arguments are no object.';
-  if (isDeep(schema)) return 'The schema of its arguments is nested too deeply.';
-  return JSON.stringify(schema).length > SCHEMA ? 'The schema of its arguments has more than 16,000 letters.' : '';
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return key('It has no schema of its arguments.');
+  if ((schema.type ?? 'object') !== 'object') return key('Its arguments are no object.');
+  if (isDeep(schema)) return key('The schema of its arguments is nested too deeply.');
+  return JSON.stringify(schema).length > SCHEMA ? key('The schema of its arguments has more than 16,000 letters.') : '';
 }
 
 /** A tool with the known fields only; `problem` says why it is left out. */
