@@ -52,9 +52,10 @@ const shared = {
 const beside = (root) => ({
   name: 'beside',
   setup({ onResolve }) {
-    onResolve({ filter: /./ }, ({ path, kind }) =>
-      kind === 'dynamic-import' ? { path: `${root}${/\blate\//.exec(path)?.[0] ?? ''}${basename(path)}`, external: true } : undefined,
-    );
+    onResolve({ filter: /./ }, ({ path, kind, importer }) => {
+      if (kind !== 'dynamic-import' || importer.includes('node_modules')) return undefined;
+      return { path: `${root}${/\blate\//.exec(path)?.[0] ?? ''}${basename(path)}`, external: true };
+    });
   },
 });
 
