@@ -3,11 +3,12 @@
 
 import { attentionShaders } from './attention.js';
 import { shaders } from './shaders.js';
+import { stateShaders } from './states.js';
 
 /** The shaders' names in the order of enum gpu_kernel. */
 export const KERNELS = [
   'embed', 'pick', 'rmsnorm', 'quantize', 'product', 'tile', 'floats', 'rope', 'append', 'attend', 'swiglu', 'gate',
-  'add', 'bias', 'route', 'places', 'gather', 'combine',
+  'add', 'bias', 'route', 'places', 'gather', 'combine', 'convolve', 'decay', 'delta', 'later', 'join',
 ];
 
 /** Words of struct gpu_command; its params are the last ones. */
@@ -16,7 +17,7 @@ export const COMMAND = { words: 24, kernel: 0, layout: 1, matrix: 2, pages: 3, g
 /** Words of struct gpu_read: buffer, offset, bytes, to. */
 export const READ_WORDS = 4;
 
-const ALL = { ...shaders, ...attentionShaders };
+const ALL = { ...shaders, ...attentionShaders, ...stateShaders };
 
 /**
  * The WGSL of a kernel.

@@ -106,6 +106,12 @@ fn power(x: f32) -> f32 {
 }
 `;
 
+/** num_sigmoid() and num_silu(). */
+export const SIGMOID = `${DIVIDE}${EXP}
+fn sigmoid(x: f32) -> f32 { return divide(1.0f, k(1.0f + power(-x))); }
+fn silu(x: f32) -> f32 { return divide(x, k(1.0f + power(-x))); }
+`;
+
 /** Both halves of a word, and the half that a float rounds to: f16_from_f32() in src/base/num.h. */
 export const HALVES = `
 fn half(word: u32, i: u32) -> f32 { let both = unpack2x16float(word); return select(both.x, both.y, (i & 1u) != 0u); }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Pipelines and bind groups of a device, each made at its first use. All shaders have the same bindings: the scratch,
-// the table of the step and the params of a command; a matrix or a vector; the pages of a layer.
+// the table of the step and the params of a command; a matrix or a vector; the pages or states of a
+// layer, or a second vector.
 
 import { COMMAND, KERNELS, wgslOf } from './commands.js';
 
 const COMPUTE = 4;
 
-/** Kernels whose shader is made for a layout of a matrix, and for a type of keys and values with a size of heads. */
+/** Kernels whose shader is made for a layout of a matrix, and for a size of heads (with a type of keys and values). */
 const OF_LAYOUT = ['embed', 'product', 'tile', 'floats'].map((name) => KERNELS.indexOf(name));
-const OF_PAGES = ['append', 'attend'].map((name) => KERNELS.indexOf(name));
+const OF_HEADS = ['append', 'attend', 'delta'].map((name) => KERNELS.indexOf(name));
 
 export class Pipelines {
   #device;
@@ -40,7 +41,7 @@ export class Pipelines {
   of(words, at) {
     const kernel = words[at + COMMAND.kernel];
     const type = words[at + COMMAND.layout];
-    const dim = OF_PAGES.includes(kernel) ? words[at + COMMAND.dim] : 0;
+    const dim = OF_HEADS.includes(kernel) ? words[at + COMMAND.dim] : 0;
     const key = (kernel * 64 + type) * 2048 + dim;
     let pipeline = this.#made.get(key);
     if (pipeline) return pipeline;

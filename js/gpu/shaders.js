@@ -4,7 +4,7 @@
 // rows and columns; where an order of additions is prescribed, one lane adds. Params are those that
 // src/compute/gpu/record.c sets.
 
-import { DIVIDE, EXP, P, begin, main, reduce } from './numbers.js';
+import { DIVIDE, P, SIGMOID, begin, main, reduce } from './numbers.js';
 import { columnValue, ofPanels } from './panels.js';
 import { productShaders } from './products.js';
 
@@ -13,8 +13,6 @@ const EACH = (body) => `${main(64)}
   let i = (wg.y * ${P(5)} + wg.x * 64u) + lane;
   if (i < ${P(3)}) { ${body} }
 }`;
-
-const SILU = `${DIVIDE}${EXP}fn silu(x: f32) -> f32 { return divide(x, k(1.0f + power(-x))); }`;
 
 function embed({ layout, packed }) {
   return `${begin()}${ofPanels(layout, packed)}${columnValue(layout)}
@@ -96,9 +94,8 @@ const gather = () => `${begin()}${main(64)}
 
 export const shaders = {
   ...productShaders, embed, pick, rmsnorm, quantize, gather, combine,
-  swiglu: () => `${begin()}${SILU}${EACH(`put(${P(1)} + i, k(silu(f(${P(1)} + i))) * f(${P(2)} + i));`)}`,
-  gate: () =>
-    `${begin()}${SILU}${EACH(`put(${P(1)} + i, f(${P(1)} + i) * divide(1.0f, k(1.0f + power(-f(${P(2)} + i)))));`)}`,
+  swiglu: () => `${begin()}${SIGMOID}${EACH(`put(${P(1)} + i, k(silu(f(${P(1)} + i))) * f(${P(2)} + i));`)}`,
+  gate: () => `${begin()}${SIGMOID}${EACH(`put(${P(1)} + i, f(${P(1)} + i) * sigmoid(f(${P(2)} + i)));`)}`,
   add: () => `${begin()}${EACH(`put(${P(1)} + i, f(${P(1)} + i) + f(${P(2)} + i));`)}`,
   bias: () => `${begin()}${EACH(`put(${P(1)} + i, f(${P(1)} + i) + bits(w[i % ${P(4)}]));`)}`,
 };

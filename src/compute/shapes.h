@@ -40,10 +40,11 @@ struct kv_shape {
 };
 
 /* The states that a model has beside keys and values: one slot holds the states of all layers, for one sequence at one
- * position. */
+ * position. It begins with the states of n_layers layers, one after the other. */
 struct state_shape {
     uint64_t bytes; /* of one slot, a multiple of 4; 0: the model has no states */
-    int n_slots;
+    int n_slots, n_layers;
+    uint64_t layer_bytes; /* of the state of one layer */
 };
 
 /* Rows first .. first + n - 1 of a batch, all of one sequence, start from one slot and leave their state in another
@@ -56,6 +57,8 @@ struct state_run {
 enum { HEAD_MOST = 1024 }; /* columns of a head */
 
 enum { TAPS = 4, LINEAR_HEAD_MOST = 256 }; /* rows that the convolution of a linear layer sees; columns of its heads */
+
+#define UNIT_EPS 1e-6f /* added to a sum of squares of queries and keys, whatever the model's eps is */
 
 /* A layer of linear attention (Gated DeltaNet). The channels of a row are its queries [n_key_heads, head_dim], its keys
  * (as many), and its values [n_value_heads, head_dim]. The layer's state in a slot is a matrix [head_dim of keys,

@@ -275,7 +275,10 @@ static struct cache_shape qwen35_cache(const struct model *base, int n_pages, in
     const struct qwen35 *m = (const struct qwen35 *)base;
     uint64_t values = linear_values(m) + (base->config.drafts ? (uint64_t)base->config.dim : 0);
     return (struct cache_shape){.kv = decoder_kv(base, m->n_full + base->config.drafts, n_pages, type),
-                                .state = {values * sizeof(float), values ? n_slots : 0}};
+                                .state = {.bytes = values * sizeof(float),
+                                          .n_slots = values ? n_slots : 0,
+                                          .n_layers = base->config.n_layers - m->n_full,
+                                          .layer_bytes = linear_state(&m->linear) * sizeof(float)}};
 }
 
 static uint64_t qwen35_values(const struct model *base, int max_rows, int max_out)

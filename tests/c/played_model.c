@@ -91,7 +91,7 @@ static void do_rows(const struct model *m, played_work *work)
 static struct cache_shape played_cache(const struct model *m, int n_pages, int n_slots, enum kv_type type)
 {
     struct cache_shape shape = model_qwen3.cache(m, n_pages, n_slots, type);
-    shape.state = (struct state_shape){(uint64_t)m->config.n_layers * WORDS * sizeof(uint64_t), n_slots};
+    shape.state = (struct state_shape){.bytes = (uint64_t)m->config.n_layers * WORDS * sizeof(uint64_t), .n_slots = n_slots};
     return shape;
 }
 

@@ -113,7 +113,7 @@ static void open_machine(struct machine *m, const struct record *r, int threads,
     m->pool = pool_new(&m->mem, threads);
     m->be = backend_cpu(&m->mem, m->pool, scalar);
     CHECK_EQ(
-        m->be->ops->reserve(m->be, &(struct reserve){.kv = kv, .state = {bytes, SLOTS}, .max_rows = 1, .max_cols = 32}),
+        m->be->ops->reserve(m->be, &(struct reserve){.kv = kv, .state = {.bytes = bytes, .n_slots = SLOTS}, .max_rows = 1, .max_cols = 32}),
         OK);
     memset(cpu_slot((struct cpu *)m->be, 0), 0xFF, (size_t)bytes * SLOTS);
     m->mixed = malloc((size_t)(ROWS_MOST * linear_channels(&r->l)) * sizeof(float));

@@ -74,8 +74,6 @@ enum order { TOGETHER, IN_TURN, ORDERS };
  * biases. */
 #define F16_SCALE 0x1p112f
 
-#define UNIT_EPS 1e-6f /* added to a sum of squares, whatever the model's eps is */
-
 /* One query head of one row, and its running softmax over the positions seen so far. */
 struct query {
     /* [head_dim] the factor for float keys: itself, or `scaled` if the keys are divided by F16_SCALE */

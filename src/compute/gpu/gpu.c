@@ -18,10 +18,7 @@ const char *backend_gpu_dots(bool scalar) { return (void)scalar, "none"; }
 static int gpu_check(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state, bool encodes,
                      struct error *err)
 {
-    (void)b;
-    if (state->bytes)
-        return fail(err, ERR_UNSUPPORTED, "gpu", 0,
-                    "This version does not run models with a state on the graphics device.");
+    (void)b, (void)state;
     if (encodes)
         return fail(err, ERR_UNSUPPORTED, "gpu", 0, "This version does not read images on the graphics device.");
     if (kv->type == KV_Q8)
@@ -52,7 +49,7 @@ static uint64_t scratch_words(struct gpu *g, const struct reserve *r)
 
 static uint64_t table_words(const struct reserve *r)
 {
-    uint64_t rows = (uint64_t)r->max_rows, words = rows * (10 + (uint64_t)HEAD_MOST);
+    uint64_t rows = (uint64_t)r->max_rows, words = rows * (20 + (uint64_t)HEAD_MOST);
     return words + rows * (uint64_t)r->kv.n_pages;
 }
 
@@ -60,21 +57,28 @@ static uint64_t table_words(const struct reserve *r)
 static struct reserve_cost gpu_reserve_cost(const struct backend *b, const struct reserve *r)
 {
     struct gpu measured = *(const struct gpu *)b;
-    uint64_t layer, scratch = 4 * scratch_words(&measured, r), binding = gpu_binding();
+    uint64_t layer, states = 0, scratch = 4 * scratch_words(&measured, r), binding = gpu_binding();
+    for (int i = 0; i <= r->state.n_layers; i++) {
+        uint64_t part = gpu_state_bytes(&r->state, i) * (uint64_t)r->state.n_slots;
+        states = part > binding || states == UINT64_MAX ? UINT64_MAX : states + part;
+    }
     if (!mul64((uint64_t)r->kv.n_pages, page_layer_bytes(&r->kv), &layer)) layer = UINT64_MAX;
     return (struct reserve_cost){
         .scratch = scratch > binding ? UINT64_MAX : scratch + mem_cost(r->values) + mem_cost(4 * table_words(r)),
-        .pages = layer > binding ? UINT64_MAX : layer * (uint64_t)r->kv.n_layers};
+        .pages = layer > binding ? UINT64_MAX : layer * (uint64_t)r->kv.n_layers,
+        .states = states};
 }
 
 static void release_buffers(struct gpu *g)
 {
     for (int l = 0; g->pages && l < g->kv.n_layers; l++) gpu_release(g->pages[l]);
+    for (int i = 0; g->states && i <= g->state.n_layers; i++) gpu_release(g->states[i]);
     gpu_release(g->scratch);
     mem_free(g->mem, g->pages);
+    mem_free(g->mem, g->states);
     mem_free(g->mem, g->mirror);
     mem_free(g->mem, g->table);
-    g->pages = NULL;
+    g->pages = g->states = NULL;
     g->mirror = NULL;
     g->table = NULL;
     g->scratch = 0;
@@ -85,8 +89,9 @@ static int gpu_reserve(struct backend *b, const struct reserve *r)
     struct gpu *g = (struct gpu *)b;
     struct reserve_cost cost = gpu_reserve_cost(b, r);
     if (cost.scratch == UINT64_MAX) return ERR_MEM_LOAD;
-    if (cost.pages == UINT64_MAX) return ERR_MEM_KV;
+    if (cost.pages == UINT64_MAX || cost.states == UINT64_MAX) return ERR_MEM_KV;
     g->kv = r->kv;
+    g->state = r->state;
     g->layer_bytes = page_layer_bytes(&r->kv);
     g->max_rows = r->max_rows;
     g->max_cols = r->max_cols;
@@ -94,13 +99,17 @@ static int gpu_reserve(struct backend *b, const struct reserve *r)
     g->table = mem_alloc_raw(g->mem, 4 * table_words(r));
     g->mirror = mem_alloc_raw(g->mem, r->values);
     g->pages = mem_array(g->mem, (uint64_t)r->kv.n_layers, sizeof *g->pages);
-    if (!g->table || !g->mirror || !g->pages) {
+    g->states = mem_array(g->mem, (uint64_t)r->state.n_layers + 1, sizeof *g->states);
+    if (!g->table || !g->mirror || !g->pages || !g->states) {
         release_buffers(g);
         return ERR_MEM_LOAD;
     }
     g->n_table = 1;
     g->scratch = gpu_buffer(4.0 * (double)scratch_words(g, r));
     for (int l = 0; l < r->kv.n_layers; l++) g->pages[l] = gpu_buffer((double)r->kv.n_pages * (double)g->layer_bytes);
+    for (int i = 0; i <= r->state.n_layers; i++)
+        if (gpu_state_bytes(&r->state, i))
+            g->states[i] = gpu_buffer((double)r->state.n_slots * (double)gpu_state_bytes(&r->state, i));
     return OK;
 }
 
@@ -146,6 +155,34 @@ static void gpu_kv_set(struct backend *b, int page, const void *bytes)
         gpu_write(g->pages[l], page * size, (const uint8_t *)bytes + (uint64_t)l * g->layer_bytes, size);
 }
 
+/* --- slots ------------------------------------------------------------------------------------------------------- */
+
+/* Where byte `from` of a slot lies, and how many of the n bytes from there on lie in the same buffer. */
+struct in_slot {
+    uint32_t buffer;
+    uint64_t at, n;
+};
+
+static struct in_slot in_slot(const struct gpu *g, int slot, uint64_t from, uint64_t n)
+{
+    uint64_t layer = g->state.layer_bytes;
+    int i = layer && from / layer < (uint64_t)g->state.n_layers ? (int)(from / layer) : g->state.n_layers;
+    uint64_t bytes = gpu_state_bytes(&g->state, i), at = from - (uint64_t)i * layer;
+    return (struct in_slot){g->states[i], (uint64_t)slot * bytes + at, n < bytes - at ? n : bytes - at};
+}
+
+static void gpu_slot_set(struct backend *b, int slot, uint64_t from, uint64_t n, const void *bytes)
+{
+    struct gpu *g = (struct gpu *)b;
+    const uint8_t *next = bytes;
+    gpu_begin(g);
+    for (uint64_t end = from + n; from < end;) {
+        struct in_slot part = in_slot(g, slot, from, end - from);
+        gpu_write(part.buffer, (double)part.at, next, (double)part.n);
+        from += part.n, next += part.n;
+    }
+}
+
 /* --- what comes back --------------------------------------------------------------------------------------------- */
 
 static void gpu_kv_get(struct backend *b, int page, int n, void *bytes)
@@ -155,6 +192,17 @@ static void gpu_kv_get(struct backend *b, int page, int n, void *bytes)
     for (int l = 0; l < g->kv.n_layers; l++)
         gpu_ask(g, g->pages[l], (uint64_t)page * g->layer_bytes, g->layer_bytes,
                 (uint8_t *)bytes + (uint64_t)l * g->layer_bytes);
+}
+
+static void gpu_slot_get(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes)
+{
+    struct gpu *g = (struct gpu *)b;
+    uint8_t *next = bytes;
+    for (uint64_t end = from + n; from < end;) {
+        struct in_slot part = in_slot(g, slot, from, end - from);
+        gpu_ask(g, part.buffer, part.at, part.n, next);
+        from += part.n, next += part.n;
+    }
 }
 
 static void gpu_arrived(struct backend *b)
@@ -200,6 +248,8 @@ static const struct backend_ops gpu_ops = {
     .kv_bytes = gpu_kv_bytes,
     .kv_set = gpu_kv_set,
     .kv_get = gpu_kv_get,
+    .slot_set = gpu_slot_set,
+    .slot_get = gpu_slot_get,
     .weight_hash = gpu_weight_hash,
     .arrived = gpu_arrived,
     .heads_size = gpu_heads_size,

@@ -67,6 +67,8 @@ struct gpu {
     uint64_t layer_bytes;                  /* of one page */
     uint32_t scratch;                      /* buffer: values, then the parts below */
     uint32_t *pages;                       /* [n_layers] buffers: [n_pages] pages of the layer */
+    struct state_shape state;
+    uint32_t *states; /* [state.n_layers + 1] buffers: the layer's part of all slots; last, the rest of all slots */
     float *mirror;                         /* where values that are read arrive, at their places in the scratch */
     uint32_t codes, scales, sums, experts; /* places in the scratch of quantised rows, of the expert of each place */
     int max_rows, max_cols;
@@ -75,7 +77,7 @@ struct gpu {
     int n_commands;
     uint32_t *table; /* [table_room] */
     int n_table, table_room;
-    struct gpu_part rows, cosine, sine; /* in the table */
+    struct gpu_part rows, runs, cosine, sine; /* in the table */
     struct gpu_read reads[GPU_READS];
     int n_reads;
     struct gpu_hash hashes[GPU_HASHES];
@@ -84,6 +86,12 @@ struct gpu {
     struct gpu_vector *vectors; /* [GPU_VECTORS], ordered by use */
     int n_vectors;
 };
+
+/* Bytes of part i of a slot: of a layer, or of what follows the layers. */
+static inline uint64_t gpu_state_bytes(const struct state_shape *s, int i)
+{
+    return i < s->n_layers ? s->layer_bytes : s->bytes - (uint64_t)s->n_layers * s->layer_bytes;
+}
 
 static inline int gpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
 

@@ -33,6 +33,11 @@ enum gpu_kernel {
     GPU_PLACES,   /* numbers the places of a route */
     GPU_GATHER,   /* y, by places = x */
     GPU_COMBINE,  /* y = sums of share * x by places */
+    GPU_CONVOLVE, /* heads of y = the convolution of x along each run */
+    GPU_DECAY,    /* decays of rows and value heads, then what their sigmoids of beta are */
+    GPU_DELTA,    /* y = what the states of each run answer */
+    GPU_LATER,    /* y = x one row later along each run */
+    GPU_JOIN,     /* y = rows of x, each followed by the row of z */
     GPU_KERNELS
 };
 
@@ -42,9 +47,9 @@ struct gpu_command {
     /* enum gpu_kernel; enum layout, or with pages enum kv_type, else 0 */
     uint32_t kernel, layout;
     uint32_t matrix;    /* id of a matrix's slice, or of a vector */
-    uint32_t pages;     /* id of a layer's pages */
+    uint32_t pages;     /* id of a layer's pages or states, or of a second vector */
     uint32_t groups[3]; /* workgroups */
-    uint32_t head_dim;  /* with pages: shaders are made for it */
+    uint32_t head_dim;  /* with pages and states: shaders are made for it */
     uint32_t params[GPU_PARAMS];
 };
 

@@ -23,7 +23,7 @@ static uint32_t groups(uint64_t n, uint64_t each) { return (uint32_t)((n + each 
 
 /* --- the table of the step ----------------------------------------------------------------------------------- */
 
-static void forget_parts(struct gpu *g) { g->rows = g->cosine = g->sine = (struct gpu_part){0}; }
+static void forget_parts(struct gpu *g) { g->rows = g->runs = g->cosine = g->sine = (struct gpu_part){0}; }
 
 void gpu_begin(struct gpu *g)
 {
@@ -90,6 +90,45 @@ static uint32_t place_rows(struct gpu *g, const struct kv_row *rows, int n)
     }
     g->n_table = (int)pages;
     g->rows = (struct gpu_part){rows, n, at};
+    return at;
+}
+
+static bool goes_on(const struct op *op, int run) { return run > 0 && op->runs[run].from == op->runs[run - 1].to; }
+
+/* Words that runs need in the table: three for each row, the end of each chain, four for each run. */
+static int runs_words(const struct op *op) { return 3 * op->n + 1 + 5 * op->n_runs; }
+
+/* Runs of one sequence that follow each other are a chain. */
+static uint32_t chain_count(const struct op *op)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < op->n_runs; i++) n += !goes_on(op, i);
+    return n;
+}
+
+/* The place of runs in the table. Slots are counted from 1, and 0 is none. First of each row: the first row of its
+ * chain, the slot from which the chain starts, the slot that gets the state after the row; then the runs: first row,
+ * rows, the slots from and to; then of each chain the first run, and the number of runs. */
+static uint32_t place_runs(struct gpu *g, const struct op *op)
+{
+    if (g->runs.at == op->runs && g->runs.n == op->n_runs) return g->runs.place;
+    uint32_t at = (uint32_t)g->n_table, chain[2] = {0}, *row = g->table + at, *run = row + 3 * op->n,
+             *end = run + 4 * op->n_runs;
+    for (int i = 0; i < op->n_runs; i++) {
+        const struct state_run *r = &op->runs[i];
+        if (!goes_on(op, i)) {
+            *end++ = (uint32_t)i;
+            chain[0] = (uint32_t)r->first, chain[1] = (uint32_t)(r->from + 1);
+        }
+        for (int t = 0; t < r->n; t++, row += 3)
+            row[0] = chain[0], row[1] = chain[1], row[2] = t == r->n - 1 ? (uint32_t)(r->to + 1) : 0;
+        run[0] = (uint32_t)r->first, run[1] = (uint32_t)r->n;
+        run[2] = (uint32_t)(r->from + 1), run[3] = (uint32_t)(r->to + 1);
+        run += 4;
+    }
+    *end++ = (uint32_t)op->n_runs;
+    g->n_table = (int)(end - g->table);
+    g->runs = (struct gpu_part){op->runs, op->n_runs, at};
     return at;
 }
 
@@ -278,6 +317,64 @@ static void record_combine(struct gpu *g, const struct op *op)
     SET(c, word(op->y), word(op->x), (uint32_t)op->dim, (uint32_t)r->n_used, word(r->place), word(r->share));
 }
 
+/* --- states ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t state_words(const struct gpu *g, int part)
+{
+    return (uint32_t)(gpu_state_bytes(&g->state, part) / sizeof(uint32_t));
+}
+
+static void record_convolve(struct gpu *g, const struct op *op)
+{
+    const struct linear_layer *l = op->linear;
+    make_room(g, runs_words(op));
+    uint32_t runs = place_runs(g, op), channels = (uint32_t)op->dim, state = state_words(g, op->layer);
+    float scale = (float)(1.0 / sqrt((double)l->head_dim));
+    struct gpu_command *c = command(g, GPU_CONVOLVE, channels / (uint32_t)l->head_dim, (uint32_t)op->n, 1);
+    c->matrix = vector_of(g, l->taps, TAPS * op->dim);
+    c->pages = g->states[op->layer];
+    SET(c, word(op->y), word(op->x), runs, channels, (uint32_t)l->head_dim, (uint32_t)l->n_key_heads, state,
+        state - (TAPS - 1) * channels, bits_from_f32(UNIT_EPS), bits_from_f32(scale));
+}
+
+/* Columns of a workgroup, so that their part of the state fits into 16 KiB; js/gpu/states.js has the same rule. */
+static int delta_columns(int head_dim) { return head_dim <= 128 && head_dim % 32 == 0 ? 32 : 16; }
+
+/* The decays and the sigmoids take the place of quantised rows, of which there are none now. */
+static void record_delta(struct gpu *g, const struct op *op)
+{
+    const struct linear_layer *l = op->linear;
+    uint32_t heads = (uint32_t)l->n_value_heads, all = (uint32_t)op->n * heads;
+    make_room(g, runs_words(op));
+    uint32_t runs = place_runs(g, op) + 3 * (uint32_t)op->n, chains = runs + 4 * (uint32_t)op->n_runs;
+    struct gpu_command *c = command(g, GPU_DECAY, groups(all, LANES), 1, 1);
+    c->matrix = vector_of(g, l->rate, l->n_value_heads);
+    c->pages = vector_of(g, l->bias, l->n_value_heads);
+    SET(c, g->codes, word(op->z), all, heads);
+    c = command(g, GPU_DELTA, (uint32_t)(l->head_dim / delta_columns(l->head_dim)) * heads, chain_count(op), 1);
+    c->head_dim = (uint32_t)l->head_dim;
+    c->pages = g->states[op->layer];
+    SET(c, word(op->y), word(op->x), g->codes, runs, chains, (uint32_t)linear_channels(l), (uint32_t)l->n_key_heads,
+        heads, l->grouped, state_words(g, op->layer), all);
+}
+
+static void record_later(struct gpu *g, const struct op *op)
+{
+    make_room(g, runs_words(op));
+    uint32_t runs = place_runs(g, op), before = (uint32_t)g->state.n_layers * state_words(g, 0);
+    struct gpu_command *c = command(g, GPU_LATER, groups((uint64_t)op->dim, LANES), (uint32_t)op->n, 1);
+    c->pages = g->states[g->state.n_layers];
+    SET(c, word(op->y), word(op->x), runs, (uint32_t)op->dim, state_words(g, g->state.n_layers),
+        (uint32_t)op->first - before);
+}
+
+static void record_join(struct gpu *g, const struct op *op)
+{
+    make_room(g, 0);
+    struct gpu_command *c = command(g, GPU_JOIN, groups((uint64_t)op->dim, LANES), (uint32_t)op->n, 1);
+    SET(c, word(op->y), word(op->x), word(op->z), (uint32_t)op->dim / 2);
+}
+
 /* Models whose operations are not in this table are refused by gpu_check(). */
 static void (*const records[OP_KINDS])(struct gpu *g, const struct op *op) = {
     [OP_EMBED] = record_embed,         [OP_PICK] = record_pick,           [OP_RMSNORM] = record_rmsnorm,
@@ -285,6 +382,10 @@ static void (*const records[OP_KINDS])(struct gpu *g, const struct op *op) = {
     [OP_GATHER] = record_gather,       [OP_COMBINE] = record_combine,     [OP_ROPE] = record_rope,
     [OP_KV_APPEND] = record_kv_append, [OP_ATTENTION] = record_attention, [OP_SWIGLU] = record_small,
     [OP_GATE] = record_small,          [OP_ADD] = record_small,           [OP_BIAS] = record_small,
+    [OP_CONVOLVE] = record_convolve,
+    [OP_DELTA] = record_delta,
+    [OP_LATER] = record_later,
+    [OP_JOIN] = record_join,
 };
 
 void gpu_run(struct backend *b, const struct op *ops, int n)
