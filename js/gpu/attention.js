@@ -88,7 +88,7 @@ ${main(64)}
 }
 
 /** The scores of a page become weights of the softmax so far. */
-const SOFTEN = `      var most = scores[0];
+export const SOFTEN = `      var most = scores[0];
       for (var i = 1u; i < seen; i++) { if (scores[i] > most) { most = scores[i]; } }
       if (base == first) {
         top = most;
@@ -103,7 +103,7 @@ const SOFTEN = `      var most = scores[0];
       workgroupBarrier();`;
 
 /** The softmax of 512 positions joins those before. */
-const MERGE = `    if (first == 0u) {
+export const MERGE = `    if (first == 0u) {
       all_top = top; all_sum = sum; all = out;
     } else {
       let most = select(top, all_top, all_top > top);

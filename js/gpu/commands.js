@@ -2,6 +2,7 @@
 // The numbers of src/compute/gpu/port.h: kernels, and the words of a command and of a read.
 
 import { attentionShaders } from './attention.js';
+import { encoderShaders } from './encoder.js';
 import { shaders } from './shaders.js';
 import { stateShaders } from './states.js';
 
@@ -9,6 +10,7 @@ import { stateShaders } from './states.js';
 export const KERNELS = [
   'embed', 'pick', 'rmsnorm', 'quantize', 'product', 'tile', 'floats', 'rope', 'append', 'attend', 'swiglu', 'gate',
   'add', 'bias', 'route', 'places', 'gather', 'combine', 'convolve', 'decay', 'delta', 'later', 'join',
+  'layernorm', 'gelu', 'gelu_erf', 'keep', 'attend_all',
 ];
 
 /** Words of struct gpu_command; its params are the last ones. */
@@ -17,7 +19,7 @@ export const COMMAND = { words: 24, kernel: 0, layout: 1, matrix: 2, pages: 3, g
 /** Words of struct gpu_read: buffer, offset, bytes, to. */
 export const READ_WORDS = 4;
 
-const ALL = { ...shaders, ...attentionShaders, ...stateShaders };
+const ALL = { ...shaders, ...attentionShaders, ...stateShaders, ...encoderShaders };
 
 /**
  * The WGSL of a kernel.

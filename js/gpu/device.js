@@ -19,7 +19,7 @@ const READ = 1;
 const UPLOAD_BYTES = 16 * 2 ** 20;
 const UPLOADING_BYTES = 64 * 2 ** 20;
 
-/** A device that has not answered for so long hangs. Shaders may be compiled at their first use. */
+/** A device that has ended no work for so long hangs. Shaders may be compiled at their first use. */
 const ANSWER_MS = 10_000;
 const FIRST_ANSWER_MS = 300_000;
 
@@ -71,6 +71,7 @@ export class Device {
   #uploading = 0;          // bytes since the last wait
   #answers = [];           // what was asked for: promises of the last submits
   #readers = [];           // buffers for reading that are free
+  #lived = 0;              // when work ended that nobody waits for: an image begins much of it before the first answer
   #failure = null;
   #flushes = false;        // subnormal numbers become 0
   #mustBeExact;
@@ -210,6 +211,7 @@ export class Device {
     const asked = this.#ask(encoder, new Uint32Array(this.#memory.buffer, reads, nReads * READ_WORDS));
     this.#device.queue.submit([encoder.finish()]);
     if (asked.total) this.#answers.push(this.#receive(asked));
+    else this.#device.queue.onSubmittedWorkDone().then(() => { this.#lived = performance.now(); }, () => {});
   }
 
   /**
@@ -220,8 +222,13 @@ export class Device {
     const began = performance.now();
     let timer;
     const late = new Promise((_, reject) => {
-      const fail = () => reject(new Error('the graphics device does not answer'));
-      timer = setTimeout(fail, this.#pipelines.isFresh ? FIRST_ANSWER_MS : ANSWER_MS);
+      const look = () => {
+        const limit = this.#pipelines.isFresh ? FIRST_ANSWER_MS : ANSWER_MS;
+        const left = Math.max(began, this.#lived) + limit - performance.now();
+        if (left > 0) timer = setTimeout(look, left);
+        else reject(new Error('the graphics device does not answer'));
+      };
+      look();
     });
     try {
       await Promise.race([Promise.all(this.#answers), late]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pipelines and bind groups of a device, each made at its first use. All shaders have the same bindings: the scratch,
-// the table of the step and the params of a command; a matrix or a vector; the pages or states of a
-// layer, or a second vector.
+// the table of the step and the params of a command; a matrix or a vector; a layer's pages or states,
+// or a second vector.
 
 import { COMMAND, KERNELS, wgslOf } from './commands.js';
 
@@ -9,7 +9,7 @@ const COMPUTE = 4;
 
 /** Kernels whose shader is made for a layout of a matrix, and for a size of heads (with a type of keys and values). */
 const OF_LAYOUT = ['embed', 'product', 'tile', 'floats'].map((name) => KERNELS.indexOf(name));
-const OF_HEADS = ['append', 'attend', 'delta'].map((name) => KERNELS.indexOf(name));
+const OF_HEADS = ['append', 'attend', 'delta', 'attend_all'].map((name) => KERNELS.indexOf(name));
 
 export class Pipelines {
   #device;

@@ -9,7 +9,7 @@ import { columnValue, ofPanels } from './panels.js';
 import { productShaders } from './products.js';
 
 /** Runs `body` for each value i, by lanes over all workgroups. */
-const EACH = (body) => `${main(64)}
+export const EACH = (body) => `${main(64)}
   let i = (wg.y * ${P(5)} + wg.x * 64u) + lane;
   if (i < ${P(3)}) { ${body} }
 }`;

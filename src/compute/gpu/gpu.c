@@ -18,9 +18,7 @@ const char *backend_gpu_dots(bool scalar) { return (void)scalar, "none"; }
 static int gpu_check(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state, bool encodes,
                      struct error *err)
 {
-    (void)b, (void)state;
-    if (encodes)
-        return fail(err, ERR_UNSUPPORTED, "gpu", 0, "This version does not read images on the graphics device.");
+    (void)b, (void)state, (void)encodes;
     if (kv->type == KV_Q8)
         return fail(err, ERR_UNSUPPORTED, "gpu", 0,
                     "On the graphics device the cache has the types f16 and f32, not q8.");
@@ -43,6 +41,7 @@ static uint64_t scratch_words(struct gpu *g, const struct reserve *r)
     uint64_t cells = (uint64_t)r->max_rows * (((uint64_t)r->max_cols + BLOCK - 1) / BLOCK);
     uint64_t codes = (r->values + 3) / 4, scales = codes + cells * (BLOCK / 4), sums = scales + cells;
     uint64_t experts = sums + 2 * cells;
+    g->spare = (uint32_t)(experts + cells - codes);
     g->codes = (uint32_t)codes, g->scales = (uint32_t)scales, g->sums = (uint32_t)sums, g->experts = (uint32_t)experts;
     return experts + cells;
 }
@@ -126,7 +125,11 @@ static void gpu_free(struct backend *b)
 }
 
 static bool gpu_warm(struct backend *b) { return (void)b, false; }
-static uint64_t gpu_heads_size(const struct backend *b, const struct heads *s) { return (void)b, (void)s, 0; }
+
+static uint64_t gpu_heads_size(const struct backend *b, const struct heads *s)
+{
+    return (void)b, (uint64_t)s->n_heads * gpu_head_words(s);
+}
 
 /* --- pages ------------------------------------------------------------------------------------------------------- */
 

@@ -71,6 +71,7 @@ struct gpu {
     uint32_t *states; /* [state.n_layers + 1] buffers: the layer's part of all slots; last, the rest of all slots */
     float *mirror;                         /* where values that are read arrive, at their places in the scratch */
     uint32_t codes, scales, sums, experts; /* places in the scratch of quantised rows, of the expert of each place */
+    uint32_t spare;                        /* words from `codes` to the end; free outside of products */
     int max_rows, max_cols;
     uint8_t *staging;             /* [GPU_STAGING] */
     struct gpu_command *commands; /* [GPU_COMMANDS] */
@@ -91,6 +92,12 @@ struct gpu {
 static inline uint64_t gpu_state_bytes(const struct state_shape *s, int i)
 {
     return i < s->n_layers ? s->layer_bytes : s->bytes - (uint64_t)s->n_layers * s->layer_bytes;
+}
+
+/* Values of one head of an encoder: keys [pages][head_dim][KV_PAGE], then values [pages * KV_PAGE][head_dim]. */
+static inline uint64_t gpu_head_words(const struct heads *s)
+{
+    return ((uint64_t)s->rows + KV_PAGE - 1) / KV_PAGE * KV_PAGE * 2 * (uint64_t)s->head_dim;
 }
 
 static inline int gpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }

@@ -38,6 +38,11 @@ enum gpu_kernel {
     GPU_DELTA,    /* y = what the states of each run answer */
     GPU_LATER,    /* y = x one row later along each run */
     GPU_JOIN,     /* y = rows of x, each followed by the row of z */
+    GPU_LAYERNORM, /* y [n, dim] */
+    GPU_GELU,     /* y = gelu(y), with tanh */
+    GPU_GELU_ERF, /* y = gelu(y), with the error function */
+    GPU_KEEP,     /* rows of an encoder's keys and values */
+    GPU_ATTEND_ALL, /* y [n, heads, head_dim], over all of them */
     GPU_KERNELS
 };
 
@@ -49,7 +54,7 @@ struct gpu_command {
     uint32_t matrix;    /* id of a matrix's slice, or of a vector */
     uint32_t pages;     /* id of a layer's pages or states, or of a second vector */
     uint32_t groups[3]; /* workgroups */
-    uint32_t head_dim;  /* with pages and states: shaders are made for it */
+    uint32_t head_dim;  /* of attention and states: shaders are made for it */
     uint32_t params[GPU_PARAMS];
 };
 

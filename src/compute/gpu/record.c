@@ -186,6 +186,36 @@ static void record_embed(struct gpu *g, const struct op *op)
     }
 }
 
+/* The n rows of features from row t on go to a place of the scratch, after all that was recorded. */
+static void write_features(struct gpu *g, const struct op *op, int t, int n, uint32_t at)
+{
+    size_t dim = (size_t)op->dim;
+    float *rows = (float *)(void *)g->staging;
+    for (int i = 0; i < n; i++) memcpy(rows + (size_t)i * dim, op->features[t + i] + op->first, dim * sizeof *rows);
+    gpu_begin(g);
+    gpu_write(g->scratch, 4.0 * at, rows, (double)((size_t)n * dim * sizeof *rows));
+}
+
+/* Features are written where they belong, or, to be added, where products have quantised rows. */
+static void record_features(struct gpu *g, const struct op *op)
+{
+    uint32_t dim = (uint32_t)op->dim, most = (uint32_t)(GPU_STAGING / sizeof(float)) / dim;
+    if (op->adds && most > g->spare / dim) most = g->spare / dim;
+    for (int t = 0, n; t < op->n; t += n) {
+        for (n = 0; t + n < op->n && n < (int)most && op->features[t + n]; n++) {}
+        if (!n) {
+            n = 1;
+            continue;
+        }
+        uint32_t y = word(op->y) + (uint32_t)t * dim, all = (uint32_t)n * dim, wide = groups(all, LANES);
+        write_features(g, op, t, n, op->adds ? g->codes : y);
+        if (!op->adds) continue;
+        wide = wide < 32768 ? wide : 32768;
+        struct gpu_command *c = command(g, GPU_ADD, wide, groups(groups(all, LANES), wide), 1);
+        SET(c, y, g->codes, all, dim, wide * LANES);
+    }
+}
+
 static void record_pick(struct gpu *g, const struct op *op)
 {
     make_room(g, op->n);
@@ -375,6 +405,42 @@ static void record_join(struct gpu *g, const struct op *op)
     SET(c, word(op->y), word(op->x), word(op->z), (uint32_t)op->dim / 2);
 }
 
+/* --- encoders of images ------------------------------------------------------------------------------------------ */
+
+static void record_layernorm(struct gpu *g, const struct op *op)
+{
+    record_rmsnorm(g, op);
+    struct gpu_command *c = &g->commands[g->n_commands - 1];
+    c->kernel = GPU_LAYERNORM;
+    c->pages = vector_of(g, op->bias, op->dim);
+}
+
+static void record_gelu(struct gpu *g, const struct op *op)
+{
+    make_room(g, 0);
+    small(g, op->kind == OP_GELU ? GPU_GELU : GPU_GELU_ERF, op);
+}
+
+static void record_keep(struct gpu *g, const struct op *op)
+{
+    const struct heads *s = &op->attended;
+    make_room(g, 0);
+    struct gpu_command *c = command(g, GPU_KEEP, groups((uint64_t)op->dim, LANES), (uint32_t)op->n, 1);
+    SET(c, word(op->y), word(op->x), word(op->z), (uint32_t)op->first, (uint32_t)op->dim, (uint32_t)gpu_head_words(s),
+        (uint32_t)s->head_dim);
+}
+
+static void record_attend_all(struct gpu *g, const struct op *op)
+{
+    const struct heads *s = &op->attended;
+    make_room(g, 0);
+    struct gpu_command *c =
+        command(g, GPU_ATTEND_ALL, (uint32_t)s->n_heads, (uint32_t)op->n, groups((uint64_t)s->head_dim, 256));
+    c->head_dim = (uint32_t)s->head_dim;
+    SET(c, word(op->y), word(op->x), word(op->z), (uint32_t)s->n_heads, (uint32_t)s->rows, (uint32_t)gpu_head_words(s),
+        bits_from_f32((float)(1.0 / sqrt((double)s->head_dim))));
+}
+
 /* Models whose operations are not in this table are refused by gpu_check(). */
 static void (*const records[OP_KINDS])(struct gpu *g, const struct op *op) = {
     [OP_EMBED] = record_embed,         [OP_PICK] = record_pick,           [OP_RMSNORM] = record_rmsnorm,
@@ -386,6 +452,12 @@ static void (*const records[OP_KINDS])(struct gpu *g, const struct op *op) = {
     [OP_DELTA] = record_delta,
     [OP_LATER] = record_later,
     [OP_JOIN] = record_join,
+    [OP_FEATURES] = record_features,
+    [OP_LAYERNORM] = record_layernorm,
+    [OP_GELU] = record_gelu,
+    [OP_GELU_ERF] = record_gelu,
+    [OP_KEEP] = record_keep,
+    [OP_ATTEND_ALL] = record_attend_all,
 };
 
 void gpu_run(struct backend *b, const struct op *ops, int n)

@@ -5,6 +5,7 @@
 import { create, globals } from 'webgpu';
 import { DOUBLES, EXP64, GELU_ERF, LOG64 } from '../../../js/gpu/doubles.js';
 import { DIVIDE, begin, main } from '../../../js/gpu/numbers.js';
+import { random } from '../../fixtures/random.mjs';
 import { tell } from './engines.mjs';
 
 Object.assign(globalThis, globals);
@@ -51,20 +52,16 @@ ${main(64)}
 }
 
 /** A generator of whole numbers below 2^32. */
-function random(seed) {
-  return () => {
-    seed = (seed + 0x6D2B79F5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), seed | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return (t ^ (t >>> 14)) >>> 0;
-  };
+function words(seed) {
+  const next = random(seed);
+  return () => Math.floor(next() * 2 ** 32);
 }
 
 const N = 64 * 256;
 
 /** Pairs of numbers near each other, far apart, with few bits, with equal parts, and zeros. */
 function pairs() {
-  const next = random(1);
+  const next = words(1);
   const number = (near, spread) => {
     const sign = next() & 1 ? -1 : 1;
     const kept = 2 ** (next() % 53);
@@ -141,7 +138,7 @@ await compare('quotient', 'y = quotient(a, b);', divisors, (a, b) => a / b);
 const small = map2(all, (a, b) => [a, 3 + (Math.abs(Math.round(b)) % 125 || 0)]).flat();
 await compare('share', 'y = share(a, u32(bitcast<f32>(narrow(b))));', small, (a, b) => a / b);
 
-const next = random(2);
+const next = words(2);
 const float = () => new Float32Array(new Uint32Array([next() & (next() & 7 ? -1 : 0x807FFFFF)]).buffer)[0];
 const floats = Array.from({ length: 2 * N }, float).map((x) => (Number.isNaN(x) ? 0 : x));
 const finer = floats.map((x) => (Number.isFinite(x) ? x * (1 + ((next() % 65) - 32) * 2 ** -29) : x));

@@ -21,7 +21,7 @@ export const goldenBytes = (name) => readFile(`${PROJECT}/${GOLDEN}/${name}.gguf
 
 /**
  * Loads a model.
- * @param {Uint8Array} bytes
+ * @param {Uint8Array | Uint8Array[]} bytes a model, or a model and its projector
  * @param {{device?: object, onDevice?: boolean} & object} [options] device: an open one
  */
 export async function open(bytes, { onDevice = false, device, ...options } = {}) {
@@ -29,17 +29,23 @@ export async function open(bytes, { onDevice = false, device, ...options } = {})
   const instance = device
     ? await instantiate(glue, await compiled.gpu, 1, 32, device)
     : await instantiate(glueOfProcessor, await compiled.simd, 1, 32);
-  const engine = new Engine(instance, { threads: 1, scalar: !device, memoryLimit: instance.maximum, device, ...options });
-  engine.feed(bytes);
+  const [model, projector] = [bytes].flat();
+  const visionSize = projector?.length;
+  const engine = new Engine(instance, { threads: 1, scalar: !device, memoryLimit: instance.maximum, device, visionSize, ...options });
+  engine.feed(model);
+  if (projector) {
+    engine.vision(visionSize);
+    engine.feed(projector);
+  }
   engine.finish();
   await engine.settle();
   return { engine, device, runner: new Runner(engine, () => turn()) };
 }
 
 /** The bits of the logits of all tokens, computed in chunks of the engine's size. */
-export async function logitsOf(engine, ids) {
+export async function logitsOf(engine, ids, media = []) {
   const sequence = engine.sequence();
-  sequence.set(Int32Array.from(ids), 'all');
+  sequence.set(Int32Array.from(ids), 'all', media);
   const rows = [];
   while (sequence.pending > 0) {
     engine.step(0);
