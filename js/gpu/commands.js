@@ -10,7 +10,7 @@ import { stateShaders } from './states.js';
 export const KERNELS = [
   'embed', 'pick', 'rmsnorm', 'quantize', 'product', 'tile', 'floats', 'rope', 'append', 'attend', 'swiglu', 'gate',
   'add', 'bias', 'route', 'places', 'gather', 'combine', 'convolve', 'decay', 'delta', 'later', 'join',
-  'layernorm', 'gelu', 'gelu_erf', 'keep', 'attend_all',
+  'layernorm', 'gelu', 'gelu_erf', 'keep', 'attend_all', 'heads',
 ];
 
 /** Words of struct gpu_command; its params are the last ones. */

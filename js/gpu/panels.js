@@ -14,7 +14,7 @@ const KIND = { float: 0, plain: 1, min: 2, scale: 3, halves: 4, mins: 5, halfMin
 const D = { f16: 0, bf16: 1, f32: 2, quarter: 3, eighth: 4 };
 
 /**
- * The layouts that the engine has, by their numbers; those that no kernel here reads are null.
+ * The layouts that the engine has, by their numbers.
  * @param {Int32Array} words from struct gpu_layout [n] on
  * @param {number} n
  * @param {Int32Array} pieces from struct piece [9][PIECES] on
@@ -24,7 +24,7 @@ export function layoutsOf(words, n, pieces) {
   return Array.from({ length: n }, (_, i) => {
     const at = words.subarray(i * size, (i + 1) * size);
     const layout = Object.fromEntries(FIELDS.map((name, j) => [name, at[j]]));
-    if (!layout.columns || layout.kind === KIND.halfFloats || layout.d === D.f32) return null;
+    if (!layout.columns) return null;
     return {
       ...layout,
       table: layout.hasTable ? [...at.subarray(FIELDS.length)] : null,
@@ -36,7 +36,10 @@ export function layoutsOf(words, n, pieces) {
   });
 }
 
+const isF8 = ({ kind, d }) => kind === KIND.float && d === D.f32;
 export const isFloats = ({ kind }) => kind === KIND.float;
+/** Whether the scales of a block's halves are floats: then scales_of() gives their bits. */
+export const isHalfFloats = ({ kind }) => kind === KIND.halfFloats;
 export const hasMins = ({ kind }) => [KIND.min, KIND.mins, KIND.halfMins].includes(kind);
 
 /** Codes of one bit: a byte for each row has 8 columns. */
@@ -85,6 +88,16 @@ const BYTES = `
 fn byte(at: u32, i: u32) -> i32 { return i32((w[at + (i >> 2u)] >> (8u * (i & 3u))) & 255u); }
 fn signed_byte(at: u32, i: u32) -> i32 { return i32(w[at + (i >> 2u)] << (24u - 8u * (i & 3u))) >> 24u; }`;
 
+/** The value of a byte: f32_from_e4m3() in src/base/num.h. */
+const E4M3 = `
+fn e4m3(b: i32) -> f32 {
+  let sign = (u32(b) & 0x80u) << 24u;
+  let rest = u32(b) & 0x7Fu;
+  if (rest == 0x7Fu) { return bits(sign | 0x7FC00000u); }
+  if (rest >= 8u) { return bits(sign | ((rest << 20u) + 0x3C000000u)); }
+  return bits(sign | bitcast<u32>(f32(rest) * 0.001953125f));
+}`;
+
 const SIGNED = 'fn signed(word: u32, i: u32) -> i32 { return i32(word << (24u - 8u * i)) >> 24u; }';
 
 /** The product of two words of four signed bytes. */
@@ -99,8 +112,9 @@ fn dot4(a: u32, b: u32) -> i32 {
   return sum;
 }`;
 
-/** The f32 that 16 bits at `unit` hold: d, or dmin `words` further. */
+/** The f32 that 16 bits at `unit` hold, or that lies there: d, or dmin `words` further. */
 function scale({ d }, words = 0) {
+  if (d === D.f32) return `bits(w[unit + ${2 * words}u + r])`;
   const word = `w[unit + ${words}u + (r >> 1u)]`;
   if (d === D.bf16 && !words) return `bits(select(${word} << 16u, ${word} & 0xFFFF0000u, (r & 1u) != 0u))`;
   const part = words ? '' : { [D.quarter]: ' * 0.25f', [D.eighth]: ' * 0.125f' }[d] ?? '';
@@ -115,6 +129,7 @@ const scales = ({ kind }) =>
     [KIND.scale]: 'vec4i(vec2i(signed_byte(at, r)), 0, 0)',
     [KIND.halves]: 'vec4i(signed_byte(at, r), signed_byte(at, 8u + r), 0, 0)',
     [KIND.mins]: 'vec4i(vec2i(byte(at, r)), vec2i(byte(at, 8u + r)))',
+    [KIND.halfFloats]: 'vec4i(bitcast<vec2i>(vec2f(e4m3(byte(at, r)), e4m3(byte(at, 8u + r)))), 0, 0)',
     [KIND.halfMins]: 'vec4i(byte(at, r) & 15, byte(at, 8u + r) & 15, byte(at, r) >> 4u, byte(at, 8u + r) >> 4u)',
   })[kind];
 
@@ -125,7 +140,7 @@ const scales = ({ kind }) =>
 function readers(layout, packed) {
   const blocks = layout.columns / 32;
   const signed = layout.table ? 'looked(raw(at, r, j))' : 'raw(at, r, j)';
-  return `${BYTES}
+  return `${BYTES}${isHalfFloats(layout) ? E4M3 : ''}
 ${DOT4(packed)}
 fn raw(at: u32, r: u32, j: u32) -> u32 {${codes(layout)}
 }${values(layout)}
@@ -141,8 +156,23 @@ const CODES = ${layout.scales / 4}u;
 }
 
 /** What a shader needs that reads panels of a layout. */
-export const ofPanels = (layout, packed) =>
-  (isFloats(layout) && layout.bytes === 32 ? '' : HALVES) + (isFloats(layout) ? '' : readers(layout, packed));
+export function ofPanels(layout, packed) {
+  if (!isFloats(layout)) return HALVES + readers(layout, packed);
+  if (isF8(layout)) return BYTES + E4M3;
+  return layout.bytes === 32 ? '' : HALVES;
+}
+
+/**
+ * The float that a block's integers are together: scales a and b of its halves, times `low` and `high`. Products with
+ * half floats are exact, so only their sum rounds.
+ * @param {'' | '4'} wide whether all are vectors of four
+ */
+export function wholeOf(layout, [a, b], [low, high], wide = '') {
+  const float = wide ? 'vec4f' : 'f32';
+  if (!isHalfFloats(layout)) return `${float}(${a} * ${low} + ${b} * ${high})`;
+  const one = (scale, sum) => `k${wide}(bitcast<${float}>(${scale}) * ${float}(${sum}))`;
+  return `k${wide}(${one(a, low)} + ${one(b, high)})`;
+}
 
 /** The value of column c of row r of a panel, as unpack_panel_row() gives it. */
 export function columnValue(layout) {
@@ -156,13 +186,20 @@ export function columnValue(layout) {
   let block = block_of(unit, c >> 5u);
   let all = scales_of(block, r);
   let code = word(block + CODES, r, (c >> 2u) & 7u);
-  let scaled = f32(select(all.x, all.y, (c & 16u) != 0u) * (${value}));
+  let scale = select(all.x, all.y, (c & 16u) != 0u);
+  let scaled = ${isHalfFloats(layout) ? `k(bitcast<f32>(scale) * f32(${value}))` : `f32(scale * (${value}))`};
   return k(d_of(unit, r) * scaled)${min};
 }`;
 }
 
 /** A float of a panel of floats: 8 rows for each column. */
-export function floatAt({ bytes, d }, panel, r, c) {
+export function floatAt(layout, panel, r, c) {
+  const { bytes, d } = layout;
+  if (isF8(layout)) {
+    const unit = `(${panel} + ${c} / ${layout.columns}u * ${bytes / 4}u)`;
+    const code = `byte(${unit} + ${layout.head / 4}u, 8u * (${c} % ${layout.columns}u) + ${r})`;
+    return `k(e4m3(${code}) * bits(w[${unit} + ${r}]))`;
+  }
   if (bytes === 32) return `bits(w[${panel} + 8u * ${c} + ${r}])`;
   const word = `w[${panel} + 4u * ${c} + (${r} >> 1u)]`;
   if (d === D.bf16) return `bits(select(${word} << 16u, ${word} & 0xFFFF0000u, (${r} & 1u) != 0u))`;

@@ -4,7 +4,7 @@
 // columns.
 
 import { P, begin, main } from './numbers.js';
-import { floatAt, hasMins, ofPanels } from './panels.js';
+import { floatAt, hasMins, ofPanels, wholeOf } from './panels.js';
 
 /** Lanes of a workgroup for few rows, eight for each block. */
 const LANES = 64;
@@ -46,8 +46,8 @@ ${main(LANES)}
         sum.x += dot4(word(block + CODES, r, j), s[${P(1)} + 8u * at + j]);
         sum.y += dot4(word(block + CODES, r, j + 4u), s[${P(1)} + 8u * at + j + 4u]);
       }
-      let whole = all.x * (sum.x - OFFSET * q.x) + all.y * (sum.y - OFFSET * q.y);
-      terms[lane] = k(f32(whole) * k(d_of(unit, r) * xs));
+      sum -= OFFSET * q;
+      terms[lane] = k(${wholeOf(layout, ['all.x', 'all.y'], ['sum.x', 'sum.y'])} * k(d_of(unit, r) * xs));
       ${ifMins('less[lane] = k(f32(all.z * q.x + all.w * q.y) * k(n_of(unit, r) * xs));')}
     }
     workgroupBarrier();
@@ -98,11 +98,12 @@ function half(name, from) {
 }
 
 /** Adds a block to the results of row i of a lane. */
-const addBlock = (i, mins) => `let x${i} = row_scales[2u * pair + ${i}u];
+const addBlock = (i, layout) => `let x${i} = row_scales[2u * pair + ${i}u];
     let u${i} = row_sums[2u * pair + ${i}u];
-    let whole${i} = a * (low${i} - vec4i(OFFSET * u${i}.x)) + b2 * (high${i} - vec4i(OFFSET * u${i}.y));
-    y${i} += k4(vec4f(whole${i}) * k4(d * x${i}));
-    ${mins ? `m${i} += k4(vec4f(ma * u${i}.x + mb * u${i}.y) * k4(n * x${i}));` : ''}`;
+    low${i} -= vec4i(OFFSET * u${i}.x);
+    high${i} -= vec4i(OFFSET * u${i}.y);
+    y${i} += k4(${wholeOf(layout, ['a', 'b2'], [`low${i}`, `high${i}`], '4')} * k4(d * x${i}));
+    ${hasMins(layout) ? `m${i} += k4(vec4f(ma * u${i}.x + mb * u${i}.y) * k4(n * x${i}));` : ''}`;
 
 const store = (i, mins) => `if (token + ${i}u < ${P(12)}) {
     for (var j = 0u; j < 4u; j++) {
@@ -141,7 +142,7 @@ ${main(256)}
     let b2 = ${each('vec4i', 'scale', 'y')};
     ${mins ? `let n = ${each('vec4f', 'factor', 'y')};` : ''}
     ${mins ? `let ma = ${each('vec4i', 'scale', 'z')}; let mb = ${each('vec4i', 'scale', 'w')};` : ''}
-    ${TWO.map((i) => addBlock(i, mins)).join('\n    ')}
+    ${TWO.map((i) => addBlock(i, layout)).join('\n    ')}
     workgroupBarrier();
   }
   let token = wg.y * 32u + 2u * pair;

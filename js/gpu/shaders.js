@@ -49,14 +49,21 @@ ${main(64)}
   if (live) { for (var i = lane; i < n; i += 64u) { put(${P(1)} + row * n + i, k(f(x + i) * scale) * bits(w[i])); } }
 }`;
 
-/** A lane for each block of 32. */
+/** A lane for each block of 32. The columns may come in another order, which may be another one for each expert. */
 const quantize = () => `${begin()}${DIVIDE}
+fn value(b: u32, c: u32) -> u32 {
+  let blocks = ${P(7)};
+  if (blocks == 0u) { return s[${P(1)} + 32u * b + c]; }
+  let row = b / blocks;
+  var order = 32u * (b % blocks) + c;
+  if (${P(8)} != 0u) { order += s[${P(8)} + row] * 32u * blocks; }
+  return s[${P(1)} + 32u * blocks * row + w[order]];
+}
 ${main(64)}
   let b = wg.x * 64u + lane;
   if (b >= ${P(2)}) { return; }
-  let x = ${P(1)} + 32u * b;
   var top = 0u;
-  for (var c = 0u; c < 32u; c++) { top = max(top, s[x + c] & 0x7FFFFFFFu); }
+  for (var c = 0u; c < 32u; c++) { top = max(top, value(b, c) & 0x7FFFFFFFu); }
   let finite = top < 0x7F800000u;
   var scale = bits(0x7FC00000u);
   if (finite) { scale = divide(bits(top), bits(${P(6)})); }
@@ -67,7 +74,7 @@ ${main(64)}
     for (var g = 0u; g < 4u; g++) {
       var word = 0u;
       for (var c = 0u; live && c < 4u; c++) {
-        let v = i32(round(clamp(divide(f(x + 16u * h + 4u * g + c), scale), -127.0f, 127.0f)));
+        let v = i32(round(clamp(divide(bits(value(b, 16u * h + 4u * g + c)), scale), -127.0f, 127.0f)));
         sum += v;
         word |= (u32(v) & 255u) << (8u * c);
       }
@@ -87,13 +94,18 @@ const combine = () => `${begin()}${main(64)}
   put(${P(1)} + wg.y * ${P(3)} + c, y);
 }`;
 
+/** Heads of units that have come apart from their codes: words n of each unit, in the matrix that is bound as pages. */
+const heads = () => `${begin()}${EACH(`
+    let unit = i / ${P(1)};
+    pages[unit / ${P(6)} * ${P(4)} + unit % ${P(6)} * ${P(2)} + i % ${P(1)}] = w[${P(7)} + i];`)}`;
+
 const gather = () => `${begin()}${main(64)}
   let c = wg.x * 64u + lane;
   if (c < ${P(3)}) { s[${P(1)} + s[${P(5)} + wg.y] * ${P(3)} + c] = s[${P(2)} + wg.y / ${P(4)} * ${P(3)} + c]; }
 }`;
 
 export const shaders = {
-  ...productShaders, embed, pick, rmsnorm, quantize, gather, combine,
+  ...productShaders, embed, pick, rmsnorm, quantize, gather, combine, heads,
   swiglu: () => `${begin()}${SIGMOID}${EACH(`put(${P(1)} + i, k(silu(f(${P(1)} + i))) * f(${P(2)} + i));`)}`,
   gate: () => `${begin()}${SIGMOID}${EACH(`put(${P(1)} + i, f(${P(1)} + i) * sigmoid(f(${P(2)} + i)));`)}`,
   add: () => `${begin()}${EACH(`put(${P(1)} + i, f(${P(1)} + i) + f(${P(2)} + i));`)}`,

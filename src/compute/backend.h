@@ -44,8 +44,6 @@ struct backend_ops {
      * NULL: it runs all. */
     int (*check)(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state, bool encodes,
                  struct error *err);
-    /* Whether the backend reads weights of this type, whose layout is supported. NULL: it reads all. */
-    bool (*reads)(const struct backend *b, const struct dtype *type);
     /* type->layout is supported and cols a multiple of type->block. NULL when memory is short. */
     struct weight *(*weight_new)(struct backend *b, const struct dtype *type, int rows, int cols);
     void (*weight_free)(struct backend *b, struct weight *w); /* accepts NULL */

@@ -139,19 +139,6 @@ static int reserve(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
-/* Whether the backend reads the types of a file's weights. */
-static int check_types(const struct quern_engine *e, struct error *err)
-{
-    const struct checkpoint *ck = e->intake.file;
-    for (size_t i = 0; e->be->ops->reads && i < ck->n_tensors; i++) {
-        const struct tensor *t = &ck->tensors[i];
-        if (t->put && !e->be->ops->reads(e->be, t->type))
-            return fail(err, ERR_UNSUPPORTED, "gpu", t->name.at,
-                        "This version does not run weights of the type %s on the graphics device.", t->type->name);
-    }
-    return OK;
-}
-
 /* Reads what the first header says besides its weights. */
 static int read_first(struct quern_engine *e, struct error *err)
 {
@@ -167,7 +154,6 @@ static int read_first(struct quern_engine *e, struct error *err)
 static int read_header(struct quern_engine *e, bool first, struct error *err)
 {
     int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
-    if (!status) status = check_types(e, err);
     if (!status && first) status = read_first(e, err);
     if (!status) status = projector_bind(e, err);
     if (status) return status;

@@ -29,12 +29,6 @@ static int gpu_check(const struct backend *b, const struct kv_shape *kv, const s
     return OK;
 }
 
-/* Scales that are stored apart from codes change panels that are on the device already. */
-static bool gpu_reads(const struct backend *b, const struct dtype *type)
-{
-    return (void)b, !layouts[type->layout].scaled;
-}
-
 /* Words of the scratch: the values, then quantised rows. Sets the places of the latter. */
 static uint64_t scratch_words(struct gpu *g, const struct reserve *r)
 {
@@ -230,11 +224,18 @@ static const float *gpu_result(const struct backend *b, struct handle y)
     return (const float *)(const void *)((const uint8_t *)((const struct gpu *)b)->mirror + y.at);
 }
 
+/* All weights have come before the first operation. */
+static void gpu_run(struct backend *b, const struct op *ops, int n)
+{
+    struct gpu *g = (struct gpu *)b;
+    gpu_weights_end(g);
+    gpu_record(g, ops, n);
+}
+
 static const struct backend_ops gpu_ops = {
     .name = gpu_name,
     .free = gpu_free,
     .check = gpu_check,
-    .reads = gpu_reads,
     .weight_new = gpu_weight_new,
     .weight_from = gpu_weight_from,
     .weight_cost = gpu_weight_cost,

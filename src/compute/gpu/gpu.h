@@ -31,8 +31,14 @@ struct weight {
     int rows, cols;
     size_t panel;               /* bytes of one panel of 8 rows */
     int slice_panels, n_slices; /* panels of a slice, but the last one */
-    bool has_rows;
+    bool has_rows, has_scales, has_mins;
     uint32_t slice[GPU_SLICES]; /* ids of buffers */
+    /* Of types whose scales come apart, until the first operation: the heads of all units, and the next such weight. */
+    uint8_t *heads;
+    struct weight *next;
+    uint32_t *order;  /* [rows / order_rows, cols] weight_order()'s columns, until the first operation */
+    int order_rows;
+    uint32_t ordered; /* buffer of `order`; 0: columns as they come */
 };
 
 /* A vector of a model, in a buffer since its first use. */
@@ -84,6 +90,7 @@ struct gpu {
     struct gpu_hash hashes[GPU_HASHES];
     struct gpu_get gets[GPU_GETS];
     int n_hashes, n_gets;
+    struct weight *apart;       /* weights that have heads here */
     struct gpu_vector *vectors; /* [GPU_VECTORS], ordered by use */
     int n_vectors;
 };
@@ -113,12 +120,15 @@ void gpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n,
 bool gpu_weight_order(struct backend *b, struct weight *w, int row, int n_rows, const uint32_t *columns);
 void gpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols,
                      enum weight_part part, float value);
+/* Puts heads and orders on the device; all have come. */
+void gpu_weights_end(struct gpu *g);
 struct weight_facts gpu_weight_facts(const struct backend *b, const struct weight *w);
 
 void gpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
 
 /* record.c */
-void gpu_run(struct backend *b, const struct op *ops, int n);
+void gpu_put_heads(struct gpu *g, const struct weight *w, int slice, uint32_t heads);
+void gpu_record(struct gpu *g, const struct op *ops, int n);
 /* Asks for bytes of a buffer, which come to `to` with the next submit. */
 void gpu_ask(struct gpu *g, uint32_t buffer, uint64_t offset, uint64_t bytes, void *to);
 void gpu_begin(struct gpu *g); /* begins all commands and reads that wait */

@@ -43,6 +43,7 @@ enum gpu_kernel {
     GPU_GELU_ERF, /* y = gelu(y), with the error function */
     GPU_KEEP,     /* rows of an encoder's keys and values */
     GPU_ATTEND_ALL, /* y [n, heads, head_dim], over all of them */
+    GPU_HEADS,    /* heads of units come into a matrix, which is `pages` here */
     GPU_KERNELS
 };
 

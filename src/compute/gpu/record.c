@@ -43,7 +43,7 @@ void gpu_ask(struct gpu *g, uint32_t buffer, uint64_t offset, uint64_t bytes, vo
 /* Makes room for an operation: n words of the table, and as many commands as one operation can have. */
 static void make_room(struct gpu *g, int n)
 {
-    if (g->n_table + n > g->table_room || g->n_commands + 2 + OP_PRODUCTS * GPU_SLICES > GPU_COMMANDS) gpu_begin(g);
+    if (g->n_table + n > g->table_room || g->n_commands + OP_PRODUCTS * (1 + GPU_SLICES) > GPU_COMMANDS) gpu_begin(g);
 }
 
 static uint32_t table_add(struct gpu *g, const void *words, int n)
@@ -234,11 +234,29 @@ static void record_rmsnorm(struct gpu *g, const struct op *op)
     SET(c, word(op->y), word(op->x), (uint32_t)op->dim, bits_from_f32(op->eps), (uint32_t)op->n, wide);
 }
 
-static void quantize(struct gpu *g, const struct op *op)
+/* Of the heads of the whole matrix, those of one slice. */
+void gpu_put_heads(struct gpu *g, const struct weight *w, int slice, uint32_t heads)
+{
+    const struct layout_info *l = &layouts[w->type->layout];
+    int first = slice * w->slice_panels, panels = min_int(w->slice_panels, gpu_panels(w->rows) - first);
+    uint32_t head = (uint32_t)l->head / 4, units = (uint32_t)(w->cols / l->columns);
+    uint32_t n = (uint32_t)panels * units * head, all = groups(n, LANES), wide = all < 32768 ? all : 32768;
+    make_room(g, 0);
+    struct gpu_command *c = command(g, GPU_HEADS, wide, groups(all, wide), 1);
+    c->matrix = heads;
+    c->pages = w->slice[slice];
+    SET(c, head, (uint32_t)l->bytes / 4, n, (uint32_t)(w->panel / sizeof(uint32_t)), wide * LANES, units,
+        (uint32_t)first * units * head);
+}
+
+/* The columns of x come in the order of `w`; of an expert, in that of its matrix. */
+static void quantize(struct gpu *g, const struct op *op, const struct weight *w)
 {
     uint64_t blocks = (uint64_t)op->n * (uint64_t)op->dim / BLOCK;
     struct gpu_command *c = command(g, GPU_QUANTIZE, groups(blocks, LANES), 1, 1);
-    SET(c, word(op->x), (uint32_t)blocks, g->codes, g->scales, g->sums, bits_from_f32(127));
+    c->matrix = w->ordered;
+    SET(c, word(op->x), (uint32_t)blocks, g->codes, g->scales, g->sums, bits_from_f32(127),
+        w->ordered ? (uint32_t)op->dim / BLOCK : 0, op->kind == OP_EXPERTS ? g->experts : 0);
 }
 
 /* Multiplies with the panels of a product that are in one slice. For experts each place has its own panels. */
@@ -265,13 +283,13 @@ static void multiply(struct gpu *g, const struct op *op, const struct product *p
 
 static void record_matmul(struct gpu *g, const struct op *op)
 {
-    bool codes = false;
+    const struct weight *quantised = NULL; /* whose order the rows have */
     make_room(g, 0);
-    for (const struct product *p = op->products; p < op->products + OP_PRODUCTS && p->w; p++)
-        codes = codes || layouts[p->w->type->layout].kind != KIND_FLOAT;
-    if (codes) quantize(g, op);
-    for (const struct product *p = op->products; p < op->products + OP_PRODUCTS && p->w; p++)
+    for (const struct product *p = op->products; p < op->products + OP_PRODUCTS && p->w; p++) {
+        bool codes = layouts[p->w->type->layout].kind != KIND_FLOAT;
+        if (codes && (!quantised || quantised->ordered != p->w->ordered)) quantize(g, op, quantised = p->w);
         for (int s = 0; s < p->w->n_slices; s++) multiply(g, op, p, s);
+    }
 }
 
 static void record_rope(struct gpu *g, const struct op *op)
@@ -460,8 +478,8 @@ static void (*const records[OP_KINDS])(struct gpu *g, const struct op *op) = {
     [OP_ATTEND_ALL] = record_attend_all,
 };
 
-void gpu_run(struct backend *b, const struct op *ops, int n)
+void gpu_record(struct gpu *g, const struct op *ops, int n)
 {
     for (const struct op *op = ops; op < ops + n; op++)
-        if (records[op->kind]) records[op->kind]((struct gpu *)b, op);
+        if (records[op->kind]) records[op->kind](g, op);
 }

@@ -21,18 +21,23 @@ export const goldenBytes = (name) => readFile(`${PROJECT}/${GOLDEN}/${name}.gguf
 
 /**
  * Loads a model.
- * @param {Uint8Array | Uint8Array[]} bytes a model, or a model and its projector
- * @param {{device?: object, onDevice?: boolean} & object} [options] device: an open one
+ * @param {Uint8Array | Uint8Array[]} bytes a file, or files
+ * @param {{device?: object, onDevice?: boolean, projector?: Uint8Array} & object} [options] device: an open one
  */
-export async function open(bytes, { onDevice = false, device, ...options } = {}) {
+export async function open(bytes, { onDevice = false, device, projector, ...options } = {}) {
   device ??= onDevice ? await openFor('webgpu', { post() {} }) : null;
   const instance = device
     ? await instantiate(glue, await compiled.gpu, 1, 32, device)
     : await instantiate(glueOfProcessor, await compiled.simd, 1, 32);
-  const [model, projector] = [bytes].flat();
-  const visionSize = projector?.length;
-  const engine = new Engine(instance, { threads: 1, scalar: !device, memoryLimit: instance.maximum, device, visionSize, ...options });
-  engine.feed(model);
+  const all = [bytes].flat();
+  const [files, visionSize, fileSize] = [all.length, projector?.length, all[0].length];
+  const restSize = all.slice(1).reduce((sum, { length }) => sum + length, 0);
+  const given = { threads: 1, scalar: !device, memoryLimit: instance.maximum, device, files, fileSize, restSize, visionSize };
+  const engine = new Engine(instance, { ...given, ...options });
+  for (const [i, file] of all.entries()) {
+    if (i > 0) engine.nextFile(file.length);
+    engine.feed(file);
+  }
   if (projector) {
     engine.vision(visionSize);
     engine.feed(projector);

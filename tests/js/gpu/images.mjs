@@ -17,7 +17,7 @@ const LIMITS = { low: 4096, high: 512 * 384 };
 async function pairOf(folder) {
   const at = (name) => readFile(`${PROJECT}/tests/fixtures/vision/models/${folder}/${name}`);
   const [model] = folder.split('/');
-  return [await at('model.gguf'), await at('mmproj.gguf').catch(() => vlProjector(model))];
+  return { bytes: await at('model.gguf'), projector: await at('mmproj.gguf').catch(() => vlProjector(model)) };
 }
 
 /** What the encoder makes of an image. */
@@ -45,8 +45,9 @@ async function results(opened) {
 }
 
 for (const name of names) {
-  const pair = await pairOf(name);
-  const [expected, found] = [false, true].map(async (onDevice) => results(await open(pair, { onDevice, maxPixels: LIMITS.high })));
+  const { bytes, projector } = await pairOf(name);
+  const options = { projector, maxPixels: LIMITS.high };
+  const [expected, found] = [false, true].map(async (onDevice) => results(await open(bytes, { onDevice, ...options })));
   const [one, other] = [await expected, await found];
   tell({
     name,
