@@ -46,7 +46,8 @@ const shared = {
 };
 
 /**
- * What is imported when it is needed, of the page or of the package, is a file beside app.js or in late/.
+ * What is imported when it is needed, of the page or of the package, is a file beside app.js or in late/. Other packages
+ * are bundled whole.
  * @param {string} root the way from the importing file to app.js's folder
  */
 const beside = (root) => ({
