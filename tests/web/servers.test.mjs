@@ -190,6 +190,21 @@ test('whatever a hostile server sends, the call ends with a sentence', async (t)
   assert.equal(await called({ url: 'http://localhost:1/' }), 'Failed: HOST cannot be reached, or does not let pages of other sites call it (CORS).');
 });
 
+test('a line of megabytes in small pieces takes no time of the page', async () => {
+  const piece = new TextEncoder().encode('x'.repeat(4096));
+  let left = 2000;
+  const body = new ReadableStream({ pull: (to) => (left-- > 0 ? to.enqueue(piece) : to.close()) });
+  const start = performance.now();
+  const headers = { 'Content-Type': 'text/event-stream' };
+  for await (const message of messagesOf(new Response(body, { headers }), 'HOST', { onId() {}, onBytes() {} })) assert.fail(message);
+  assert.ok(performance.now() - start < 3000, `${performance.now() - start} ms`);
+  const cut = ['data: {"a"', ':1}\r', '\n\r', '\ndata: {"b":2}\r', '\rdata: {"c":3}\n\n'];
+  const events = messagesOf(new Response(ReadableStream.from(cut.map((text) => new TextEncoder().encode(text))), { headers }), 'HOST', { onId() {}, onBytes() {} });
+  const found = [];
+  for await (const message of events) found.push(message);
+  assert.deepEqual(found, [{ a: 1 }, { b: 2 }, { c: 3 }], 'ends of lines may be cut');
+});
+
 test('of a list only what can be used is taken', async (t) => {
   const deep = JSON.parse(`${'{"properties":{"a":'.repeat(20)}{}${'}}'.repeat(20)}`);
   const listed = async (tools, how) => {

@@ -41,11 +41,15 @@ class Event {
 
 /** The events of a stream. An event that has not ended with the stream does not count. */
 async function* eventsOf(response, host, onBytes) {
-  let rest = '';
+  let rest = '';      // a line that has not ended; only what is new is searched for its end, since it may be long
+  let held = '';      // a CR at the end of a text, which a LF may follow
   let event = new Event();
   for await (const text of textsOf(response, host, onBytes)) {
-    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop();
+    const lines = (held + text).split(/\r\n|\n|\r(?!$)/);
+    held = lines.at(-1).endsWith('\r') ? '\r' : '';
+    const last = held ? lines.pop().slice(0, -1) : lines.pop();
+    if (lines.length) lines[0] = rest + lines[0];
+    rest = lines.length ? last : rest + last;
     for (const line of lines) {
       if (line) event.take(line);
       else {
