@@ -127,6 +127,8 @@ test('a hostile program reaches nothing, ends in time, and takes no more than it
     ['let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a', /^\S/],
     ['2n ** 100000000n', /^Error: /],
     ['throw { get name() { for (;;); } }', /^Error: /],
+    ['throw { get message() { console.log(new Uint8Array(2e8).length); return "no"; } }', /^(?![^]*2000)Error: /],
+    ['const long = "é".repeat(2e7); for (;;) console.log(long)', /The program was ended.*\nIt had printed:\né{500}/],
     ['return { toJSON() { for (;;); } }', ends],
     ['Array.prototype.map = Array.prototype.join = JSON.stringify = String = () => ({}); console.log(1); return {}', /./],
     ['})(); globalThis.x = 1; (() => {', /./],
@@ -137,6 +139,13 @@ test('a hostile program reaches nothing, ends in time, and takes no more than it
   }
   assert.equal(await runs(visit, 'typeof x'), 'undefined', 'each program has an engine of its own');
   assert.deepEqual(asked, []);
+  await visit.close();
+});
+
+test('a program for which the engine cannot be fetched fails at once', async () => {
+  const visit = await openWithPrograms({ expected: /quickjs\.wasm|wasm (?:streaming|compile)|Aborted|instantiat|ERR_FAILED/i });
+  await visit.page.route('**/quickjs.wasm', (route) => route.abort());
+  assert.match(await runs(visit, '6 * 7'), /the first program needs a connection\.$/);
   await visit.close();
 });
 

@@ -48,6 +48,7 @@ export function runProgram(code, signal) {
     worker.addEventListener('message', ({ data }) => {
       clearTimeout(timer);
       if (data.began) timer = setTimeout(fail, TIME + GRACE, TOO_LONG);
+      else if (data.began === false) fail(NOT_LOADED);
       else resolve(data);
     });
     worker.postMessage({ code, time: TIME, most: MOST });

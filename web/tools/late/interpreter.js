@@ -7,6 +7,10 @@ import variant from '@jitl/quickjs-ng-wasmfile-release-sync';
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core';
 
 const MEMORY = 64 * 2 ** 20;
+
+/** Memory in which an error is read when the program's is used up. */
+const FOR_ERROR = 2 ** 20;
+
 const STACK = 256 * 2 ** 10;
 
 /** Runs in the engine: console, and values as texts. `write` is the function that takes a printed text. */
@@ -51,13 +55,20 @@ class Program {
     this.#end = performance.now() + time;
     vm.runtime.setMemoryLimit(MEMORY);
     vm.runtime.setMaxStackSize(STACK);
-    vm.runtime.setInterruptHandler(() => performance.now() > this.#end || this.#printed.length > most);
+    vm.runtime.setInterruptHandler(() => performance.now() > this.#end || this.#isFull);
   }
+
+  get #isFull() { return this.#printed.length > this.#most; }
 
   /** @returns {{printed: string, returned?: string, failed?: string}} */
   run(code) {
     const vm = this.#vm;
-    const write = vm.newFunction('write', (text) => { this.#printed += `${vm.getString(text)}\n`; });
+    // What a program prints when its room is used up is not even read: it may be 60 MB in each turn of a loop.
+    const write = vm.newFunction('write', (text) => {
+      if (this.#isFull) return { error: vm.newError('') };
+      this.#printed += `${vm.getString(text)}\n`;
+      return undefined;
+    });
     const prelude = vm.unwrapResult(vm.evalCode(PRELUDE));
     const textOf = vm.unwrapResult(vm.callFunction(prelude, vm.undefined, write));
     const texts = { ...this.#outcome(code, textOf), printed: this.#printed };
@@ -88,7 +99,8 @@ class Program {
 
   /** What is said of anything that was thrown. */
   #failure(error) {
-    this.#vm.runtime.setMemoryLimit(-1);
+    if (this.#isFull) return NO_TIME;
+    this.#vm.runtime.setMemoryLimit(MEMORY + FOR_ERROR);      // what is thrown may run code of the program
     const thrown = this.#vm.dump(error);
     if (thrown === null) return 'The program threw null, or it had no memory left for an error.';
     if (thrown?.name !== 'InternalError')
@@ -97,9 +109,12 @@ class Program {
   }
 }
 
+const loaded = () => newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmLocation: './quickjs.wasm' }));
+
 addEventListener('message', async ({ data: { code, ...limits } }) => {
-  const quickjs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmLocation: './quickjs.wasm' }));
-  postMessage({ began: true });
+  const quickjs = await loaded().catch(() => null);
+  postMessage({ began: quickjs !== null });
+  if (!quickjs) return;
   try {
     postMessage(new Program(quickjs.newContext(), limits).run(code));
   } catch (error) {
