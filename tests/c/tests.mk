@@ -34,7 +34,7 @@ $(BUILD)/tests/played.o $(BUILD)/tests/played_model.o: $(BUILD)/tests/%.o: tests
 	$(CC) $(FLAGS) -c $< -o $@
 $(BUILD)/tests/%: tests/c/%.c $(BUILD)/tests/played.o $(BUILD)/tests/played_model.o $(OBJECTS) $(TOOL_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -MT $@ $(filter-out %/compute/backends.o %/models/families.o,$(filter %.c %.o,$^)) -o $@ -lm
+	$(CC) $(FLAGS) -MT $@ $< $(filter-out %/compute/backends.o %/models/families.o,$(filter %.o,$^)) -o $@ -lm
 
 TESTS ?= $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 .PHONY: $(TESTS:%=run/%)

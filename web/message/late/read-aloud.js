@@ -98,25 +98,26 @@ function speak(lines, isWanted) {
 /** Adds the button to a reply. @param {Element} node of the reply */
 export function offerToRead(node) {
   const prose = node.querySelector('.prose');
-  let isSpeaking = false;
-  const show = (on) => {
-    isSpeaking = on;
-    start.hidden = on;
-    stop.hidden = !on;
+  let now = null;     // token of the reading; the voices tell the end of one that was cancelled later
+  const show = (reading) => {
+    now = reading;
+    start.hidden = reading !== null;
+    stop.hidden = reading === null;
   };
   const end = () => {
-    if (!isSpeaking) return;
+    if (!now) return;
     const held = document.activeElement === stop;
-    show(false);
+    show(null);
     speechSynthesis.cancel();
     if (held) start.focus();
   };
   const begin = async () => {
     stopLast();
-    show(true);
-    const spoken = speak(wordsOf(prose), () => isSpeaking);
+    const reading = {};
+    show(reading);
+    const spoken = speak(wordsOf(prose), () => now === reading);
     if (!spoken) {
-      show(false);
+      show(null);
       return announce(say`This device has no voice for this language.`);
     }
     stop.focus();
@@ -124,7 +125,7 @@ export function offerToRead(node) {
     const watch = setInterval(() => { if (!node.isConnected) end(); }, LOOK_MS);
     await spoken;
     clearInterval(watch);
-    return end();
+    return now === reading ? end() : undefined;
   };
   const start = iconButton('aloud', say`Read aloud`, begin);
   const stop = iconButton('stop', say`Stop reading`, end);
