@@ -279,6 +279,9 @@ const result = (page) => page.getByTestId('call').last().locator('pre').last().t
 
 const permission = (page) => page.getByTestId('permission');
 
+/** The text of what has the focus. */
+const focused = (page) => page.evaluate(() => document.activeElement.textContent);
+
 test('a server is added after a look at its tools; each call needs a permission', async (t) => {
   const server = await started(t, { name: 'Sums & more', tools: [ADD, { name: 'odd', description: 'Odd.', inputSchema: { type: 'array' } }], header: { name: 'Authorization', value: 'Bearer secret' } });
   const visit = await open(server, { expected: /401/ });
@@ -308,6 +311,7 @@ test('a server is added after a look at its tools; each call needs a permission'
   await tools.getByRole('button', { name: 'Use these tools' }).click();
   await page.locator('#tool-switches').getByText(/^1 tool of localhost:\d+$/).waitFor();
   assert.deepEqual(await complaints(visit), []);
+  assert.equal(await focused(page), 'Add a server', 'the focus stays in the settings');
   await page.keyboard.press('Escape');
   const callsSoFar = () => server.heard.filter(({ method }) => method === 'tools/call').length;
   await chat.send(callOf('add', { a: 1, b: 2 }));
@@ -316,9 +320,10 @@ test('a server is added after a look at its tools; each call needs a permission'
   assert.match(await page.getByTestId('call').innerText(), /\{"a":1,"b":2\}/, 'the arguments are open beside the question');
   assert.equal(callsSoFar(), 0);
   assert.deepEqual(await complaints(visit), []);
-  await page.getByRole('button', { name: 'Allow once' }).click();
+  await page.getByRole('button', { name: 'Allow once' }).press('Enter');
   await chat.ended();
   assert.deepEqual([await result(page), await permission(page).count(), callsSoFar()], ['3', 0, 1]);
+  assert.equal(await focused(page), 'Called add', 'the focus stays at the call');
   await chat.send(callOf('add', { a: 2, b: 2 }));
   await page.getByRole('button', { name: 'Refuse' }).click();
   await chat.ended();
@@ -349,13 +354,16 @@ test('a server is added after a look at its tools; each call needs a permission'
   await page.getByRole('button', { name: 'Remove' }).click();
   await eventually(async () => await page.getByRole('button', { name: 'Remove' }).count() === 0, 'the server is gone');
   assert.equal(await page.evaluate(() => localStorage.getItem('quern:servers')), '[]');
+  assert.equal(await focused(page), 'Add a server');
   await close();
 });
 
 test('progress is shown; a stopped reply cancels the call; a question waits for its conversation', async (t) => {
+  let tell;
   const server = await started(t, { streams: true, tools: [{ ...ADD, name: 'slow' }, ADD], calls: {
     ...CALLS, slow: (_, { notify, params: { _meta: { progressToken } } }) => {
-      notify('progress', { progressToken, progress: 1, total: 4 });
+      tell = (progress) => notify('progress', { progressToken, ...progress });
+      tell({ progress: 1, total: 4 });
       return new Promise(() => {});
     },
   } });
@@ -363,6 +371,10 @@ test('progress is shown; a stopped reply cancels the call; a question waits for 
   await chat.send(callOf('slow', { a: 1, b: 1 }));
   await page.getByRole('button', { name: 'Allow once' }).click();
   await page.getByTestId('call').getByText('Calling slow: 25 %').waitFor();
+  await page.getByTestId('call').locator('summary').focus();
+  tell({ progress: 2, message: 'half\n\u202eof it' });
+  await page.getByTestId('call').getByText('Calling slow: half of it', { exact: true }).waitFor();
+  assert.equal(await focused(page), 'Calling slow: half of it', 'progress takes the focus from nothing');
   await page.getByTestId('stop').click();
   await chat.ended();
   await eventually(() => server.heard.at(-1).method === 'notifications/cancelled', 'the server is told');
@@ -401,7 +413,9 @@ test('a tool that has changed is not called until the visitor has seen it; names
   await tools.getByRole('switch', { name: 'add' }).click();
   await tools.getByRole('button', { name: 'Use these tools' }).click();
   await page.keyboard.press('Escape');
-  await chat.ask(callOf('add', { a: 1, b: 1 }));
+  await chat.send(callOf('add', { a: 1, b: 1 }));
+  await page.getByRole('button', { name: 'Allow once' }).click();     // what was allowed was another tool
+  await chat.ended();
   assert.equal(await result(page), '2');
   await close();
 });

@@ -53,16 +53,27 @@ function summaryOf({ id, name, result, failed }, isOver) {
   return now ? say`Calling ${name}: ${now}` : say`Calling ${name}…`;
 }
 
-function callView(call, pictures, isOver) {
+/** A view without content. */
+function callView() {
+  const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': say`Call` };
+  const view = element('details', { className: 'thinking call' }, element('summary'), element('div', about));
+  view.dataset.testid = 'call';
+  return view;
+}
+
+/** Shows what has changed of a call. Its parts stay, so that the focus and a selection stay, too. */
+function update(view, call, pictures, isOver) {
   const { arguments: given, result, failed } = call;
+  const [summary, about] = view.children;
+  const said = summaryOf(call, isOver);
+  if (summary.textContent !== said) summary.textContent = said;
+  const shown = `${result !== undefined} ${pictures.length}`;
+  if (view.dataset.shown === shown) return;
+  view.dataset.shown = shown;
   const program = programOf(call);
   const asked = program === null ? part(say`Arguments`, given) : part(say`Program`, program);
   const more = result === undefined ? [] : part(failed ? say`Error` : say`Result`, result);
-  const about = { className: 'thought', tabIndex: 0, role: 'group', 'aria-label': say`Call` };
-  return [
-    element('summary', {}, summaryOf(call, isOver)),
-    element('div', about, ...asked, ...more, ...pictures),
-  ];
+  about.replaceChildren(...asked, ...more, ...pictures.map((picture) => picture()));
 }
 
 /**
@@ -71,13 +82,12 @@ function callView(call, pictures, isOver) {
  * @param {boolean} isOver whether the reply has ended
  */
 export function show(node, { steps = [], media = [] }, picture, isOver) {
-  const picturesOf = ({ id }) => media.filter(({ call }) => call === id).map(picture);
+  const picturesOf = ({ id }) => media.filter(({ call }) => call === id).map((medium) => () => picture(medium));
   const calls = steps.flatMap((step) => step.calls);
   const views = [...node.querySelectorAll('.call')];
   for (const [i, call] of calls.entries()) {
-    const view = views[i] ?? element('details', { className: 'thinking call' });
-    view.dataset.testid = 'call';
-    view.replaceChildren(...callView(call, picturesOf(call), isOver));
+    const view = views[i] ?? callView();
+    update(view, call, picturesOf(call), isOver);
     if (!views[i]) node.querySelector('.waiting').before(view);
     const card = cardOf(call.id);
     if (card && view.nextSibling !== card) {

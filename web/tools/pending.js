@@ -2,6 +2,7 @@
 // What a running call shows beside its name: a question to the visitor, or its progress. Both are of this tab only and
 // are never stored with the message.
 import { announce, button, element } from '../shell/dom.js';
+import { oneLine } from '../shell/format.js';
 
 const cards = new Map();        // id of a call -> the card with its question
 const progress = new Map();     // id of a call -> a few letters
@@ -14,7 +15,7 @@ export const progressOf = (id) => progress.get(id) ?? '';
 
 /** Notes the progress of a call; '' when it has ended. */
 export function setProgress(id, text) {
-  if (text) progress.set(id, text);
+  if (text) progress.set(id, oneLine(text, 100));
   else progress.delete(id);
 }
 
@@ -30,7 +31,8 @@ export async function askAbout(id, sentence, hint, answers, signal, onChange) {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const end = (how, value) => {
-      cards.get(id)?.remove();
+      if (card.contains(document.activeElement)) card.previousElementSibling?.querySelector('summary')?.focus();
+      card.remove();
       cards.delete(id);
       how(value);
       onChange();

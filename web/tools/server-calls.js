@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tools of MCP servers as a model may call them. Each call needs the visitor's permission, for once or for all
-// calls of this tool in this conversation, which this tab remembers until it is closed.
+// calls of this tool in this conversation, which this tab remembers until it is closed or the tool is another.
 import { say } from '../shell/words.js';
 import { askAbout, setProgress } from './pending.js';
 import { withServers } from './reach.js';
@@ -13,7 +13,7 @@ const asking = new Map();       // what is asked about -> promise of the end of 
 
 /** Asks for permission, one call of a tool after another, since one answer may be for all. Resolves when it is given. */
 async function permission({ server, tool }, { id, name, signal }, scene) {
-  const key = JSON.stringify([scene.conversation, server.address, tool.name]);
+  const key = JSON.stringify([scene.conversation, server.address, tool.name, tool.description, tool.schema]);
   while (asking.has(key)) await asking.get(key);
   if (allowed.has(key)) return;
   const { host } = new URL(server.address);

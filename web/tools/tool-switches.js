@@ -46,8 +46,11 @@ export function showTools() {
   const list = element('ul', { className: 'shelf' }, ...rows, ...servers().map((server) => serverRow(server, note)));
   list.setAttribute('aria-label', say`Which may be called`);
   const add = link(say`Add a server`, () => withServers().then(({ addServer }) => addServer(showTools), tell(note)));
-  byId('tool-switches').replaceChildren(list, note, element('p', { className: 'hint' }, SERVERS),
+  const box = byId('tool-switches');
+  const held = box.contains(document.activeElement);
+  box.replaceChildren(list, note, element('p', { className: 'hint' }, SERVERS),
     element('div', { className: 'row-actions' }, add));
+  if (held) add.focus();
 }
 
 /** Shows a failure in the line below the list. */
