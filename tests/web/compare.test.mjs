@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { writeGguf } from '../fixtures/gguf-writer.mjs';
 import { tinySpec } from '../fixtures/tiny.mjs';
 import { complaints, eventually, station } from './browser.mjs';
-import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
+import { openChat, secondTab, storeSettings, talkativeModel } from './chat-page.mjs';
 import { serveModels } from './model-host.mjs';
 
 const here = station();
@@ -14,16 +14,17 @@ const here = station();
 let host;
 before(async () => {
   const river = Buffer.from(writeGguf(tinySpec({ layers: 2, hidden: 64, ffn: 64, heads: 2, kvHeads: 1, headDim: 32, context: 4096, seed: 7 })));
-  host = await serveModels(({ url }) => (url.startsWith('/mill') ? talkativeModel() : river));
+  const pond = Buffer.from(writeGguf(tinySpec({ layers: 2, hidden: 64, ffn: 64, heads: 2, kvHeads: 1, headDim: 32, context: 256 })));
+  host = await serveModels(({ url }) => (url.startsWith('/mill') ? talkativeModel() : (url.startsWith('/pond') ? pond : river)));
 });
 after(() => host.close());
 
 const sheet = (page) => page.getByRole('dialog', { name: 'Two replies' });
 const articles = (page) => sheet(page).getByRole('article');
 
-async function openBoth(options = {}) {
+async function openBoth({ names = ['river', 'mill'], ...options } = {}) {
   const visit = await openChat(here, { origins: [host.url], init: storeSettings, initArgument: { maxTokens: 40, temperature: 0 }, ...options });
-  for (const name of ['river', 'mill']) {
+  for (const name of names) {
     await visit.chat.loadUrl(`${host.url}/${name}.gguf`);
     await visit.chat.modelName(name);
   }
@@ -74,5 +75,32 @@ test('without a question the page says what to do, and the model stays', async (
   await page.getByRole('button', { name: /for good$/ }).click();
   await eventually(async () => await page.getByTestId('stored').count() === 1, 'deleted');
   assert.equal(await page.getByRole('button', { name: /^Compare/ }).count(), 0, 'the one in use has none');
+  await close();
+});
+
+test('a model that cannot answer says why', async () => {
+  const { page, chat, close } = await openBoth({ names: ['pond', 'mill'] });
+  await chat.ask('Tell me about the mill. '.repeat(60));
+  await compareWith(page, 'pond');
+  await sheet(page).getByText('pond is in use now.', { exact: true }).waitFor();
+  assert.match(await articles(page).last().innerText(), /^pond\n.*tokens/s);
+  await close();
+});
+
+test('a conversation that is deleted in another tab ends the comparison', async () => {
+  const visit = await openBoth({ initArgument: { maxTokens: 2000, temperature: 0 } });
+  const { page, chat, close } = visit;
+  await chat.send('What turns the mill?');
+  await page.getByTestId('stop').click();
+  await chat.ended();
+  const other = await secondTab(visit);
+  await other.page.getByTestId('list-button').click();
+  await page.bringToFront();
+  await compareWith(page, 'river');
+  await sheet(page).waitFor();
+  await other.page.getByRole('button', { name: 'More about' }).click();
+  await other.page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await eventually(async () => await sheet(page).count() === 0, 'the dialog is closed');
+  await page.locator('#welcome').waitFor();
   await close();
 });

@@ -37,18 +37,19 @@ class Column {
   /** Shows what a node of the log shows now. */
   show(node) {
     const caption = node.querySelector('.caption').textContent || this.#name;
-    const waiting = node.querySelector('.waiting').textContent;
-    const hint = element('p', { className: 'hint', hidden: !waiting }, waiting);
+    const told = ['.waiting', '.aside', '.card-message'].map((part) => node.querySelector(part)?.textContent);
+    const said = told.filter(Boolean).join(' ');
+    const hint = element('p', { className: 'hint', hidden: !said }, said);
     this.node.replaceChildren(element('h3', {}, caption), hint, copyOf(node));
   }
 }
 
-/** Copies the last reply of the log into a column until some work ends. */
-async function follow(column, work) {
+/** Copies the last reply of the log into a column until some work ends, while its conversation is shown. */
+async function follow(column, isShown, work) {
   const log = byId('log');
   const copy = () => {
     const last = log.lastElementChild;
-    if (last?.matches('.assistant')) column.show(last);
+    if (isShown() && last?.matches('.assistant')) column.show(last);
   };
   const timer = setInterval(() => { if (column.node.isConnected) copy(); }, PACE_MS);
   await work;
@@ -84,17 +85,18 @@ export async function compare(choice, { session, loading, talks, chat, tray }) {
   const pair = element('div', { className: 'pair' }, left.node, right.node);
   const dialog = showSheet('compare', say`Two replies`, asked, pair, after);
   dialog.classList.add('of-two');
-  await follow(right, chat.regenerate());
-  const back = button(say`Go back to ${before.label}`, () => {
+  const isShown = () => talks.current === talk;
+  await follow(right, isShown, chat.regenerate());
+  if (!isShown()) return dialog.close();      // deleted in another tab
+  const actions = element('div', { className: 'actions' }, button(say`Close`, () => dialog.close(), 'button primary'));
+  if (before) actions.append(button(say`Go back to ${before.label}`, () => {
     dialog.close();
     loading.load(before);
-  });
-  const hint = joined(
-    say`${choice.label} is in use now.`,
-    say`Both are versions of one reply; its arrows turn between them.`,
-  );
-  after.append(element('p', { className: 'hint' }, hint),
-    element('div', { className: 'actions' }, button(say`Close`, () => dialog.close(), 'button primary'), back));
+  }));
+  const inUse = say`${choice.label} is in use now.`;
+  const hint = talk.hasFailed ? inUse
+    : joined(inUse, say`Both are versions of one reply; its arrows turn between them.`);
+  after.append(element('p', { className: 'hint' }, hint), actions);
   after.hidden = false;
   return undefined;
 }
