@@ -114,7 +114,8 @@ class PlayedModel {
     });
   }
 
-  #title({ signal }) {
+  #title({ signal, tools = [], toolChoice }) {
+    globalThis.titleTools = [toolChoice, ...tools.map(({ name }) => name)].join();
     globalThis.inBackground = (globalThis.inBackground ?? 0) + 1;
     const title = globalThis.playedTitle ?? '';
     return new Reply(() => ({

@@ -98,6 +98,26 @@ test('what the visitor sends ends the making of a title, and a hidden page makes
   await close();
 });
 
+test('a title is asked for with the tools that the model has read, and of the model that has read them', async () => {
+  const how = { ...WIDE, init: () => localStorage.setItem('quern:settings', '{"tools":"auto"}') };
+  const visit = await openChat(played, how);
+  const { page, chat, close } = visit;
+  await loadPlayed(visit);
+  await chat.ask('Write 3. First?');
+  await eventually(async () => await asked(page) === 1, 'asked');
+  assert.equal(await page.evaluate(() => globalThis.titleTools), 'none,now,calculate');
+  await page.getByTestId('new-chat').click();
+  await chat.ask('Write 3. Second?');
+  await chat.loadFile('other.gguf', 'GGUF');
+  await chat.modelName('other');
+  await page.waitForTimeout(2500);
+  await page.getByTestId('new-chat').click();
+  await chat.ask('Write 3. Third?');
+  await page.waitForTimeout(3000);
+  assert.equal(await asked(page), 2, 'the other model is asked for the third only');
+  await close();
+});
+
 test('the toy makes no titles', async () => {
   const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { temperature: 0 } });
   await chat.ask('What is 27 + 45?');

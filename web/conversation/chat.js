@@ -168,7 +168,7 @@ export class Chat {
     const messages = this.#messages(talk, model, { from: talk.first });
     const count = async () => {
       if (!this.#settings.of(talk).tools) return model.countTokens(messages);
-      return (await withTools()).count(model, messages, sceneOf(talk, this.#log));
+      return model.countTokens(messages, { tools: (await withTools()).listOf(model, sceneOf(talk, this.#log)) });
     };
     const used = await count().catch(() => 0);
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
@@ -216,7 +216,7 @@ export class Chat {
     const { named, titled } = talk.entry ?? {};
     if (named || titled || this.#session.choice?.kind === 'demo') return;
     import('./late/titles.js').then(({ Titles }) => {
-      this.#titles ??= new Titles(this.#talks, this.#session, this.#settings);
+      this.#titles ??= new Titles(this.#talks, this.#session, this.#settings, this.#log);
       this.#titles.want(talk);
     }, () => {});
   }

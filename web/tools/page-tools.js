@@ -73,9 +73,9 @@ export function ask(model, messages, { toolChoice, ...options }, scene) {
   return { events: events(), get result() { return reply.result; }, stop: () => reply.stop() };
 }
 
-/** Number of tokens of a conversation with its tools. @param {import('./own-tools.js').Scene} scene */
-export function count(model, messages, scene) {
-  const tools = Object.entries(toolsOf(model, scene))
-    .map(([name, { description, parameters }]) => ({ name, description, parameters }));
-  return model.countTokens(messages, { tools });
-}
+/**
+ * The tools of a conversation as a model reads them: with them it knows the beginning of a prompt.
+ * @param {import('./own-tools.js').Scene} scene
+ */
+export const listOf = (model, scene) => Object.entries(toolsOf(model, scene))
+  .map(([name, { description, parameters }]) => ({ name, description, parameters }));

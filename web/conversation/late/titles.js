@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Titles that the model makes, when it has nothing else to do: after the first reply of a conversation, while no reply
 // is written or waits and the page is seen. Until then, and if none can be made, the first words of the question are
-// the title. The model reads the first question and its reply, which it knows already, in the background: the library
-// lets other replies begin first and forgets the background's positions first, so the conversation stays known. What
-// the visitor sends ends it at once. A title that the visitor wrote is never changed.
+// the title. The model reads the first question and its reply, which it knows already, with the same tools, in the
+// background: the library lets other replies begin first and forgets the background's positions first, so the
+// conversation stays known. Another model would have to read all, so it makes none. What the visitor sends ends it at
+// once. A title that the visitor wrote is never changed.
 import { oneLine } from '../../shell/format.js';
+import { withTools } from '../../message/tools.js';
 import { promptOf } from '../prompt.js';
+import { sceneOf } from '../scene.js';
 
 /** The page is left alone for this long before a title is made. */
 const REST_MS = 2000;
@@ -17,6 +20,9 @@ const MOST_WORDS = 6;
 const MOST_LETTERS = 60;
 
 const REQUEST = 'Give this conversation a title of at most six words, in its language. Answer with the title only.';
+
+/** Options of the reply that is the title. */
+const HOW = { thinking: false, temperature: 0, maxTokens: 32, stop: ['\n'], priority: 'background' };
 
 /** What a model says as a title; '' if that is none. */
 export function titleIn(said) {
@@ -35,7 +41,8 @@ export class Titles {
   #talks;
   #session;
   #settings;
-  #wanted = new Set();    // conversations without a title
+  #log;
+  #wanted = new Map();    // conversation without a title -> the model that knows it
   #abort = null;          // of the title that is being made
   #timer = 0;
 
@@ -43,8 +50,10 @@ export class Titles {
    * @param {import('../talks.js').Talks} talks
    * @param {import('../../model/session.js').Session} session
    * @param {import('../../shell/settings.js').Settings} settings
+   * @param {import('../log.js').Log} log
    */
-  constructor(talks, session, settings) {
+  constructor(talks, session, settings, log) {
+    this.#log = log;
     this.#talks = talks;
     this.#session = session;
     this.#settings = settings;
@@ -53,7 +62,7 @@ export class Titles {
 
   /** Makes a title for a conversation when there is time. @param {import('../talk.js').Talk} talk */
   want(talk) {
-    this.#wanted.add(talk);
+    this.#wanted.set(talk, this.#session.model);
     this.#soon();
   }
 
@@ -73,13 +82,21 @@ export class Titles {
     if (this.#wanted.size && !document.hidden) this.#timer = setTimeout(() => this.#make(), REST_MS);
   }
 
+  /** The next conversation that needs a title and is known; others are forgotten. */
+  #next() {
+    for (const [talk, model] of this.#wanted)
+      if (model !== this.#session.model || !isUntitled(talk)) this.#wanted.delete(talk);
+    return [...this.#wanted.keys()].at(0);
+  }
+
   async #make() {
-    const [talk] = this.#wanted;
     if (!this.#isIdle) return;      // the end of the reply that is written asks again
+    const talk = this.#next();
+    if (!talk) return;
     this.#abort = new AbortController();
     const { signal } = this.#abort;
     try {
-      const title = isUntitled(talk) ? await this.#ask(talk, signal) : '';
+      const title = await this.#ask(talk, signal);
       this.#wanted.delete(talk);
       if (title) talk.entitle(title);
     } catch {
@@ -93,10 +110,11 @@ export class Titles {
   async #ask(talk, signal) {
     const { model } = this.#session;
     const first = { path: talk.path.slice(0, 2), run: null };
-    const { system } = this.#settings.of(talk);
+    const { system, tools: wanted } = this.#settings.of(talk);
+    const tools = wanted ? (await withTools()).listOf(model, sceneOf(talk, this.#log)) : [];
     const messages = promptOf(first, { system, sees: Boolean(model.info.vision) });
     const reply = model.chat([...messages, { role: 'user', content: REQUEST }],
-      { thinking: false, temperature: 0, maxTokens: 32, stop: ['\n'], priority: 'background', signal });
+      { ...(tools.length && { tools, toolChoice: 'none' }), ...HOW, signal });
     const { text } = await reply.result;
     return titleIn(text);
   }
