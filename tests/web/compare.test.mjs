@@ -71,6 +71,11 @@ test('without a question the page says what to do, and the model stays', async (
   await chat.notice.getByText('Ask something first: then the other model answers the same question.').waitFor();
   assert.equal(await chat.name.innerText(), 'mill');
   await page.locator('#model-button').click();
+  await page.getByRole('button', { name: 'Compare river' }).waitFor();
+  await page.waitForTimeout(300);
+  await page.getByRole('button', { name: 'Delete river' }).click();
+  await page.getByRole('button', { name: 'Keep', exact: true }).click();
+  assert.equal(await page.getByRole('button', { name: 'Compare river' }).count(), 1, 'all actions are back');
   await page.getByRole('button', { name: 'Delete river' }).click();
   await page.getByRole('button', { name: /for good$/ }).click();
   await eventually(async () => await page.getByTestId('stored').count() === 1, 'deleted');

@@ -197,8 +197,8 @@ export class Stored {
     const question = element('div', { className: 'row-actions' }, asks, keep, go);
     question.setAttribute('role', 'group');
     question.setAttribute('aria-label', say`Delete ${name}, ${amount}?`);
+    const actions = row.lastElementChild;
     const back = () => {
-      const actions = this.#actions(row, what);
       question.replaceWith(actions);
       actions.lastElementChild.focus();
     };
@@ -209,7 +209,7 @@ export class Stored {
       event.stopPropagation();
       back();
     });
-    row.lastElementChild.replaceWith(question);
+    actions.replaceWith(question);
     keep.focus();
   }
 

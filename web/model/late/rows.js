@@ -16,11 +16,12 @@ import { showSpeeds } from './speeds.js';
 export function furnish({ load, variant, isOpen, inUse, onCompare }) {
   for (const row of document.querySelectorAll('#stored-list li[data-url]')) {
     const { url, vision, name, complete } = row.dataset;
-    if (url === inUse || complete !== 'true' || row.querySelector('.compare')) continue;
+    const actions = row.querySelector('.row-actions:not([role])');     // none while the row asks something
+    if (url === inUse || complete !== 'true' || !actions || row.querySelector('.compare')) continue;
     const choice = { source: url, ...(vision && { vision }), label: name, kind: 'url' };
     const compare = button(say`Compare`, () => onCompare(choice), 'button compare');
     compare.setAttribute('aria-label', say`Compare ${name} with the model in use`);
-    row.querySelector('.row-actions').firstElementChild.after(compare);
+    actions.firstElementChild.after(compare);
   }
   return showSpeeds(load, variant, isOpen);
 }
