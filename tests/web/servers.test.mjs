@@ -12,7 +12,7 @@ import { isSame, resultOf, toolsOf } from '../../web/tools/late/mcp-tools.js';
 import { isAddress, isHeader, serverTools } from '../../web/tools/servers.js';
 import { event, mcpServer, said } from '../fixtures/mcp-server.mjs';
 import { PROJECT, complaints, eventually, station } from './browser.mjs';
-import { openChat } from './chat-page.mjs';
+import { openChat, secondTab } from './chat-page.mjs';
 import { playedSite } from './played.mjs';
 
 const site = await playedSite();
@@ -417,6 +417,27 @@ test('a tool that has changed is not called until the visitor has seen it; names
   await page.getByRole('button', { name: 'Allow once' }).click();     // what was allowed was another tool
   await chat.ended();
   assert.equal(await result(page), '2');
+  await close();
+});
+
+test('two tabs show the same servers; what the storage refuses is said', async (t) => {
+  const server = await started(t);
+  const visit = await openWith(server, stored(server));
+  const { page, close } = visit;
+  const other = await secondTab(visit);
+  const box = (tab) => tab.locator('#tool-switches');
+  for (const tab of [page, other.page]) await tab.getByTestId('settings').click();
+  await box(other.page).getByRole('switch', { name: 'played' }).click();
+  await box(page).locator('[aria-label=played][aria-checked=false]').waitFor();
+  await page.evaluate(() => {
+    globalThis.setItem = Storage.prototype.setItem;
+    Storage.prototype.setItem = () => { throw new DOMException('Full.', 'QuotaExceededError'); };
+  });
+  await box(page).getByRole('button', { name: 'Remove' }).click();
+  await box(page).getByText('This browser does not let the page store which tools are on.').waitFor();
+  await page.evaluate(() => { Storage.prototype.setItem = globalThis.setItem; });
+  await box(page).getByRole('button', { name: 'Remove' }).click();
+  await eventually(async () => await box(other.page).getByRole('button', { name: 'Remove' }).count() === 0, 'gone in both');
   await close();
 });
 

@@ -62,12 +62,20 @@ export function putServer(server) {
 
 export const removeServer = ({ address }) => write(KEY, servers().filter((one) => one.address !== address));
 
-/** Leaves a tool out, because the engine cannot make its calls. */
-export function leaveOut({ server, tool }, problem) {
-  const change = (one) => (one.name === tool.name ? { ...one, problem } : one);
-  const now = servers().find(({ address }) => address === server.address);
-  return Boolean(now) && putServer({ ...now, tools: now.tools.map(change) });
+/** Changes fields of a server, unless it was removed, also in another tab. @returns {boolean} done */
+function change({ address }, fields) {
+  const now = servers().find((one) => one.address === address);
+  return Boolean(now) && putServer({ ...now, ...fields(now) });
 }
+
+export const turnServer = (server, isOn) => change(server, () => ({ isOn }));
+
+/** Leaves a tool out, because the engine cannot make its calls. */
+export const leaveOut = ({ server, tool }, problem) => change(server, ({ tools }) => (
+  { tools: tools.map((one) => (one.name === tool.name ? { ...one, problem } : one)) }));
+
+/** @param {() => void} onChange called when another tab has changed the servers */
+export const watchServers = (onChange) => addEventListener('storage', ({ key }) => { if (key === KEY) onChange(); });
 
 const LETTERS = 64;
 const plain = (name) => name.replaceAll(/[^\w-]+/g, '_').slice(0, LETTERS);

@@ -6,7 +6,7 @@ import { plural, say } from '../shell/words.js';
 import { isOn, turn } from './choice.js';
 import { withServers } from './reach.js';
 import { row, switchOf } from './rows.js';
-import { MOST_TOOLS, putServer, removeServer, serverTools, servers } from './servers.js';
+import { MOST_TOOLS, removeServer, serverTools, servers, turnServer, watchServers } from './servers.js';
 
 /** The page's own tools in the words of the visitor. */
 const OWN = [
@@ -58,7 +58,7 @@ const tell = (note) => ({ message }) => { note.textContent = message; };
 
 function serverRow(server, note) {
   const set = (isOn) => {
-    const worked = putServer({ ...server, isOn });
+    const worked = turnServer(server, isOn);
     if (!worked) note.textContent = NOT_STORED;
     return worked;
   };
@@ -69,10 +69,12 @@ function serverRow(server, note) {
     note.textContent = NOTE;
   };
   const remove = () => {
-    removeServer(server);
-    showTools();
+    if (removeServer(server)) showTools();
+    else note.textContent = NOT_STORED;
   };
   return row(server.name, amountOf(server), switchOf(server.name, server.isOn, set),
     element('div', { className: 'row-actions' },
       link(say`Its tools`, () => review().catch(tell(note))), link(say`Remove`, remove)));
 }
+
+watchServers(showTools);
