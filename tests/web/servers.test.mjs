@@ -441,6 +441,19 @@ test('two tabs show the same servers; what the storage refuses is said', async (
   await close();
 });
 
+test('the session of a server ends when the visitor removes it', async (t) => {
+  const server = await started(t, { listens: true });
+  const { page, chat, close } = await openWith(server);
+  await chat.send(callOf('add', { a: 1, b: 1 }));
+  await page.getByRole('button', { name: 'Allow once' }).click();
+  await chat.ended();
+  assert.equal(server.sessions.size, 1);
+  await page.getByTestId('settings').click();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await eventually(() => server.sessions.size === 0, 'the server is told', 5000);
+  await close();
+});
+
 test('without the part of the page that reaches servers, or without the server, a sentence says so', async (t) => {
   const server = await started(t);
   const { page, chat, close } = await openWith(server, stored(server), { expected: /ERR_FAILED|mcp\.js|ERR_CONNECTION_REFUSED/ });

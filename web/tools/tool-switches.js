@@ -69,8 +69,12 @@ function serverRow(server, note) {
     note.textContent = NOTE;
   };
   const remove = () => {
-    if (removeServer(server)) showTools();
-    else note.textContent = NOT_STORED;
+    if (!removeServer(server)) {
+      note.textContent = NOT_STORED;
+      return;
+    }
+    withServers().then(({ leave }) => leave(server), () => {});     // without this part there is no session
+    showTools();
   };
   return row(server.name, amountOf(server), switchOf(server.name, server.isOn, set),
     element('div', { className: 'row-actions' },

@@ -22,9 +22,21 @@ async function begin(server, signal) {
   return { session, tools: await toolsOf(session, signal), read: performance.now() };
 }
 
+const keyOf = ({ address, header }) => JSON.stringify([address, header]);
+
+/** Ends the session of a server that the visitor has removed. */
+export function leave(server) {
+  const key = keyOf(server);
+  known.get(key)?.then(({ session, timer }) => {
+    clearTimeout(timer);
+    session.end();
+  }, () => {});
+  known.delete(key);
+}
+
 /** The session of a server with its list of tools, which is not old. */
 async function opened(server, signal) {
-  const key = JSON.stringify([server.address, server.header]);
+  const key = keyOf(server);
   if (!known.has(key)) known.set(key, begin(server, signal));
   try {
     const one = await known.get(key);
