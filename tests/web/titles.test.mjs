@@ -118,6 +118,17 @@ test('a title is asked for with the tools that the model has read, and of the mo
   await close();
 });
 
+test('a conversation that is deleted gets no title', async () => {
+  const { page, chat, close } = await openPlayed('Mills');
+  await page.getByTestId('list-button').click();
+  await chat.ask('Write 3. First?');
+  await page.getByRole('button', { name: 'More about' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.waitForTimeout(3000);
+  assert.equal(await asked(page), 0);
+  await close();
+});
+
 test('the toy makes no titles', async () => {
   const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { temperature: 0 } });
   await chat.ask('What is 27 + 45?');

@@ -216,7 +216,7 @@ export class Chat {
     const { named, titled } = talk.entry ?? {};
     if (named || titled || this.#session.choice?.kind === 'demo') return;
     import('./late/titles.js').then(({ Titles }) => {
-      this.#titles ??= new Titles(this.#talks, this.#session, this.#settings, this.#log);
+      this.#titles ??= new Titles(this.#talks, this.#session, this.#settings, this.#log, this.#archive);
       this.#titles.want(talk);
     }, () => {});
   }

@@ -42,6 +42,7 @@ export class Titles {
   #session;
   #settings;
   #log;
+  #archive;
   #wanted = new Map();    // conversation without a title -> the model that knows it
   #abort = null;          // of the title that is being made
   #timer = 0;
@@ -51,9 +52,11 @@ export class Titles {
    * @param {import('../../model/session.js').Session} session
    * @param {import('../../shell/settings.js').Settings} settings
    * @param {import('../log.js').Log} log
+   * @param {import('../archive.js').Archive} archive
    */
-  constructor(talks, session, settings, log) {
+  constructor(talks, session, settings, log, archive) {
     this.#log = log;
+    this.#archive = archive;
     this.#talks = talks;
     this.#session = session;
     this.#settings = settings;
@@ -96,7 +99,7 @@ export class Titles {
     this.#abort = new AbortController();
     const { signal } = this.#abort;
     try {
-      const title = await this.#ask(talk, signal);
+      const title = await this.#archive.isDeleted(talk.id) ? '' : await this.#ask(talk, signal);
       this.#wanted.delete(talk);
       if (title) talk.entitle(title);
     } catch {
