@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Places of words: in the messages of a conversation that a search has found, and on the screen. A search compares
+// Places of words: in the messages of conversations that a search has found, and on the screen. A search compares
 // texts without case and accents (record.js), so each letter's origin is kept.
+import { element } from '../shell/dom.js';
 import { folded } from './record.js';
 
 /** Letters of a message that are shown before and after the place. */
@@ -33,7 +34,7 @@ function placeIn(text, word) {
  * @param {object[]} messages
  * @returns {?{id: string, before: string, found: string, after: string}} null: only the title has the words
  */
-export function placeOf(messages, words) {
+function placeOf(messages, words) {
   const wanted = wordsOf(words);
   const texts = messages.map(({ id, content }) => ({ id, content, plain: folded(content) }));
   const has = ({ plain }) => (word) => plain.includes(word);
@@ -49,6 +50,61 @@ export function placeOf(messages, words) {
     found: content.slice(start, end),
     after: content.slice(end, end + AFTER).replace(CONTROL, ' '),
   };
+}
+
+/**
+ * The places that the search of the list has found, shown below the titles. Only conversations whose rows come into
+ * sight are read, since a word may be in a thousand.
+ */
+export class Places {
+  #archive;
+  #search;
+  #found = new Map();    // id of a conversation -> {message: its id, words}
+  #sight = new IntersectionObserver((rows) =>
+    this.#show(rows.filter(({ isIntersecting }) => isIntersecting).map(({ target }) => target)));
+
+  /**
+   * @param {import('./archive.js').Archive} archive
+   * @param {HTMLInputElement} search
+   */
+  constructor(archive, search) {
+    this.#archive = archive;
+    this.#search = search;
+  }
+
+  get #words() { return this.#search.value.trim(); }
+
+  /** @returns {{message: string, words: string} | undefined} the place in a conversation */
+  get(id) { return this.#found.get(id); }
+
+  /** Shows the places in these rows as soon as they come into sight. @param {Iterable<HTMLElement>} rows */
+  watch(rows) {
+    for (const row of rows) if (row.dataset.id) this.#sight.observe(row);
+  }
+
+  clear() {
+    this.#sight.disconnect();
+    this.#found.clear();
+    for (const line of document.querySelectorAll('.list-found')) line.remove();
+  }
+
+  /** Shows places, one row after the other, as long as the words are those searched for. */
+  async #show(rows) {
+    const words = this.#words;
+    for (const row of rows) {
+      this.#sight.unobserve(row);
+      const { id } = row.dataset;
+      const { messages = [] } = await this.#archive.read(id).catch(() => null) ?? {};
+      if (!words || words !== this.#words) return;
+      const place = placeOf(messages, words);
+      if (!place) continue;
+      this.#found.set(id, { message: place.id, words });
+      const { before, found, after } = place;
+      const line = element('span', { className: 'list-found', dir: 'auto' }, before, element('mark', {}, found), after);
+      row.querySelector('.list-found')?.remove();
+      row.querySelector('.list-open')?.append(line);
+    }
+  }
 }
 
 /** Scrolls to the first of the words in a message, and marks it where the browser can do that without new elements. */

@@ -12,7 +12,6 @@ import { UNDO_MS } from './archive.js';
 import { pickFiles } from './files.js';
 
 const KEY = 'quern:list';
-const finding = () => import('./find.js');
 
 /** Rows that are made at once, and rows that are added at a time. */
 const FIRST = 40;
@@ -41,7 +40,7 @@ export class List {
   #late = null;
   #filling = 0;
   #made = new Map();      // id -> {row, said}, and words of a heading -> {row}, while the list is open
-  #places = new Map();    // id -> message that the search has found there
+  #places;                // of find.js, from the first search on
 
   /**
    * @param {import('./archive.js').Archive} archive
@@ -116,8 +115,8 @@ export class List {
     ));
   }
 
-  #markRows() {
-    for (const row of this.#rows.children) {
+  #markRows(rows = this.#rows.children) {
+    for (const row of rows) {
       const [open] = row.getElementsByClassName('list-open');
       if (!open) continue;      // its name is being edited
       const { id, state = '' } = row.dataset;
@@ -146,31 +145,20 @@ export class List {
     const wanted = found ? entries.filter(({ id }) => found.has(id)) : entries;
     const count = Math.max(FIRST, this.#rows.childElementCount);
     this.#show(this.#rowsOf(wanted.slice(0, count)));
+    this.#places?.clear();
     this.#rest(wanted.slice(count), wanted[count - 1]);
     byId('list-none').textContent = wanted.length ? '' : (words ? say`Nothing found.` : say`No conversation yet.`);
     byId('list-none').hidden = wanted.length > 0;
-    this.#markRows();
-    this.#showPlaces(words, wanted.slice(0, count));
+    this.#ready(this.#rows.children);
   }
 
-  /** Shows below each title where the words are, one row after the other, as long as they are those searched for. */
-  async #showPlaces(words, entries) {
-    this.#places.clear();
-    for (const node of this.#rows.querySelectorAll('.list-found')) node.remove();
-    if (!words) return;
-    const { placeOf } = await finding();
-    for (const { id } of entries) {
-      const { messages = [] } = await this.#archive.read(id).catch(() => null) ?? {};
-      if (words !== this.#search.value.trim()) return;
-      const place = placeOf(messages, words);
-      if (!place) continue;
-      this.#places.set(id, { message: place.id, words });
-      const { before, found, after } = place;
-      const line = element('span', { className: 'list-found', dir: 'auto' }, before, element('mark', {}, found), after);
-      const open = this.#rows.querySelector(`[data-id="${id}"] .list-open`);
-      open?.querySelector('.list-found')?.remove();
-      open?.append(line);
-    }
+  /** Marks rows, and lets a search show its places in them. */
+  async #ready(rows) {
+    this.#markRows(rows);
+    if (!this.#search.value.trim()) return;
+    const { Places } = await import('./find.js');
+    this.#places ??= new Places(this.#archive, this.#search);
+    this.#places.watch(rows);
   }
 
   /** Replaces the rows only if something has changed, so that a visitor can press them; then the focus is kept. */
@@ -189,9 +177,10 @@ export class List {
     clearTimeout(this.#filling);
     if (!entries.length) return;
     this.#filling = setTimeout(() => {
-      this.#rows.append(...this.#rowsOf(entries.slice(0, MORE), last));
+      const rows = this.#rowsOf(entries.slice(0, MORE), last);
+      this.#rows.append(...rows);
       this.#rest(entries.slice(MORE), entries[MORE - 1]);
-      this.#markRows();
+      this.#ready(rows);
     }, 30);
   }
 
@@ -254,7 +243,7 @@ export class List {
 
   #open(id) {
     if (this.#dialog.matches(':modal')) this.toggle(false);
-    this.#events.onOpen(id, this.#places.get(id));
+    this.#events.onOpen(id, this.#places?.get(id));
   }
 
   #more(row, entry, more) {
