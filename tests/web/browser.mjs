@@ -197,14 +197,25 @@ let source;
 /** Only the text of axe: pages run it. */
 const axe = () => source ??= readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
+/** Axe's rules that look at colours. */
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
+
 /**
- * The violations that axe finds on a page, one per line. A button's visible text must be in its name, for voice
- * control, and everything to press is large enough. More rules than `least` must apply, or axe has seen no page.
+ * The violations that axe finds on a page, one per line, in light and dark. A button's visible text must be in its name,
+ * for voice control, and everything to press is large enough. More rules than `least` must apply, or axe has seen no
+ * page.
  */
 export async function complaints({ page }, least = 20) {
   if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe());
   const rules = { 'label-content-name-mismatch': { enabled: true }, 'target-size': { enabled: true } };
-  const { violations, passes } = await page.evaluate((options) => globalThis.axe.run(options), { resultTypes: ['violations'], rules });
+  const run = (options) => page.evaluate((given) => globalThis.axe.run(given), options);
+  const { violations, passes } = await run({ resultTypes: ['violations'], rules });
   assert.ok(passes.length > least, `${passes.length} rules apply`);
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`);
+  const scheme = await page.evaluate(() => (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
+  const other = scheme === 'dark' ? 'light' : 'dark';
+  await page.emulateMedia({ colorScheme: other });
+  const inOther = await run({ resultTypes: ['violations'], runOnly: COLOUR_RULES });
+  await page.emulateMedia({ colorScheme: scheme });
+  const lines = (found, where) => found.map(({ id, nodes }) => `${id}${where}: ${nodes.map(({ target }) => target).join(', ')}`);
+  return [...lines(violations, ''), ...lines(inOther.violations, `, ${other}`)];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page in each of its states, on a desktop and on a phone, light and dark: axe finds no problem. And all of it
-// works by keyboard alone. QUERN_SHOTS=docs/screens writes a sheet of the states for each of the four.
+// The page in each of its states, on a phone and (in long tests) on a desktop: axe finds no problem, in light and dark
+// (complaints() looks at both). And all of it works by keyboard alone. QUERN_SHOTS=docs/screens writes a sheet of the
+// states for each device and scheme.
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -35,6 +36,20 @@ const openList = async (page) => {
   await page.getByTestId('list-button').click();
   await page.locator('#list-rows li').first().waitFor();
 };
+
+/** Holds a file of text above the page ('dragover'), or lets go of it there ('drop'). */
+const handText = (page, kind) => page.evaluate((name) => {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File(['Some notes.'], 'notes.txt'));
+  document.body.dispatchEvent(new DragEvent(name, { bubbles: true, cancelable: true, dataTransfer }));
+}, kind);
+
+/** A reply with what has styles of its own. */
+const RICH = [
+  '# Heading', 'A [link](https://example.com/), `code`, **bold**, a formula $a^2$ and a note.[^1]', '- [x] done\n- [ ] to do', '> A quote.', '| a | b |\n| --- | ---: |\n| 1 | 2 |',
+  '```html\n<p class="a">// text</p> <!-- comment -->\n```', '```js\nconst a = "text" + 1;  // comment\n```', '[^1]: The note.',
+].join('\n\n');
+const RICH_FILE = JSON.stringify({ quern: 1, conversations: [{ id: 'rich', title: 'Rich', messages: [{ id: 'q', role: 'user', content: 'q' }, { id: 'r', parent: 'q', role: 'assistant', content: RICH }] }] });
 
 /** Name -> the steps to this state from the one before. */
 const STATES = {
@@ -77,7 +92,44 @@ const STATES = {
     await page.getByText('is deleted.').first().waitFor();
     await page.locator('#list-close').click();
   },
+  'code, a table and a formula': async ({ page, chat }) => {
+    await openList(page);
+    await chat.addFile(RICH_FILE);
+    await page.locator('#list-rows li[data-id=rich] .list-open').click();
+    if (await page.getByTestId('list').isVisible()) await page.locator('#list-close').click();
+    await chat.reply.locator('math').first().waitFor();
+    await chat.reply.locator('.sh-keyword').first().waitFor();
+  },
+  'a preview': async ({ page, chat }) => {
+    await chat.reply.getByRole('button', { name: /^Preview/ }).click();
+    await page.locator('.preview iframe').waitFor();
+  },
+  'places that were found': async ({ page }) => {
+    await page.keyboard.press('Escape');
+    await page.locator('.preview').waitFor({ state: 'detached' });
+    await openList(page);
+    await page.locator('#list-search').fill('formula');
+    await page.locator('.list-found mark').waitFor();
+  },
+  'the shortcuts': async ({ page }) => {
+    await page.locator('#list-search').fill('');
+    await page.locator('#list-close').click();
+    await page.evaluate(() => document.getElementById('shortcuts').click());
+    await page.locator('dialog .keys').waitFor();
+  },
+  'a text that is attached': async ({ page }) => {
+    await page.keyboard.press('Escape');
+    await page.getByTestId('new-chat').click();
+    await handText(page, 'drop');
+    await page.locator('#attached').getByText('notes.txt').waitFor();
+  },
+  'files above the page': async ({ page }) => {
+    await handText(page, 'dragover');
+    await page.locator('#drop').waitFor();
+  },
   'the model dialog': async ({ page }) => {
+    await page.evaluate(() => document.body.dispatchEvent(new DragEvent('dragleave', { bubbles: true })));
+    await page.getByRole('button', { name: 'Remove notes.txt' }).click();
     await page.locator('#model-button').click();
     await page.locator('#shelf li').first().waitFor();
   },
@@ -149,12 +201,15 @@ async function writeSheet(name, images, { width, height }) {
   await page.close();
 }
 
-const SCHEMES = LONG || process.env.QUERN_SHOTS ? { desktop: ['light', 'dark'], phone: ['light', 'dark'] } : { desktop: [], phone: ['dark'] };
+const BOTH = ['light', 'dark'];
+const SCHEMES = process.env.QUERN_SHOTS ? { desktop: BOTH, phone: BOTH } : { desktop: LONG ? ['light'] : [], phone: ['dark'] };
 
 for (const [device, window] of Object.entries(WINDOWS)) {
   for (const colorScheme of SCHEMES[device]) {
     test(`every state, ${device}, ${colorScheme}`, { timeout: 240_000 }, async () => {
-      const visit = await openChat(here, { ...window, colorScheme, origins: [host.url], init: storeSettings, initArgument: { temperature: 0 } });
+      // What a visit runs first fails in the sandbox of a preview.
+      const options = { origins: [host.url], expected: /allow-same-origin/, init: storeSettings, initArgument: { temperature: 0 } };
+      const visit = await openChat(here, { ...window, colorScheme, ...options });
       const images = [];
       for (const [name, lead] of Object.entries(STATES)) {
         await lead(visit);
