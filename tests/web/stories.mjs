@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Former bugs of the chat page, as stories that any browser can play. A driver needs open, reload, type, evaluate,
-// settle, resize and tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of places/firefox-page.mjs too). The
-// tests of Chromium check more details.
+// The main ways through the chat page and its former bugs, as stories that any browser can play. A driver needs open,
+// reload, type, evaluate, settle, resize and tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of
+// places/firefox-page.mjs too). The tests of Chromium check more details.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -257,8 +257,56 @@ class Page {
   }
 }
 
+/** In the page: drops a file of text onto it. */
+function dropText(name, content) {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([content], name, { type: 'text/plain' }));
+  document.getElementById('input').dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true, dataTransfer }));
+}
+
 /** Name -> what a person does and sees. */
 export const STORIES = {
+  async 'a first visit: a question of the greeting, stop, edit, search, and all of it after a reload'(page) {
+    await page.visit();
+    assert.match(await page.text('#greeting'), /^Hello/);
+    await page.press('#chips button');
+    await eventually(() => page.count(BUBBLE), 'it is asked, or stands in the field');
+    await page.ended();
+    const [question, reply] = [await page.text(BUBBLE), await page.text(`${REPLY} .prose`)];
+    assert.ok(question && reply, await page.instead('a question and its reply'));
+    assert.equal(await page.count('#welcome:not([hidden])'), 0, 'the greeting has gone');
+    await page.press('#new-chat');
+    await page.talking();
+    await page.press('[data-testid=stop]');
+    await page.ended();
+    assert.match(await page.text(REPLY), /Stopped\./);
+    await page.pressNamed('Edit and send again');
+    await page.fill(INPUT, 'Talk of owls.');
+    await page.tab.type(INPUT, ENTER);
+    await eventually(async () => await page.text(BUBBLE) === 'Talk of owls.', 'the edited question');
+    await page.press('[data-testid=stop]:not([hidden])');
+    await page.ended();
+    await page.reload();
+    assert.equal(await page.text(BUBBLE), 'Talk of owls.');
+    assert.match(await page.text(REPLY), /Stopped\./);
+    await page.openList();
+    await page.fill('#list-search', question.split(' ').at(-1));
+    await eventually(async () => await page.count('#list-rows li[data-id]') === 1 && await page.count('.list-found mark') === 1, () => page.instead('the first one is found, with its place'));
+    await page.press('#list-rows .list-open');
+    await eventually(async () => await page.text(BUBBLE) === question && await page.text(`${REPLY} .prose`) === reply, () => page.instead('the first one as it was'));
+  },
+
+  async 'a text is dropped, asked about, and there after a reload'(page) {
+    await page.visit({ settings: { maxTokens: 20 } });
+    await page.tab.evaluate(dropText, 'notes.txt', 'The mill opens at nine.');
+    await eventually(async () => /notes\.txt.*\d+ tokens/.test((await page.text('#attached li')).replaceAll('\n', ' ')), () => page.instead('the text and its tokens'));
+    await page.ask('When does the mill open?');
+    assert.equal(await page.count('#attached li'), 0);
+    await page.reload();
+    assert.match(await page.text('[data-testid=message-user]'), /notes\.txt/);
+    assert.ok(await page.text(`${REPLY} .prose`), await page.instead('its reply'));
+  },
+
   async 'a reply comes into sight wherever it was sent from'(page) {
     await page.visit({ chat: LONG_TALK });
     for (let i = 0; i < 2; i++) {
