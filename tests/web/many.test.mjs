@@ -306,6 +306,31 @@ async function traceEight() {
   return { letters, steady: longest(tasks.filter(({ start }) => start < turn)), turning: longest(tasks.filter(({ start }) => start >= turn)) };
 }
 
+/**
+ * Layouts and recalculations of styles a second while a reply is written: ten show its text, two its numbers, and two or
+ * three the list beside it.
+ */
+const LAYOUTS = 20;
+const STYLES = 24;
+
+test('a reply that is written takes one layout and one recalculation of styles each time that text is shown', async (t) => {
+  const visit = await open();
+  const { page, close } = visit;
+  await ask(visit, 'Talk.');
+  await grows(page, 'Talk.');
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable');
+  const read = async () => Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map(({ name, value }) => [name, value]));
+  const before = await read();
+  await sleep(4000);
+  const now = await read();
+  const perSecond = (name) => (now[name] - before[name]) / (now.Timestamp - before.Timestamp);
+  const [layouts, styles] = ['LayoutCount', 'RecalcStyleCount'].map(perSecond);
+  t.diagnostic(`${layouts.toFixed(1)} layouts and ${styles.toFixed(1)} recalculations of styles a second`);
+  assert.ok(layouts > 2 && layouts < LAYOUTS && styles < STYLES, `${layouts}, ${styles}`);
+  await close();
+});
+
 test('eight at once: no task of the main thread is longer than a frame', { timeout: 180_000 }, async (t) => {
   const failures = [];
   for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {

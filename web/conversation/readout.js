@@ -5,8 +5,8 @@ import { byId } from '../shell/dom.js';
 import { speed } from '../shell/format.js';
 import { say } from '../shell/words.js';
 
-/** Milliseconds between two changes of the numbers; faster changes cannot be read. */
-const PACE_MS = 250;
+/** Milliseconds between two changes of the numbers: faster ones cannot be read, and each is a layout of its own. */
+const PACE_MS = 500;
 
 /** Words of the status line for the phases of the reply that is shown. */
 const PHASES = {

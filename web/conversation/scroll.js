@@ -12,6 +12,9 @@ const SLACK = 2;
 /** Milliseconds after a turn of the wheel until its effect is judged. */
 const HOLD_MS = 200;
 
+/** Hides or shows an element; setting the same again would cost each frame of a growing reply its styles once more. */
+const hide = (node, hidden) => { if (node.hidden !== hidden) node.hidden = hidden; };
+
 /** @returns {{toEnd: () => void, stay: () => void}} scrolls to the end and stays there; stays where it is from now on */
 export function followEnd() {
   const [scroller, toEnd, log] = ['scroller', 'to-end', 'log'].map(byId);
@@ -23,7 +26,7 @@ export function followEnd() {
   // within a frame
   let jumped = -HOLD_MS;
   const end = () => scroller.scrollHeight - scroller.clientHeight;
-  const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
+  const showButton = () => hide(toEnd, following || end() - scroller.scrollTop < NEAR);
   const follow = () => {
     known = end();
     if (following && !held && log.childElementCount) {
