@@ -2,7 +2,7 @@
 // WGSL for numbers: what every shader begins with. Shaders must give the bits of src/compute/cpu/kernels_scalar.c, but
 // a compiler may fuse a product with a sum, fold constants, and divide approximately. So products pass through k(),
 // which no compiler can see through: it XORs the bits with a zero that only the uniform has. Quotients and roots are
-// computed with integers. docs/gpu.md has the rules, and which compilers were checked.
+// computed with integers. docs/recipes/gpu.md has the rules, and which compilers were checked.
 
 /** Param number i of a command (src/compute/gpu/port.h); number 0 is the zero. */
 export const P = (i) => `p.v[${i >> 2}][${i & 3}]`;

@@ -5,7 +5,7 @@
  * The backend holds weights, pages and scratch in buffers of the device. Operations become commands (record.c), which a
  * submit hands to JavaScript together with the table of the step: what the commands read beside buffers (tokens, pages,
  * angles). Panels and pages have the CPU's bytes, and every kernel computes what compute/cpu/kernels_scalar.c computes,
- * in the same order, so the results have the same bits (docs/gpu.md).
+ * in the same order, so the results have the same bits (docs/recipes/gpu.md).
  */
 #ifndef QUERN_GPU_H
 #define QUERN_GPU_H

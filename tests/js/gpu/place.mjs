@@ -4,7 +4,7 @@
 // environment, so programs that use a device are processes of their own.
 
 import { spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, realpathSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PROJECT } from '../../fixtures/golden.mjs';
@@ -18,8 +18,13 @@ function environment() {
   const folder = FOLDERS().find((path) => existsSync(join(path, 'vk_swiftshader_icd.json')));
   if (!folder) throw new Error('Chromium has no SwiftShader beside it: set QUERN_VULKAN to the file of a Vulkan driver');
   const loader = join(PROJECT, 'build/vulkan');
+  const library = join(loader, 'libvulkan.so.1');
   mkdirSync(loader, { recursive: true });
-  copyFileSync(join(folder, 'libvulkan.so.1'), join(loader, 'libvulkan.so.1'));
+  if (!existsSync(library)) {    // other processes may have it loaded
+    const part = `${library}.${process.pid}`;
+    copyFileSync(join(folder, 'libvulkan.so.1'), part);
+    renameSync(part, library);
+  }
   return { VK_DRIVER_FILES: join(folder, 'vk_swiftshader_icd.json'), LD_LIBRARY_PATH: loader };
 }
 
@@ -37,6 +42,6 @@ export async function withDevice(name, given = []) {
   child.stderr.on('data', (bytes) => said.push(bytes));
   for await (const line of createInterface({ input: child.stdout })) found.push(JSON.parse(line));
   const code = child.exitCode ?? (await new Promise((done) => { child.once('exit', done); }));
-  if (code !== 0) throw new Error(`${name} ended with ${code}: ${Buffer.concat(said)}`);
+  if (code !== 0) throw new Error(`${name} ended with ${code ?? child.signalCode}: ${Buffer.concat(said)}`);
   return found;
 }

@@ -53,7 +53,7 @@ test('every name that index.d.ts exports, and every member of it, has a place', 
 test('every error code has a meaning, and the hint that a page gets', async () => {
   const { QuernError } = await pageErrors();
   const texts = [source('js/index.d.ts').match(/type ErrorCode =[^;]*/)[0], source('js/shared/hints.js').match(/HINTS = [^}]*/)[0]];
-  const codes = new Set(texts.flatMap((text) => [...text.matchAll(/'((?:model|net|storage|mem|env|engine|image|use)\/[a-z]+)'/g)]).map(([, code]) => code));
+  const codes = new Set(texts.flatMap((text) => [...text.matchAll(/'((?:model|net|storage|mem|gpu|env|engine|image|use)\/[a-z]+)'/g)]).map(([, code]) => code));
   assert.ok(codes.size > 25);
   const sections = new Map(read('reference/errors.html').split('<h3 id="').slice(1).map((text) => [text.slice(0, text.indexOf('"')), plain(text.slice(text.indexOf('</h3>')))]));
   for (const code of codes) {

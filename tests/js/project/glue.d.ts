@@ -8,3 +8,7 @@ declare module '*/quern-simd64.mjs' {
   const glue: (options: object) => Promise<object>;
   export default glue;
 }
+declare module '*/quern-gpu.mjs' {
+  const glue: (options: object) => Promise<object>;
+  export default glue;
+}

