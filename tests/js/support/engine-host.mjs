@@ -24,7 +24,8 @@ export function compile(build) {
 export function testHost(machine = {}) {
   const started = [];
   return {
-    started, glue: { 32: async () => glue32, 64: async () => glue64 }, obstacle: '', hardwareThreads: 1, deviceMemory: undefined, post() {}, rest() {}, storeOf: () => undefined,
+    started, glue: { 32: async () => glue32, 64: async () => glue64, gpu: async () => (await import('../../../build/wasm/node/quern-gpu.mjs')).default },
+    gpu: () => import('../../../js/worker/gpu-node.js'), obstacle: '', hardwareThreads: 1, deviceMemory: undefined, post() {}, rest() {}, storeOf: () => undefined,
     openParts: () => Promise.reject(new Error('see startOver')),
     compile(build) {
       started.push(build);
