@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { LONG } from '../fixtures/lengths.mjs';
 import { complaints, eventually, station } from './browser.mjs';
-import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
+import { ChatPage, openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 
 const here = station();
 
@@ -193,7 +193,7 @@ const SHOWN = ['a first visit', 'a reply', 'thought', 'the list', 'the model dia
 
 /** Writes images side by side into one file. */
 async function writeSheet(name, images, { width, height }) {
-  const page = await here.browser.newPage({ viewport: { width: 4 * (width / 2 + 16) + 16, height: 2 * (height / 2 + 48) + 16 } });
+  const page = await here.browser.newPage({ viewport: { width: 4 * (width / 2 + 16) + 16, height: Math.ceil(images.length / 4) * (height / 2 + 48) + 16 } });
   const figures = images.map(([title, png]) => `<figure><img src="data:image/png;base64,${png.toString('base64')}" width="${width / 2}" alt=""><figcaption>${title}</figcaption></figure>`);
   await page.setContent(`<style>body{display:flex;flex-wrap:wrap;gap:16px;margin:16px;font:14px sans-serif;background:#8883}figure{margin:0}</style>${figures.join('')}`);
   await mkdir(process.env.QUERN_SHOTS, { recursive: true });
@@ -221,6 +221,27 @@ for (const [device, window] of Object.entries(WINDOWS)) {
     });
   }
 }
+
+if (process.env.QUERN_SHOTS)
+  for (const [device, window] of Object.entries(WINDOWS))
+    test(`right to left, ${device}`, async () => {
+      const visit = await here.open('', { ...window, locale: 'ar', init: storeSettings, initArgument: { temperature: 0 } });
+      const { page } = visit;
+      const images = [];
+      const show = async (name) => { images.push([name, await page.screenshot()]); };
+      await page.getByTestId('status').getByText('جاهز', { exact: true }).waitFor();
+      await show('empty');
+      await new ChatPage(page).send('hello');
+      await page.getByTestId('message-assistant').last().locator('.tools button').first().waitFor();
+      await show('reply');
+      await page.locator('#settings').click();
+      await show('settings');
+      await page.keyboard.press('Escape');
+      await openList(page);
+      await show('list');
+      await writeSheet(`${device}-arabic`, images, window.viewport);
+      await visit.close();
+    });
 
 test('all of it by the keyboard alone', { timeout: 120_000 }, async () => {
   const { page, chat, close } = await openChat(here, { ...WINDOWS.desktop, init: storeSettings, initArgument: { temperature: 0 } });
