@@ -291,12 +291,30 @@ static void refusals(void)
     file_free(&f);
 }
 
+/* Rows so wide that a panel of them does not fit into the staging. */
+static void wide_rows(void)
+{
+    struct mem m = {0};
+    device_begin(UINT32_MAX);
+    struct backend *b = backend_gpu(&m, NULL, false);
+    const struct dtype *f32 = dtype_by_name("F32");
+    const int most = GPU_STAGING / (PANEL_ROWS * (int)sizeof(float));
+    struct weight *w = gpu_weight_new(b, f32, 8, most);
+    CHECK(w != NULL && gpu_weight_cost(b, f32, 8, most) < UINT64_MAX);
+    gpu_weight_free(b, w);
+    CHECK(gpu_weight_new(b, f32, 8, most + 1) == NULL && gpu_weight_cost(b, f32, 8, most + 1) == UINT64_MAX);
+    gpu_free(b);
+    CHECK_EQ(m.used, 0);
+    device_end();
+}
+
 int main(int argc, char **argv)
 {
     const struct check tests[] = {
         {"models", models},
         {"slices", slices},
         {"refusals", refusals},
+        {"wide_rows", wide_rows},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -19,11 +19,12 @@ static size_t slice_bytes(const struct weight *w, int slice)
     return (size_t)min_int(w->slice_panels, left) * w->panel;
 }
 
-/* Panels of a slice; 0 if the matrix has too many slices. */
+/* Panels of a slice; 0 if the matrix has too many slices, or panels that the staging does not hold. */
 static int slice_panels(size_t panel, int rows)
 {
     size_t most = gpu_binding() / panel / (GPU_SLICE_ROWS / PANEL_ROWS) * (GPU_SLICE_ROWS / PANEL_ROWS);
     int all = gpu_panels(rows);
+    if (panel > GPU_STAGING) return 0;
     if ((size_t)all <= most) return all;
     return most && (size_t)all <= most * GPU_SLICES ? (int)most : 0;
 }
@@ -136,7 +137,7 @@ void gpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n,
 {
     struct gpu *g = (struct gpu *)b;
     size_t at = panel_bytes(w->type->layout, col), bytes = panel_bytes(w->type->layout, n_cols);
-    int most = max_int((int)(GPU_STAGING / bytes), 1);
+    int most = (int)(GPU_STAGING / bytes);
     w->has_rows = true;
     for (int first = 0; first < n; first += most * PANEL_ROWS) {
         int panels = min_int(gpu_panels(n - first), most);
