@@ -88,7 +88,7 @@ ${main(64)}
 }
 
 /** The scores of a page become weights of the softmax so far. */
-export const SOFTEN = `      var most = scores[0];
+const SOFTEN = `      var most = scores[0];
       for (var i = 1u; i < seen; i++) { if (scores[i] > most) { most = scores[i]; } }
       if (base == first) {
         top = most;
@@ -103,7 +103,7 @@ export const SOFTEN = `      var most = scores[0];
       workgroupBarrier();`;
 
 /** The softmax of 512 positions joins those before. */
-export const MERGE = `    if (first == 0u) {
+const MERGE = `    if (first == 0u) {
       all_top = top; all_sum = sum; all = out;
     } else {
       let most = select(top, all_top, all_top > top);
@@ -115,60 +115,68 @@ export const MERGE = `    if (first == 0u) {
     }`;
 
 /**
- * A workgroup computes one query: 32 positions x 8 partial sums of a score at a time, then a lane for each column.
- * After each 512 positions a new softmax begins, and they are merged in order.
+ * Attention of one query in a workgroup: 32 positions x 8 partial sums of a score at a time, then a lane for each
+ * column. After each 512 positions a new softmax begins, and they are merged in order.
+ * @param {number} dim columns of a head
+ * @param {object} how begin: WGSL that sets length, the place x of the query, y of the result, and the lane's column;
+ *   page: what it sets for the 32 positions from `base` on; key, value: one of them, of position and column;
+ *   scale: the factor of scores, as bits
  */
-function attend({ dim, type }) {
-  const isFloat = type === F32;
-  const at = (base, place) =>
-    isFloat ? `bitcast<f32>(pages[${base} + ${place}])` : `half(pages[${base} + (${place} >> 1u)], ${place})`;
-  return `${begin()}${DIVIDE}${EXP}${HALVES}
+export const attention = (dim, { begin: before, page = '', key, value, scale }) => `${DIVIDE}${EXP}
 var<workgroup> query: array<f32, ${dim}>;
 var<workgroup> parts: array<f32, 256>;
 var<workgroup> scores: array<f32, 32>;
 ${main(256)}
-  let row = ${P(3)} + 2u * wg.y;
-  let length = t[row] + 1u;
-  let table = t[row + 1u];
-  let head = wg.x / (${P(4)} / ${P(5)});
-  let x = ${P(2)} + (wg.y * ${P(4)} + wg.x) * ${dim}u;
-  if (lane < ${dim}u) { query[lane] = f(x + lane); }
+  ${before}
+  for (var c = lane; c < ${dim}u; c += 256u) { query[c] = f(x + c); }
   workgroupBarrier();
   let position = lane & 31u;
-  let r = lane >> 5u;
   var all_top = 0.0; var all_sum = 0.0; var all = 0.0;
   for (var first = 0u; first < length; first += 512u) {
     var top = 0.0; var sum = 0.0; var out = 0.0;
     let end = min(length, first + 512u);
     for (var base = first; base < end; base += 32u) {
       let seen = min(32u, end - base);
-      let page = t[table + base / 32u] * ${P(6)} + head * ${headWords(dim, type)}u;
+      ${page}
       if (position < seen) {
         var part = 0.0;
-        for (var i = 0u; i < ${dim / 8}u; i++) {
-          let c = r + 8u * i;
-          let place = ${keyPlace('position', 'c', dim)};
-          part += k(query[c] * ${at(`page + ${keysAt(type)}u`, 'place')});
-        }
+        for (var c = lane >> 5u; c < ${dim}u; c += 8u) { part += k(query[c] * ${key('position', 'c')}); }
         parts[lane] = part;
       }
       workgroupBarrier();
-      if (lane < seen) { scores[lane] = k(${reduce((i) => `parts[${32 * i}u + lane]`)} * bits(${P(7)})); }
+      if (lane < seen) { scores[lane] = k(${reduce((i) => `parts[${32 * i}u + lane]`)} * bits(${scale})); }
       workgroupBarrier();
 ${SOFTEN}
-      if (lane < ${dim}u) {
+      if (column < ${dim}u) {
         for (var i = 0u; i < seen; i++) {
-          let place = ${valuePlace('i', 'lane')};
           sum += scores[i];
-          out += k(scores[i] * ${at(`page + ${valuesAt(dim, type)}u`, 'place')});
+          out += k(scores[i] * ${value('i', 'column')});
         }
       }
       workgroupBarrier();
     }
 ${MERGE}
   }
-  if (lane < ${dim}u) { put(${P(1)} + (wg.y * ${P(4)} + wg.x) * ${dim}u + lane, divide(all, all_sum)); }
+  if (column < ${dim}u) { put(y + column, divide(all, all_sum)); }
 }`;
+
+function attend({ dim, type }) {
+  const at = (base, place) =>
+    type === F32 ? `bitcast<f32>(pages[${base} + ${place}])` : `half(pages[${base} + (${place} >> 1u)], ${place})`;
+  return `${begin()}${HALVES}${attention(dim, {
+    begin: `let row = ${P(3)} + 2u * wg.y;
+  let length = t[row] + 1u;
+  let table = t[row + 1u];
+  let head = wg.x / (${P(4)} / ${P(5)});
+  let from_start = (wg.y * ${P(4)} + wg.x) * ${dim}u;
+  let x = ${P(2)} + from_start;
+  let y = ${P(1)} + from_start;
+  let column = lane;`,
+    page: `let page = t[table + base / 32u] * ${P(6)} + head * ${headWords(dim, type)}u;`,
+    key: (position, c) => at(`page + ${keysAt(type)}u`, keyPlace(position, c, dim)),
+    value: (position, c) => at(`page + ${valuesAt(dim, type)}u`, valuePlace(position, c)),
+    scale: P(7),
+  })}`;
 }
 
 /** One lane chooses the experts of one row: cpu_route() in src/compute/cpu/experts.c. */

@@ -3,9 +3,9 @@
 // have. Keys and values are those of gpu_head_words() in src/compute/gpu/gpu.h: lanes with neighbouring positions read
 // neighbouring keys, and lanes with neighbouring columns neighbouring values.
 
-import { MERGE, SOFTEN } from './attention.js';
+import { attention } from './attention.js';
 import { DOUBLES, EXP64, GELU_ERF } from './doubles.js';
-import { DIVIDE, EXP, P, SIGMOID, begin, main, reduce } from './numbers.js';
+import { DIVIDE, P, SIGMOID, begin, main, reduce } from './numbers.js';
 import { EACH } from './shaders.js';
 
 /** A workgroup for each row; the bias is the binding `pages`. */
@@ -61,48 +61,18 @@ const keep = () => `${begin()}${main(64)}
   s[head + ${P(6)} / 2u + position * dim + column] = s[${P(3)} + wg.y * ${P(5)} + c];
 }`;
 
-/** A workgroup computes 256 columns of one query, as in attention over pages. */
-const attendAll = ({ dim }) => `${begin()}${DIVIDE}${EXP}
-var<workgroup> query: array<f32, ${dim}>;
-var<workgroup> parts: array<f32, 256>;
-var<workgroup> scores: array<f32, 32>;
-${main(256)}
-  let length = ${P(5)};
+/** A workgroup computes 256 columns of one query, over all keys and values. */
+const attendAll = ({ dim }) => `${begin()}${attention(dim, {
+  begin: `let length = ${P(5)};
   let keys = ${P(3)} + wg.x * ${P(6)};
   let values = keys + ${P(6)} / 2u;
-  let x = (wg.y * ${P(4)} + wg.x) * ${dim}u;
-  for (var c = lane; c < ${dim}u; c += 256u) { query[c] = f(${P(2)} + x + c); }
-  workgroupBarrier();
-  let position = lane & 31u;
-  let column = 256u * wg.z + lane;
-  var all_top = 0.0; var all_sum = 0.0; var all = 0.0;
-  for (var first = 0u; first < length; first += 512u) {
-    var top = 0.0; var sum = 0.0; var out = 0.0;
-    let end = min(length, first + 512u);
-    for (var base = first; base < end; base += 32u) {
-      let seen = min(32u, end - base);
-      if (position < seen) {
-        var part = 0.0;
-        for (var c = lane >> 5u; c < ${dim}u; c += 8u) {
-          part += k(query[c] * f(keys + (base / 32u * ${dim}u + c) * 32u + position));
-        }
-        parts[lane] = part;
-      }
-      workgroupBarrier();
-      if (lane < seen) { scores[lane] = k(${reduce((i) => `parts[${32 * i}u + lane]`)} * bits(${P(7)})); }
-      workgroupBarrier();
-${SOFTEN}
-      if (column < ${dim}u) {
-        for (var i = 0u; i < seen; i++) {
-          sum += scores[i];
-          out += k(scores[i] * f(values + (base + i) * ${dim}u + column));
-        }
-      }
-      workgroupBarrier();
-    }
-${MERGE}
-  }
-  if (column < ${dim}u) { put(${P(1)} + x + column, divide(all, all_sum)); }
-}`;
+  let from_start = (wg.y * ${P(4)} + wg.x) * ${dim}u;
+  let x = ${P(2)} + from_start;
+  let y = ${P(1)} + from_start;
+  let column = 256u * wg.z + lane;`,
+  key: (position, c) => `f(keys + (base / 32u * ${dim}u + ${c}) * 32u + ${position})`,
+  value: (position, c) => `f(values + (base + ${position}) * ${dim}u + ${c})`,
+  scale: P(7),
+})}`;
 
 export const encoderShaders = { layernorm, gelu, gelu_erf: geluErf, keep, attend_all: attendAll };
