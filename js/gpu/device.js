@@ -189,16 +189,14 @@ export class Device {
     this.#uploaded = 0;
   }
 
-  copy(to, toOffset, from, fromOffset, bytes) {
+  /** WebGPU copies only from one buffer to another. */
+  copy(id, to, from, bytes) {
     const encoder = this.#device.createCommandEncoder();
-    if (to !== from) {
-      encoder.copyBufferToBuffer(this.#buffers[from], fromOffset, this.#buffers[to], toOffset, bytes);
-    } else {
-      const between = this.#newBuffer(bytes, 0);
-      encoder.copyBufferToBuffer(this.#buffers[from], fromOffset, between, 0, bytes);
-      encoder.copyBufferToBuffer(between, 0, this.#buffers[to], toOffset, bytes);
-    }
+    const between = this.#newBuffer(bytes, 0);
+    encoder.copyBufferToBuffer(this.#buffers[id], from, between, 0, bytes);
+    encoder.copyBufferToBuffer(between, 0, this.#buffers[id], to, bytes);
     this.#device.queue.submit([encoder.finish()]);
+    between.destroy();
   }
 
   submit(scratch, commands, n, table, words, reads, nReads) {

@@ -54,6 +54,12 @@ struct state_run {
     int32_t from, to; /* from -1: starts from zeros; both -1: the model has no states */
 };
 
+/* Whether a run continues the one before it. */
+static inline bool run_goes_on(const struct state_run *runs, int i)
+{
+    return i > 0 && runs[i].from == runs[i - 1].to;
+}
+
 enum { HEAD_MOST = 1024 }; /* columns of a head */
 
 enum { TAPS = 4, LINEAR_HEAD_MOST = 256 }; /* rows that the convolution of a linear layer sees; columns of its heads */

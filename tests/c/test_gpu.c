@@ -70,10 +70,10 @@ void gpu_write(uint32_t id, double offset, const void *bytes, double n)
     memcpy(device.buffers[id].data + (size_t)offset, bytes, (size_t)n);
 }
 
-void gpu_copy(uint32_t to, double to_offset, uint32_t from, double from_offset, double n)
+void gpu_copy(uint32_t id, double to, double from, double n)
 {
-    CHECK(to_offset + n <= (double)buffer_size(to) && from_offset + n <= (double)buffer_size(from));
-    memmove(device.buffers[to].data + (size_t)to_offset, device.buffers[from].data + (size_t)from_offset, (size_t)n);
+    CHECK(to + n <= (double)buffer_size(id) && from + n <= (double)buffer_size(id));
+    memmove(device.buffers[id].data + (size_t)to, device.buffers[id].data + (size_t)from, (size_t)n);
 }
 
 /* The only kernel whose result is looked at. */

@@ -42,8 +42,6 @@ static float *rows_in(const struct linear_job *j, int slot)
     return state_in(j, slot) + linear_state(j->op->linear) - (TAPS - 1) * j->channels;
 }
 
-static bool goes_on(const struct op *op, int run) { return run > 0 && op->runs[run].from == op->runs[run - 1].to; }
-
 /* --- the convolution ------------------------------------------------------------------------------------- */
 
 /* The head of row t that begins at channel `at`; the chain of the row begins at row `first`, in slot `from`. */
@@ -65,7 +63,7 @@ static void convolve_units(const struct linear_job *j, int begin, int end)
     for (int i = 0; i < j->op->n_runs; i++) {
         const struct state_run *run = &j->op->runs[i];
         int last = run->first + run->n - 1;
-        if (!goes_on(j->op, i)) first = run->first, from = run->from;
+        if (!run_goes_on(j->op->runs, i)) first = run->first, from = run->from;
         for (int u = max_int(begin, run->first * heads); u < min_int(end, (last + 1) * heads); u++) {
             int t = u / heads, h = u % heads;
             size_t at = (size_t)h * (size_t)l->head_dim;
@@ -153,7 +151,7 @@ static void delta_between(const struct linear_job *j, int64_t begin, int64_t end
     const int heads = op->linear->n_value_heads;
     int64_t at = 0, cost;
     for (int i = 0, next; i < op->n_runs; i = next, at += cost * heads) {
-        for (cost = 1, next = i; next == i || (next < op->n_runs && goes_on(op, next)); next++)
+        for (cost = 1, next = i; next == i || (next < op->n_runs && run_goes_on(op->runs, next)); next++)
             cost += op->runs[next].n;
         for (int h = unit_from(begin - at, cost, heads); h < unit_from(end - at, cost, heads); h++)
             for (int run = i; run < next; run++) delta_run(j, h, &op->runs[run]);
@@ -163,7 +161,7 @@ static void delta_between(const struct linear_job *j, int64_t begin, int64_t end
 static int64_t delta_cost(const struct op *op)
 {
     int64_t sum = op->n;
-    for (int i = 0; i < op->n_runs; i++) sum += !goes_on(op, i);
+    for (int i = 0; i < op->n_runs; i++) sum += !run_goes_on(op->runs, i);
     return sum * op->linear->n_value_heads;
 }
 
@@ -192,7 +190,7 @@ void cpu_later(struct cpu *c, const struct op *op)
         const struct state_run *run = &op->runs[i];
         size_t first = (size_t)run->first, n = (size_t)run->n;
         memcpy(y + (first + 1) * dim, x + first * dim, (n - 1) * bytes);
-        if (goes_on(op, i)) memcpy(y + first * dim, x + (first - 1) * dim, bytes);
+        if (run_goes_on(op->runs, i)) memcpy(y + first * dim, x + (first - 1) * dim, bytes);
         else if (run->from >= 0) memcpy(y + first * dim, cpu_slot(c, run->from) + at, bytes);
         else memset(y + first * dim, 0, bytes);
         memcpy(cpu_slot(c, run->to) + at, x + (first + n - 1) * dim, bytes);

@@ -134,7 +134,7 @@ static void gpu_kv_copy(struct backend *b, int to, int from, int n)
     double bytes = (double)g->layer_bytes;
     (void)n;
     gpu_begin(g);
-    for (int l = 0; l < g->kv.n_layers; l++) gpu_copy(g->pages[l], to * bytes, g->pages[l], from * bytes, bytes);
+    for (int l = 0; l < g->kv.n_layers; l++) gpu_copy(g->pages[l], to * bytes, from * bytes, bytes);
 }
 
 static uint64_t gpu_kv_bytes(const struct backend *b)

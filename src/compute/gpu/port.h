@@ -79,7 +79,8 @@ uint32_t gpu_buffer(double bytes);
 void gpu_release(uint32_t buffer);
 /* n and offset are multiples of 4; the bytes may be changed when it returns. */
 void gpu_write(uint32_t buffer, double offset, const void *bytes, double n);
-void gpu_copy(uint32_t to, double to_offset, uint32_t from, double from_offset, double n);
+/* Copies n bytes within a buffer. */
+void gpu_copy(uint32_t buffer, double to, double from, double n);
 /* Begins commands whose table of the step is [words], and reads. All may be changed when it returns, except what `to`
  * of a read names. */
 void gpu_submit(uint32_t scratch, const struct gpu_command *commands, int n, const uint32_t *table, int words,

@@ -93,8 +93,6 @@ static uint32_t place_rows(struct gpu *g, const struct kv_row *rows, int n)
     return at;
 }
 
-static bool goes_on(const struct op *op, int run) { return run > 0 && op->runs[run].from == op->runs[run - 1].to; }
-
 /* Words that runs need in the table: three for each row, the end of each chain, four for each run. */
 static int runs_words(const struct op *op) { return 3 * op->n + 1 + 5 * op->n_runs; }
 
@@ -102,7 +100,7 @@ static int runs_words(const struct op *op) { return 3 * op->n + 1 + 5 * op->n_ru
 static uint32_t chain_count(const struct op *op)
 {
     uint32_t n = 0;
-    for (int i = 0; i < op->n_runs; i++) n += !goes_on(op, i);
+    for (int i = 0; i < op->n_runs; i++) n += !run_goes_on(op->runs, i);
     return n;
 }
 
@@ -116,7 +114,7 @@ static uint32_t place_runs(struct gpu *g, const struct op *op)
              *end = run + 4 * op->n_runs;
     for (int i = 0; i < op->n_runs; i++) {
         const struct state_run *r = &op->runs[i];
-        if (!goes_on(op, i)) {
+        if (!run_goes_on(op->runs, i)) {
             *end++ = (uint32_t)i;
             chain[0] = (uint32_t)r->first, chain[1] = (uint32_t)(r->from + 1);
         }
@@ -161,14 +159,21 @@ static struct gpu_command *command(struct gpu *g, enum gpu_kernel kernel, uint32
         memcpy((c)->params + 1, words_, sizeof words_); \
     } while (0)
 
+/* A lane for each of n values, which finds n and the lanes of a row of workgroups in params 3 and 5; the others are
+ * given. */
+static struct gpu_command *each(struct gpu *g, enum gpu_kernel kernel, uint32_t first, uint32_t second, uint64_t n,
+                                uint32_t fourth)
+{
+    uint32_t all = groups(n, LANES), wide = all < 32768 ? all : 32768;
+    struct gpu_command *c = command(g, kernel, wide, groups(all, wide), 1);
+    SET(c, first, second, (uint32_t)n, fourth, wide * LANES);
+    return c;
+}
+
 /* y is computed from x, value by value. */
 static struct gpu_command *small(struct gpu *g, enum gpu_kernel kernel, const struct op *op)
 {
-    uint64_t n = (uint64_t)op->n * (uint64_t)op->dim;
-    uint32_t all = groups(n, LANES), wide = all < 32768 ? all : 32768;
-    struct gpu_command *c = command(g, kernel, wide, groups(all, wide), 1);
-    SET(c, word(op->y), word(op->x), (uint32_t)n, (uint32_t)op->dim, wide * LANES);
-    return c;
+    return each(g, kernel, word(op->y), word(op->x), (uint64_t)op->n * (uint64_t)op->dim, (uint32_t)op->dim);
 }
 
 static void record_embed(struct gpu *g, const struct op *op)
@@ -207,12 +212,9 @@ static void record_features(struct gpu *g, const struct op *op)
             n = 1;
             continue;
         }
-        uint32_t y = word(op->y) + (uint32_t)t * dim, all = (uint32_t)n * dim, wide = groups(all, LANES);
+        uint32_t y = word(op->y) + (uint32_t)t * dim;
         write_features(g, op, t, n, op->adds ? g->codes : y);
-        if (!op->adds) continue;
-        wide = wide < 32768 ? wide : 32768;
-        struct gpu_command *c = command(g, GPU_ADD, wide, groups(groups(all, LANES), wide), 1);
-        SET(c, y, g->codes, all, dim, wide * LANES);
+        if (op->adds) each(g, GPU_ADD, y, g->codes, (uint64_t)n * dim, dim);
     }
 }
 
@@ -240,13 +242,13 @@ void gpu_put_heads(struct gpu *g, const struct weight *w, int slice, uint32_t he
     const struct layout_info *l = &layouts[w->type->layout];
     int first = slice * w->slice_panels, panels = min_int(w->slice_panels, gpu_panels(w->rows) - first);
     uint32_t head = (uint32_t)l->head / 4, units = (uint32_t)(w->cols / l->columns);
-    uint32_t n = (uint32_t)panels * units * head, all = groups(n, LANES), wide = all < 32768 ? all : 32768;
     make_room(g, 0);
-    struct gpu_command *c = command(g, GPU_HEADS, wide, groups(all, wide), 1);
+    struct gpu_command *c = each(g, GPU_HEADS, head, (uint32_t)l->bytes / 4, (uint64_t)panels * units * head,
+                                 (uint32_t)(w->panel / sizeof(uint32_t)));
     c->matrix = heads;
     c->pages = w->slice[slice];
-    SET(c, head, (uint32_t)l->bytes / 4, n, (uint32_t)(w->panel / sizeof(uint32_t)), wide * LANES, units,
-        (uint32_t)first * units * head);
+    c->params[6] = units;
+    c->params[7] = (uint32_t)first * units * head;
 }
 
 /* The columns of x come in the order of `w`; of an expert, in that of its matrix. */
