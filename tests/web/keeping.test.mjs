@@ -56,6 +56,18 @@ test('a model and its projector are kept together', async () => {
   await close();
 });
 
+test('where the code for it cannot be fetched, the dialog is as useful as without it', async () => {
+  const visit = await openChat(here, { expected: /^console: .*late\/keeping/ });
+  await visit.context.route('**/late/keeping.js', (route) => route.abort());
+  await visit.chat.loadFile('My mill.Q8_0.gguf', tinyModel());
+  await visit.chat.modelName('My mill.Q8_0');
+  const asked = visit.page.waitForEvent('requestfailed', (request) => request.url().endsWith('/late/keeping.js'));
+  assert.match(await visit.chat.fact('Context'), /\d/);
+  await asked;
+  assert.equal(await keep(visit.page).count(), 0);
+  await visit.close();
+});
+
 test('without room the page says how much there is, and nothing is copied', async () => {
   const init = () => { navigator.storage.estimate = async () => ({ usage: 5e9, quota: 5e9 + 1000 }); };
   const { page, close } = await openPicked({ init });

@@ -61,7 +61,7 @@ export class Shelf {
     };
     const about = { load, variant: support().variant, isOpen: () => this.#dialog.open, inUse: this.#inUse, onCompare };
     import('./late/rows.js').then(({ furnish }) => furnish(about), () => {});
-    if (this.#session.choice?.kind === 'file') this.#offerToKeep();
+    if (this.#session.choice?.kind === 'file') this.#offerToKeep().catch(() => {});
   }
 
   /** Offers to keep the model in use, which came from the disk. */
