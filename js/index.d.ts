@@ -1188,6 +1188,8 @@ export interface Cost {
 
 export interface PhaseCost extends Cost {
   readonly tokens: number;
+  /** Those of the tokens that were drafts, right and wrong ones. */
+  readonly drafts: number;
   /**
    * Operations in the order of their first calls. `name` has the operands: `matmul Q8_0 [4096, 1024]` are the products
    * of one input with 4096 rows.
@@ -1201,8 +1203,8 @@ export interface PhaseCost extends Cost {
 }
 
 /**
- * Where the time goes. Steps in which each reply has a single token count as decoding, steps in which some replies read
- * and others write as mixed. For vision, tokens are visual tokens.
+ * Where the time goes. Steps in which each reply has a single token, and its drafts, count as decoding, steps in which
+ * some replies read and others write as mixed. For vision, tokens are visual tokens.
  */
 export interface Profile {
   readonly prefill: PhaseCost;

@@ -23,11 +23,11 @@ function operationRow({ name, calls, ms, macs, bytes, barriers }, total) {
 const layerSums = (operations) =>
   operations[0].layerMs.map((_, layer) => sum(operations.map(({ layerMs }) => layerMs[layer])));
 
-function phaseTable(name, { tokens, ms, barriers, operations }, clockMs, { threads, barrierUs }) {
+function phaseTable(name, { tokens, drafts, ms, barriers, operations }, clockMs, { threads, barrierUs }) {
   if (operations.length === 0) return '';
   const outside = sum(operations.map(({ outsideMs }) => outsideMs));
   return (
-    `\n${name} of ${tokens} tokens: ${ms.toFixed(2)} of ${clockMs.toFixed(2)} ms in operations, ` +
+    `\n${name} of ${tokens} tokens${drafts ? `, ${drafts} of them drafts` : ''}: ${ms.toFixed(2)} of ${clockMs.toFixed(2)} ms in operations, ` +
     `${(barriers / tokens).toFixed(1)} barriers per token, ${barrierUs.toFixed(2)} us each when empty; ${threads} threads in the end\n` +
     row('operation', COLUMNS) +
     operations.map((operation) => operationRow(operation, ms)).join('') +

@@ -33,7 +33,7 @@ struct profile {
     struct slot slots[SLOTS];
     int n_slots;
     struct profile_cost *cells; /* [PROFILE_PHASES][n_layers + 1][SLOTS] */
-    double tokens[PROFILE_PHASES];
+    double tokens[PROFILE_PHASES], drafts[PROFILE_PHASES];
     enum profile_phase phase;
     int layer;                  /* n_layers: outside */
     char *json;
@@ -169,11 +169,12 @@ void profile_free(struct profile *p)
 
 /* --- where the step is ---------------------------------------------------------------------------------------- */
 
-void profile_step(struct profile *p, enum profile_phase phase, int rows)
+void profile_step(struct profile *p, enum profile_phase phase, int rows, int drafts)
 {
     if (!p) return;
     p->phase = phase;
     p->tokens[phase] += rows;
+    p->drafts[phase] += drafts;
     profile_layer(p, PROFILE_OUTSIDE);
 }
 
@@ -188,12 +189,15 @@ void profile_reset(struct profile *p)
 {
     p->n_slots = 0;
     memset(p->tokens, 0, sizeof p->tokens);
+    memset(p->drafts, 0, sizeof p->drafts);
     if (p->cells) memset(p->cells, 0, (size_t)cell_count(p->n_layers) * sizeof *p->cells);
 }
 
 const char *profile_operation(const struct profile *p, int i) { return i < p->n_slots ? p->slots[i].name : NULL; }
 
 double profile_tokens(const struct profile *p, enum profile_phase phase) { return p->tokens[phase]; }
+
+double profile_drafts(const struct profile *p, enum profile_phase phase) { return p->drafts[phase]; }
 
 struct profile_cost profile_cost(const struct profile *p, enum profile_phase phase, int operation, int layer)
 {
@@ -247,6 +251,7 @@ static void write_phase(struct json *j, const struct profile *p, const char *key
     struct profile_cost all = profile_cost(p, phase, PROFILE_ALL, PROFILE_ALL);
     json_object(j, key);
     json_number(j, "tokens", p->tokens[phase]);
+    json_number(j, "drafts", p->drafts[phase]);
     write_cost(j, &all);
     json_array(j, "operations");
     for (int i = 0; i < p->n_slots; i++) write_operation(j, p, phase, i);

@@ -17,8 +17,8 @@ struct mem;
 struct pool;
 struct profile;
 
-/* In a decoding step every sequence has one row; in a mixed step some read and others write. Images are encoded between
- * steps. */
+/* In a decoding step every sequence has one row, and its drafts; in a mixed step some read and others write. Images are
+ * encoded between steps. */
 enum profile_phase { PROFILE_PREFILL, PROFILE_DECODE, PROFILE_MIXED, PROFILE_VISION, PROFILE_PHASES };
 
 /* All values are sums; doubles count exactly up to 2^53. */
@@ -45,8 +45,9 @@ void profile_free(struct profile *p);
 /* From now on the backend's operations run one by one, and their costs are added up. */
 void profile_watch(struct profile *p, struct backend *b);
 
-/* Tells the profile the phase and the rows of the current step, then its current layer. */
-void profile_step(struct profile *p, enum profile_phase phase, int rows);
+/* Tells the profile the phase and the rows of the current step, and how many of these are drafts; then its current
+ * layer. */
+void profile_step(struct profile *p, enum profile_phase phase, int rows, int drafts);
 void profile_layer(struct profile *p, int layer); /* or PROFILE_OUTSIDE */
 
 /* Forgets all costs. */
@@ -55,7 +56,9 @@ void profile_reset(struct profile *p);
 const char *profile_operation(const struct profile *p, int i);
 /* Costs of an operation in a layer; either may be PROFILE_ALL. Zero calls from layer n_layers on. */
 struct profile_cost profile_cost(const struct profile *p, enum profile_phase phase, int operation, int layer);
+/* Rows in all, drafts too; and drafts. */
 double profile_tokens(const struct profile *p, enum profile_phase phase);
+double profile_drafts(const struct profile *p, enum profile_phase phase);
 /* Microseconds of an empty barrier, and number of working threads, at present: see pool.h. */
 double profile_barrier_us(const struct profile *p);
 int profile_threads(const struct profile *p);

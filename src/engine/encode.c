@@ -142,7 +142,7 @@ static void run_part(struct quern_engine *e)
     struct look *l = &e->projector->look;
     double start = e->options.now();
     for (struct quern_sequence *s = e->sequences; s; s = s->next) s->looks |= wants(s, l->medium);
-    profile_step(e->profile, PROFILE_VISION, l->part ? 0 : medium_tokens(l->medium));
+    profile_step(e->profile, PROFILE_VISION, l->part ? 0 : medium_tokens(l->medium), 0);
     profile_layer(e->profile, PROFILE_OUTSIDE);
     vision_part(e->projector->vision, l->part++);
     engine_beat(e);

@@ -295,6 +295,7 @@ static int drafts_of(struct quern_sequence *s, int writers, int rows)
 {
     bool own = s->e->model->config.drafts;
     int n = 0, end = s->turn.n, from = 0, most = own ? 1 : min_int(DRAFTS_MOST, s->left - 1);
+    s->guessed = false;
     if (!goes_on_alone(s)) return 0;
     if (s->given) s->trust = s->given_trust, most = min_int(most, s->given);
     else if (own) s->trust = OWN_DRAFTS;
@@ -302,6 +303,8 @@ static int drafts_of(struct quern_sequence *s, int writers, int rows)
     most = best_number(s->e, writers, rows, s->hits[s->trust], s->given ? 0 : s->e->step.draft_ms, most);
     if (most == 0) most = probes(s, s->trust);
     if (!from) return most;
+    s->ids[end] = s->ids[from];
+    s->guessed = most == 0;
     for (; n < most && !(s->ids[from + n] >> 63); n++) s->ids[end + n] = s->ids[from + n]; /* parts of media are none */
     return n;
 }
@@ -354,11 +357,17 @@ static void drop_drafts(struct quern_sequence *s)
     s->right = false;
 }
 
+/* Whether s was foreseen rightly, by a draft or by what would have been one. */
+static void learn(struct quern_sequence *s, bool right)
+{
+    s->hits[s->trust] += ((double)right - s->hits[s->trust]) / 8;
+}
+
 /* s has written a token, which its next draft has foreseen or not. */
 static void judge(struct quern_sequence *s, bool right)
 {
     s->undrafted = 0;
-    s->hits[s->trust] += ((double)right - s->hits[s->trust]) / 8;
+    learn(s, right);
     s->right = right && s->replies;
     if (!right && s->replies) drop_drafts(s);
 }
@@ -434,9 +443,10 @@ static void write_tokens(struct quern_engine *e)
         k->n = 0;
         for (int i = 0; i < n; i++) {
             struct quern_sequence *s = k->who[i];
-            bool right = s->drafted && s->picked >= 0 && s->ids[s->turn.n] == (uint64_t)s->picked;
+            bool right = (s->drafted || s->guessed) && s->picked >= 0 && s->ids[s->turn.n] == (uint64_t)s->picked;
             write_token(s, s->picked);
             if (s->drafted) judge(s, right);
+            else if (s->guessed) learn(s, right);
             if (s->right && !s->single) go_on(s);
         }
     }

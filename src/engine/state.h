@@ -156,6 +156,7 @@ struct quern_sequence {
     int trust;              /* which of `hits` tells how good the drafts are */
     double hits[DRAFT_TRUSTS]; /* share of drafts that were right lately */
     int undrafted;          /* tokens since the last draft */
+    bool guessed;           /* ids[turn.n] was looked up, but did not pay as a draft */
     int n_drafted, n_right; /* drafts of the reply; right ones */
     /* Outputs of the last finished step: made_rows rows, for positions from made_first on; made_at: the index of the
      * first row among all logits or hidden states */

@@ -135,12 +135,16 @@ static void draft_tokens(struct quern_engine *e)
     }
 }
 
-/* The kind of the step; writers come first in a plan. */
-static enum profile_phase phase_of(const struct step *p)
+/* Tells the profile the kind of the step; writers come first in a plan. */
+static void tell_profile(struct profile *profile, const struct step *p)
 {
-    int most = 0;
-    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) most = max_int(most, t->rows);
-    return most == 1 ? PROFILE_DECODE : p->takes->seq->state == SCHED_WRITING ? PROFILE_MIXED : PROFILE_PREFILL;
+    int most = 0, drafts = 0;
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
+        most = max_int(most, t->rows - t->drafted);
+        drafts += t->drafted;
+    }
+    bool writes = p->takes->seq->state == SCHED_WRITING;
+    profile_step(profile, most == 1 ? PROFILE_DECODE : writes ? PROFILE_MIXED : PROFILE_PREFILL, p->batch.n, drafts);
 }
 
 /* Begins a step. Returns whether there is anything to compute. */
@@ -163,7 +167,7 @@ static bool step_begin(struct quern_engine *e)
     b->n_logits = b->n_out;
     add_outs(p, b, true);
     for (struct quern_sequence *s = e->sequences; s; s = s->next) s->made_rows = 0;
-    profile_step(e->profile, phase_of(p), b->n);
+    tell_profile(e->profile, p);
     model_begin(e->model, b);
     p->running = true;
     p->part = 0;

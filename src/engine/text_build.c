@@ -87,7 +87,10 @@ int profile_reserve(struct profile *p, int n_layers, const struct kv_shape *kv)
     return (void)p, (void)n_layers, (void)kv, OK;
 }
 void profile_free(struct profile *p) { (void)p; }
-void profile_step(struct profile *p, enum profile_phase phase, int rows) { (void)p, (void)phase, (void)rows; }
+void profile_step(struct profile *p, enum profile_phase phase, int rows, int drafts)
+{
+    (void)p, (void)phase, (void)rows, (void)drafts;
+}
 void profile_layer(struct profile *p, int layer) { (void)p, (void)layer; }
 
 static int refuse(struct error *err)

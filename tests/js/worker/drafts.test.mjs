@@ -87,3 +87,14 @@ test('replies that draft in the same step, with a larger vocabulary', async () =
   }, 'two draft');
   await Promise.all([alone.dispose(), together.dispose()]);
 });
+
+test('a profile counts drafts as decoding, and tells how many there were', async () => {
+  const model = await load(MODEL, { ...OPTIONS, profile: true });
+  const { usage } = await model.complete(PROMPT, { maxTokens: 60, temperature: 0 }).result;
+  const { prefill, decode, mixed } = await model.profile();
+  assert.ok(usage.draftedTokens > 0);
+  assert.deepEqual([prefill.drafts, decode.drafts, mixed.drafts, mixed.calls], [0, usage.draftedTokens, 0, 0]);
+  // The first token comes from the prompt's own step. A wrong draft's row is one more than the tokens.
+  assert.equal(decode.tokens, usage.completionTokens - 1 + usage.draftedTokens - usage.acceptedTokens);
+  await model.dispose();
+});
