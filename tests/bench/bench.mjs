@@ -6,6 +6,7 @@
 // Each measurement is written to build/bench/bench.json at once; `--resume` goes on there. The finished report goes to docs/benchmarks/.
 //
 //   node tests/bench/bench.mjs --only serve ...   servers instead: see serve.mjs
+//   node tests/bench/bench.mjs --only drafts ...  what drafts gain: see drafts.mjs
 //   node tests/bench/bench.mjs --only embed ...   vectors of texts: see embed.mjs
 //   node tests/bench/bench.mjs --only masks ...   limits of replies: see masks.mjs
 //   node tests/bench/bench.mjs --only vision ...  looking at an image: see looks.mjs
@@ -20,6 +21,7 @@ import { BARRIER_THREADS, readBarriers } from './barriers.mjs';
 import { batchSection, withSection } from './batch-report.mjs';
 import { measureBatches } from './batch.mjs';
 import { chart } from './chart.mjs';
+import { measureDrafts } from './drafts.mjs';
 import { measureVectors } from './embed.mjs';
 import { CELLS, CONTEXT, ENGINES, measure, measureFirst, measureStore } from './engines.mjs';
 import { PROJECT } from './fixtures.mjs';
@@ -70,7 +72,7 @@ function options() {
     const { types = 'q8_0,q4_0,q4_k_m', engines = 'quern,native,node', repeat = 5, out = 'docs/benchmarks' } = values;
     return { only, resume, types: list(types), engines: list(engines), repeat: Number(repeat), out };
   }
-  if (only) throw new Error(`--only: there is no '${only}', but batch, embed, masks, serve and vision`);
+  if (only) throw new Error(`--only: there is no '${only}', but batch, drafts, embed, masks, serve and vision`);
   const engines = list(values.engines ?? Object.keys(ENGINES).join());
   const unknown = engines.filter((name) => !ENGINES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(ENGINES)}`);
@@ -216,6 +218,6 @@ async function main() {
   return undefined;
 }
 
-const [, only] = /(?:^| )--only[= ](serve|embed|masks|vision)\b/.exec(process.argv.slice(2).join(' ')) ?? [];
-const OTHERS = { serve: measureServers, embed: measureVectors, masks: measureMaskCosts, vision: measureLooks };
+const [, only] = /(?:^| )--only[= ](drafts|embed|masks|serve|vision)\b/.exec(process.argv.slice(2).join(' ')) ?? [];
+const OTHERS = { drafts: measureDrafts, embed: measureVectors, masks: measureMaskCosts, serve: measureServers, vision: measureLooks };
 await (OTHERS[only] ?? main)();

@@ -47,16 +47,47 @@ function words() {
   return baseVocab().tokens.slice(0, 20_000).filter((token) => /^Ġ[a-z]{4,7}$/.test(token)).map((token) => token.replace('Ġ', ' '));
 }
 
+/** A seeded generator of whole numbers below 2^31 - 1 (Lehmer's). */
+function lehmer(seed) {
+  let state = 48271 * (seed + 1);
+  return () => { state = (state * 48271) % 0x7fffffff; return state; };
+}
+
+/** Ids of common words, each once, in the order in which `followingModel` writes them, over and over. */
+export function chain() {
+  const { tokens } = baseVocab();
+  const ids = [...tokens.keys()].filter((id) => id < 20_000 && /^Ġ[a-z]{4,7}$/.test(tokens[id]));
+  const next = lehmer(7);
+  for (let i = ids.length - 1; i > 0; i--) {
+    const j = next() % (i + 1);
+    [ids[i], ids[j]] = [ids[j], ids[i]];
+  }
+  return ids;
+}
+
+/**
+ * A model that writes `chain()`: at temperature 0 its next token depends on the last one alone, with the speed of any model of its dimensions.
+ * @param {number} [differs] share of the words after which it writes another one @param {object} [dims] of make-model.mjs
+ */
+export function followingModel(type, differs = 0, dims = {}) {
+  const ids = chain();
+  const next = lehmer(11);
+  const before = Int32Array.from({ length: 151_936 }, (_, id) => id);
+  ids.forEach((id, i) => { before[ids[(i + 1) % ids.length]] = id; });
+  const others = ids.filter(() => next() % 1000 < 1000 * differs);
+  const moved = others.map((id) => before[id]);
+  others.forEach((id, i) => { before[id] = moved[(i + 1) % moved.length]; });
+  const name = ['qwen3-0.6b', 'follows', differs, ...Object.values(dims), type].filter(Boolean).join('-');
+  return made(name, { preset: 'qwen3-0.6b', type, before, ...dims });
+}
+
 let vocabulary;
 
-/** A text of `n` tokens that differs with the seed from its first word on, so that no engine has it in a cache (Lehmer's generator). */
+/** A text of `n` tokens that differs with the seed from its first word on, so that no engine has it in a cache. */
 export function randomPrompt(n, seed) {
   vocabulary ??= words();
-  let state = 48271 * (seed + 1);
-  return Array.from({ length: n }, () => {
-    state = (state * 48271) % 0x7fffffff;
-    return vocabulary[state % vocabulary.length];
-  }).join('');
+  const next = lehmer(seed);
+  return Array.from({ length: n }, () => vocabulary[next() % vocabulary.length]).join('');
 }
 
 /**
