@@ -81,7 +81,7 @@ const lexerOnly = {
 const RARE = [
   'message/late/mathematics.js', 'message/late/mathematics.css', 'message/late/code-tools.js',
   'message/late/code-tools.css', 'message/late/rich-copy.js', 'message/late/read-aloud.js',
-  'conversation/late/imports.js', 'conversation/late/titles.js', 'conversation/late/as-text.js',
+  'conversation/late/imports.js', 'conversation/late/titles.js', 'conversation/late/as-text.js', 'conversation/late/meaning.js',
   'document/late/exports.js',
   'conversation/late/compare.js', 'conversation/late/compare.css',
   'model/late/keeping.js', 'model/late/rows.js', 'model/late/speeds.js',

@@ -74,7 +74,7 @@ class App {
       costOf: async (medium) => this.#chat?.costOf(medium) ?? 0,
       onRefuse: (sentence) => this.#tray.passing('refused', sentence, [], 12_000),
       onAdvice: (...advice) => (advice[0] ? this.#tray.notice('advice', ...advice) : this.#tray.remove('advice')),
-      context: () => this.#readout.context,
+      session: this.#session, context: () => this.#readout.context,
       onModels: (files) => this.#shelf.chooseFiles(files),
     });
     suggest((content) => this.#send({ content }));

@@ -168,7 +168,8 @@ export class Chat {
     const messages = this.#messages(talk, model, { from: talk.first });
     const count = async () => {
       if (!this.#settings.of(talk).tools) return model.countTokens(messages);
-      return model.countTokens(messages, { tools: (await withTools()).listOf(model, sceneOf(talk, this.#log)) });
+      const scene = sceneOf(talk, this.#log, this.#session);
+      return model.countTokens(messages, { tools: (await withTools()).listOf(model, scene) });
     };
     const used = await count().catch(() => 0);
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
@@ -283,7 +284,7 @@ export class Chat {
     const toolChoice = goesOn ? undefined : wanted;
     const tools = toolChoice && (await withTools());
     const reply = tools
-      ? tools.ask(model, messages, { ...options, toolChoice }, sceneOf(talk, this.#log))
+      ? tools.ask(model, messages, { ...options, toolChoice }, sceneOf(talk, this.#log, this.#session))
       : model.chat(messages, { ...options, continue: goesOn });
     run.ask(reply);
     for await (const event of reply.events) {

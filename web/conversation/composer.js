@@ -50,6 +50,7 @@ export class Composer {
    * @param {(sentence: string, actions?: HTMLElement[]) => void} actions.onAdvice about texts that are too long; '' if
    *   they are not
    * @param {() => {size: number, used: number}} actions.context in tokens
+   * @param {import('../model/session.js').Session} actions.session
    * @param {(files: File[]) => void} actions.onModels files that are models
    */
   constructor(actions) {
@@ -210,7 +211,7 @@ export class Composer {
     let sent = false;
     try {
       const { media, texts: all } = parts;
-      const texts = all.length ? await (await documents()).fit(all, content, this.#actions) : all;
+      const texts = all.length ? await (await documents()).fit(all, content, conversation, this.#actions) : all;
       if (texts && conversation === this.#conversation)
         sent = await this.#actions.onSend({ content, media, texts }, edited ?? undefined);
     } finally {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What happens to texts that are too long for the context: the visitor is told before sending, and instead of the whole
 // the passages nearest to the question can be sent (document/passages.js), as many as fit. A text that does not fit at
-// all has no other way.
-import { button } from '../shell/dom.js';
+// all has no other way. What compares meanings is fetched when passages are needed; without it words alone decide.
+import { button, byId } from '../shell/dom.js';
 import { tokens as amountOf } from '../shell/format.js';
 import { joined, say } from '../shell/words.js';
-import { inWorker } from './reading.js';
+import { inWorker, showWork } from './reading.js';
 
 /** Most tokens that are left for the reply, and the part of a small context. */
 const REPLY = 1024;
@@ -19,32 +19,59 @@ const LESS = 0.8;
 
 let isNearest = false;      // the visitor wants passages of texts that would fit as a whole
 
+let latest = 0;             // number of the last advice
+
+/** What compares meanings; null while it cannot be fetched. */
+const meaning = () => import('./late/meaning.js').catch(() => null);
+
+/** What there is to say of how passages are found. */
+const findsBy = async (...given) => (await meaning())?.about(...given).catch(() => null) ?? { says: '', buttons: [] };
+
 /**
  * Tells about texts that are too long for what is left of the context.
  * @param {number} tokens of the texts
  * @param {object} actions of the composer
  */
-export function advise(tokens, actions) {
+export async function advise(tokens, actions) {
+  const mine = ++latest;
   const { size, used } = actions.context();
   const takes = amountOf(tokens);
   if (!size || used + tokens < size) {
     isNearest = false;
-    actions.onAdvice('');
-  } else if (tokens >= size) {
-    actions.onAdvice(joined(
-      say`The text takes ${takes}, and the context holds ${amountOf(size)}: only the passages nearest to your question will be read.`,
-      say`The settings have the context size.`,
-    ));
-  } else {
-    const says = isNearest
-      ? say`The text takes ${takes}, and only the passages nearest to your question will be read.`
-      : say`The text takes ${takes}, and ${amountOf(size - used)} are left: the model will no longer read the beginning of the conversation.`;
-    const other = button(isNearest ? say`Send the whole` : say`Send the nearest passages`, () => {
-      isNearest = !isNearest;
-      advise(tokens, actions);
-    });
-    actions.onAdvice(says, [other]);
+    return actions.onAdvice('');
   }
+  const again = () => advise(tokens, actions);
+  const isCut = tokens >= size;
+  const { says, buttons } = isCut || isNearest ? await findsBy(actions.session, again, isCut) : { buttons: [] };
+  if (mine !== latest || byId('attached').hidden) return undefined;
+  if (isCut) {
+    return actions.onAdvice(joined(
+      say`The text takes ${takes}, and the context holds ${amountOf(size)}: only the passages nearest to your question will be read.`,
+      says || say`The settings have the context size.`,
+    ), buttons);
+  }
+  const sentence = isNearest
+    ? say`The text takes ${takes}, and only the passages nearest to your question will be read.`
+    : say`The text takes ${takes}, and ${amountOf(size - used)} are left: the model will no longer read the beginning of the conversation.`;
+  const other = button(isNearest ? say`Send the whole` : say`Send the nearest passages`, () => {
+    isNearest = !isNearest;
+    again();
+  });
+  return actions.onAdvice(joined(sentence, says), [other, ...buttons]);
+}
+
+/**
+ * How like the question each passage is in its meaning.
+ * @param {object} job of the reader (document/passages.js)
+ * @param {object} how see late/meaning.js
+ * @returns {Promise<number[][] | null | undefined>} undefined: words alone decide; null: the visitor has ended it
+ */
+async function likenessOf(job, how) {
+  const late = job.question.trim() && await meaning();
+  if (!late || !await late.isUsed(how.session)) return undefined;
+  const answer = await inWorker({ kind: 'cuts', ...job }, say`Finding the nearest passages`, say`The text`, how);
+  if (!answer) return null;
+  return late.compare({ ...job, cuts: answer.cuts }, { ...how, showWork });
 }
 
 /** Tokens of all texts together. */
@@ -53,7 +80,7 @@ async function tokensOf(texts, { costOf }) {
   return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
-async function fitted(texts, question, actions) {
+async function fitted(texts, question, conversation, actions) {
   const isWanted = isNearest;
   isNearest = false;
   const { size, used } = actions.context();
@@ -62,9 +89,16 @@ async function fitted(texts, question, actions) {
   const tokens = await tokensOf(texts, actions);
   if (tokens < size && (!isWanted || used + tokens < size)) return texts;
   const asked = await actions.costOf({ name: '', text: question });
-  const room = Math.max(size - used, size / 2) - Math.min(REPLY, size / PART) - asked - MARGIN;
-  for (let most = (room * letters) / tokens; ; most *= LESS) {
-    const job = { kind: 'passages', texts, question, most, letters: letters / tokens };
+  const reply = Math.min(REPLY, size / PART);
+  const room = Math.max(size - used, size / 2) - reply - asked - MARGIN;
+  const first = (room * letters) / tokens;
+  const least = ((size / 2 - reply - MARGIN) * letters) / tokens;
+  const all = { texts, question, least, isWhole: true };
+  const how = { session: actions.session, conversation, onFail: actions.onRefuse };
+  const likeness = await likenessOf({ ...all, most: first }, how);
+  if (likeness === null) return null;
+  for (let most = first; ; most *= LESS) {
+    const job = { kind: 'passages', ...all, most, likeness };
     const answer = await inWorker(job, say`Finding the nearest passages`, say`The text`);
     const found = answer?.passages.map((passages, i) => ({ ...texts[i], ...(passages !== null && { passages }) }));
     if (!found || most < 1 || await tokensOf(found, actions) <= room) return found ?? null;
@@ -73,15 +107,19 @@ async function fitted(texts, question, actions) {
 
 /**
  * The passages of texts that are nearest to some words, for a model that asks for them.
- * @param {Array<{name: string, text: string}>} texts
+ * @param {{texts: Array<{name: string, text: string}>, session: object, conversation: string}} scene
+ * @param {string} question
  * @param {number} most letters
  * @param {AbortSignal} signal of the reply
  * @returns {Promise<?Array<{name: string, place: string, text: string}>>} in the order of the texts; empty if no
- *   passage has any of the words; null if the visitor has ended the search; rejects with a sentence
+ *   passage is near; null if the visitor has ended the search; rejects with a sentence
  */
-export async function search(texts, question, most, signal) {
-  const job = { kind: 'search', texts, question, most };
-  const answer = await inWorker(job, say`Searching in the documents`, say`The text`, { signal });
+export async function search({ texts, session, conversation }, question, most, signal) {
+  const job = { texts, question, most };
+  const likeness = await likenessOf(job, { session, conversation, signal });
+  if (likeness === null || signal.aborted) return null;
+  const all = { kind: 'search', ...job, likeness };
+  const answer = await inWorker(all, say`Searching in the documents`, say`The text`, { signal });
   return answer && answer.found;
 }
 
@@ -89,11 +127,13 @@ export async function search(texts, question, most, signal) {
  * The texts as they are sent: whole, or with the passages that the model reads instead.
  * @param {Array<{name: string, text: string}>} texts
  * @param {string} question
+ * @param {string} conversation its id; '' for a new one
  * @param {object} actions of the composer
  * @returns {Promise<?Array<{name: string, text: string, passages?: string}>>} null if it was cancelled, or if it has
  *   failed, which the visitor is told
  */
-export const fit = (texts, question, actions) => fitted(texts, question, actions).catch(({ message }) => {
-  actions.onRefuse(message);
-  return null;
-});
+export const fit = (texts, question, conversation, actions) =>
+  fitted(texts, question, conversation, actions).catch(({ message }) => {
+    actions.onRefuse(message);
+    return null;
+  });

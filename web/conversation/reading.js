@@ -13,10 +13,10 @@ const PARTS = {
   chapter: key('{1}: chapter {2} of {3}'),
 };
 
-/** Shows what is being done, with a button that cancels it. @returns {{say: Function, remove: Function}} */
-function showWork(sentence, onCancel) {
+/** Shows what is being done, with a button that ends it. @returns {{say: Function, remove: Function}} */
+export function showWork(sentence, onEnd, label = say`Cancel`) {
   const words = element('span', {}, sentence);
-  const node = element('div', { className: 'editing', hidden: true }, words, button(say`Cancel`, onCancel, 'link-button'));
+  const node = element('div', { className: 'editing', hidden: true }, words, button(label, onEnd, 'link-button'));
   byId('attached').before(node);
   const shown = setTimeout(() => {
     node.hidden = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Three tables: conversations (by id), messages (by conversation and id), and texts for searching (by id). They are in
-// IndexedDB, or in memory if the browser gives this page none. Each change of a conversation is one transaction.
+// IndexedDB, or in memory if the browser gives this page none. Each change of a conversation is one transaction. Among
+// the messages, under numbers in place of ids, are the vectors of documents (late/vectors.js).
 import { openDB } from 'idb';
 import { fromPortable, toPortable } from './portable.js';
 
@@ -21,7 +22,7 @@ class StoredTables {
   entry(id) { return this.#db.get('conversations', id); }
 
   async messages(id) {
-    return (await this.#db.getAll('messages', IDBKeyRange.bound([id], [id, []]))).map(fromPortable);
+    return (await this.#db.getAll('messages', IDBKeyRange.bound([id, ''], [id, []]))).map(fromPortable);
   }
 
   text(id) { return this.#db.get('texts', id); }

@@ -2,12 +2,23 @@
 // The passages of texts that are nearest to a question, by its words (BM25: Robertson and Zaragoza, The Probabilistic
 // Relevance Framework, 2009). A word counts more the fewer passages have it. This needs no model and knows all
 // languages. Words are compared without case and accents, and by their beginnings, so that most inflected forms meet.
+// If a model has compared the meanings (conversation/late/meaning.js), both orders are merged by the reciprocals of
+// their ranks, since scores of different kinds cannot be added.
 
-/** Tokens of a passage, about. */
-const TOKENS = 200;
+/** Letters of a passage, about 200 tokens. */
+const SIZE = 800;
 
-/** Letters of a token, about, where nothing is known of the model. */
-const LETTERS = 4;
+/** Letters of a passage in scripts whose letters are whole syllables or words. */
+const DENSE_SIZE = 300;
+
+/** Letters of a text that tell its script. */
+const SAMPLE = 2000;
+
+/**
+ * Is added to each rank before its reciprocal is taken (Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, 2009).
+ * They took 60 for lists of a thousand; here few passages fit, so that the first of either order have to count more.
+ */
+const RANK = 10;
 
 /** Letters of a word that count. */
 const STEM = 6;
@@ -25,6 +36,22 @@ const SMALL = 1 / 8;
 /** A line that marks a place in a document, and a heading. */
 const PLACE = /^\[((?:page|slide|chapter) \d+)\]$/;
 const HEADING = /^#{1,6} (.{1,80})/;
+
+/** Scripts that are written without spaces. Firefox has no Intl.Segmenter, which finds their words, before 125. */
+const SPACELESS = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
+const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: 'word' });
+
+/**
+ * Letters of a passage, of which two fit. It follows from the text alone wherever there is room, so that the same
+ * passages are met again, whatever the model and the question.
+ * @param {number} most letters that fit
+ */
+function sizeOf(text, most) {
+  const dense = text.slice(0, SAMPLE).match(new RegExp(SPACELESS, 'gu'))?.length ?? 0;
+  let size = dense > Math.min(SAMPLE, text.length) / 3 ? DENSE_SIZE : SIZE;
+  while (size > Math.max(2, most / 2)) size /= 2;
+  return Math.ceil(size);
+}
 
 /** Where a text of at least this many letters is best cut: after a line, a sentence, a word; else anywhere. */
 function cutBefore(text, size) {
@@ -78,10 +105,6 @@ export function cut(text, size) {
   return passages;
 }
 
-/** Scripts that are written without spaces. Firefox has no Intl.Segmenter, which finds their words, before 125. */
-const SPACELESS = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
-const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: 'word' });
-
 /** The words of a text, without case, accents and long endings. */
 function wordsOf(text) {
   const plain = text.normalize('NFKD').replaceAll(/[\u0300-\u036f]+/g, '').normalize('NFKC').toLowerCase();
@@ -131,7 +154,27 @@ export function scores(texts, question) {
   });
 }
 
-/** Indices of the nearest passages that fit together; of the first ones if no passage has a word of the question. */
+/**
+ * Merges orders of the same items.
+ * @param {number[][]} lists scores of all items; what is 0, less or unknown has no rank
+ * @returns {number[]} the sums of the reciprocals of their ranks
+ */
+export function merged(...lists) {
+  const sums = lists[0].map(() => 0);
+  for (const list of lists) {
+    const order = [...list.keys()].filter((i) => list[i] > 0).sort((a, b) => list[b] - list[a] || a - b);
+    for (const [rank, i] of order.entries()) sums[i] += 1 / (RANK + rank + 1);
+  }
+  return sums;
+}
+
+/** How near passages are to a question: by its words, and by its meaning, if that was compared. */
+function nearness(passages, question, likeness) {
+  const near = scores(passages.map(({ text }) => text), question);
+  return likeness ? merged(near, passages.map(({ of, at }) => likeness[of]?.[at])) : near;
+}
+
+/** Indices of the nearest passages that fit together; of the first ones if none is near. */
 function choose(passages, near, most) {
   const order = passages.map((_, i) => i);
   if (near.some(Boolean)) order.sort((a, b) => near[b] - near[a] || a - b);
@@ -150,36 +193,61 @@ function choose(passages, near, most) {
 }
 
 /** The chosen passages of one text in its order, each below its place. */
-function write(passages, all) {
+function write(passages, all, byMeaning) {
   const parts = passages.map(({ place, text }, i) => (place === passages[i - 1]?.place ? text : `[${place}]\n${text}`));
-  return [`(${passages.length} of ${all} passages, those nearest to the question)`, ...parts].join('\n\n');
+  const how = byMeaning ? 'nearest to the question by words and meaning' : 'nearest to the question';
+  return [`(${passages.length} of ${all} passages, those ${how})`, ...parts].join('\n\n');
 }
 
 /**
- * The nearest passages of all texts, for a model that searches; none if no passage has a word of the question.
- * @param {{texts: Array<{name: string, text: string}>, question: string, most: number}} job most: letters together
+ * A search: in which texts, for what, and for how much.
+ * @typedef {object} Job
+ * @property {Array<{name: string, text: string}>} texts
+ * @property {string} question
+ * @property {number} most letters that fit
+ * @property {number} [least] letters that always fit, from which the sizes of passages follow; else `most`
+ * @property {boolean} [isWhole] small texts are sent whole
+ * @property {?number[][]} [likeness] of the passages of each text (`cuts`) to the question, by their meaning
+ */
+
+const isSmall = ({ text }, { most, isWhole }) => isWhole && text.length <= most * SMALL;
+
+/** The passages of each text; none of those that are sent whole. @param {Job} job */
+export function cuts(job) {
+  const { texts, most, least = most } = job;
+  return texts.map((one) => (isSmall(one, job) ? [] : cut(one.text, sizeOf(one.text, least))));
+}
+
+const flat = (all) => all.flatMap((passages, of) => passages.map((passage, at) => ({ ...passage, of, at })));
+
+/**
+ * The nearest passages of all texts, for a model that searches; none if no passage is near.
+ * @param {Job} job
  * @returns {Array<{name: string, place: string, text: string}>} in the order of the texts
  */
-export function search({ texts, question, most }) {
-  const size = Math.ceil(Math.min(TOKENS * LETTERS, most / 2));
-  const passages = texts.flatMap(({ name, text }) => cut(text, size).map((passage) => ({ name, ...passage })));
-  const near = scores(passages.map(({ text }) => text), question);
-  return near.some(Boolean) ? choose(passages, near, most).map((i) => passages[i]) : [];
+export function search(job) {
+  const { texts, question, most, likeness } = job;
+  const passages = flat(cuts(job));
+  const near = nearness(passages, question, likeness);
+  if (!near.some(Boolean)) return [];
+  return choose(passages, near, most).map((i) => {
+    const { of, place, text } = passages[i];
+    return { name: texts[of].name, place, text };
+  });
 }
 
 /**
- * @param {object} job
- * @param {Array<{name: string, text: string}>} job.texts
- * @param {string} job.question
- * @param {number} job.most letters that fit
- * @param {number} job.letters of a token, about
+ * What is sent of texts.
+ * @param {Job} given
  * @returns {Array<?string>} for each text its passages, or null if it is sent whole
  */
-export function nearest({ texts, question, most, letters }) {
-  const isSmall = ({ text }) => text.length <= most * SMALL;
-  const room = texts.filter(isSmall).reduce((left, { text }) => left - text.length, most);
-  const cuts = texts.map((one) => (isSmall(one) ? [] : cut(one.text, Math.ceil(TOKENS * letters))));
-  const passages = cuts.flatMap((all, of) => all.map((passage) => ({ ...passage, of })));
-  const chosen = choose(passages, scores(passages.map(({ text }) => text), question), room).map((i) => passages[i]);
-  return texts.map((one, i) => (isSmall(one) ? null : write(chosen.filter(({ of }) => of === i), cuts[i].length)));
+export function nearest(given) {
+  const job = { ...given, isWhole: true };
+  const { texts, question, most, likeness } = job;
+  const all = cuts(job);
+  const room = texts.filter((one) => isSmall(one, job)).reduce((left, { text }) => left - text.length, most);
+  const passages = flat(all);
+  const chosen = choose(passages, nearness(passages, question, likeness), room).map((i) => passages[i]);
+  return texts.map((one, i) => (
+    isSmall(one, job) ? null : write(chosen.filter(({ of }) => of === i), all[i].length, Boolean(likeness))));
 }

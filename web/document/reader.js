@@ -4,7 +4,7 @@
 import { readBook, readPage } from './hypertext.js';
 import { readSlides, readWord } from './office.js';
 import { readOpenDocument } from './open-document.js';
-import { nearest, search } from './passages.js';
+import { cuts, nearest, search } from './passages.js';
 import { readPdf } from './pdf.js';
 import { Refusal, serve } from './refusal.js';
 import { readSheets } from './sheets.js';
@@ -34,6 +34,7 @@ const READERS = { pdf: readPdf, archive: readArchive, page: readPage };
 const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]/g;
 
 serve(async ({ kind, file, ...job }) => {
+  if (kind === 'cuts') return { cuts: cuts(job) };
   if (kind === 'passages') return { passages: nearest(job) };
   if (kind === 'search') return { found: search(job) };
   const text = await READERS[kind](file, (done, all, what) => postMessage({ done, all, what }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Shows a message of the visitor: the bubble and its buttons. A very long message is folded.
-import { copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
+import { button, copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { plural, say, sayNodes } from '../shell/words.js';
 import { setBranches } from './branches.js';
 import { thumbInMessage } from './media.js';
@@ -9,12 +9,16 @@ import { thumbInMessage } from './media.js';
 const LONG = 1500;
 const LINES = 24;
 
+/** How the passages of a text were found, by their first line (document/passages.js). */
+const nearest = (passages) =>
+  (/^.* meaning\)/.test(passages) ? say`passages near by words and meaning` : say`the nearest passages`);
+
 /** An attached text, or the passages of it that are sent, folded. */
 const attached = ({ name, text, passages }) =>
   element(
     'details',
     { className: 'attached-text' },
-    element('summary', {}, ...sayNodes`${element('bdi', {}, name)}, ${passages ? say`the nearest passages`
+    element('summary', {}, ...sayNodes`${element('bdi', {}, name)}, ${passages ? nearest(passages)
       : plural(text.length, '{1} character', '{1} characters')}`),
     element('pre', { tabIndex: 0 }, passages ?? text),
   );
@@ -46,15 +50,12 @@ export class UserMessage {
 
   #fold(bubble) {
     bubble.classList.add('folded');
-    const more = document.createElement('button');
-    more.type = 'button';
-    more.className = 'link-button unfold';
+    const more = button('', () => show(!bubble.classList.contains('folded')), 'link-button unfold');
     const show = (folded) => {
       bubble.classList.toggle('folded', folded);
       more.textContent = folded ? say`Show all` : say`Show less`;
       more.setAttribute('aria-expanded', String(!folded));
     };
-    more.addEventListener('click', () => show(!bubble.classList.contains('folded')));
     show(true);
     bubble.after(more);
   }

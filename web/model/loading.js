@@ -188,6 +188,8 @@ export class Loading {
     if (choice.kind !== 'demo') this.#tray.remove('last');
     if (!isFirst) this.remember();
     this.#events.onLoad(choice);
+    if (this.#session.model.info.pooling > 0)
+      this.#tray.notice('load', say`${choice.label} is for searching in documents; it does not chat.`);
     this.#tray.remove('room');
     if (choice.kind === 'url') this.#checkStored(choice);
   }

@@ -3,7 +3,7 @@
 // cancelled load changes nothing. If the memory does not hold both, the old model is released first and the load is
 // tried once more.
 import { load, models } from 'quern';
-import { codeOf } from '../shell/failure.js';
+import { codeOf, explain } from '../shell/failure.js';
 import { say } from '../shell/words.js';
 
 /**
@@ -46,6 +46,7 @@ async function fetchWhole(url, { signal, onProgress }) {
 }
 
 export class Session {
+  library = { load, models, explain };    // for what is fetched late, and must not bring a second copy
   #model = null;
   #choice = null;
   #job = null;      // promise of the load under way

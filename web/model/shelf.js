@@ -2,7 +2,7 @@
 // The model dialog: the model in use, the stored models (kept.js), the models that the page knows by name (known.js),
 // and two ways to any other model (an address, a file). Choosing a known file only fills the address field and says
 // whether it fits. Only buttons called Load start a download, or ask for the files of a repository.
-import { load, models, support } from 'quern';
+import { models, support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { bytes, oneLine, tokens } from '../shell/format.js';
@@ -59,7 +59,10 @@ export class Shelf {
       this.#dialog.close();
       this.#onCompare(choice);
     };
-    const about = { load, variant: support().variant, isOpen: () => this.#dialog.open, inUse: this.#inUse, onCompare };
+    const about = {
+      session: this.#session, variant: support().variant, isOpen: () => this.#dialog.open, inUse: this.#inUse,
+      onCompare, onStored: () => this.#stored.refresh(),
+    };
     import('./late/rows.js').then(({ furnish }) => furnish(about), () => {});
     if (this.#session.choice?.kind === 'file') this.#offerToKeep().catch(() => {});
   }

@@ -10,6 +10,7 @@ import { runProgram } from './program.js';
  * @property {string} conversation its id
  * @property {Array<{name: string, text: string}>} texts of the conversation
  * @property {() => Promise<{search: Function}>} documents loads what reads them
+ * @property {object} session the model in use (model/session.js), and what loads others
  * @property {(sentence: string) => void} wait tells what the reply waits for
  * @property {() => void} onChange called when a call of the reply shows something else
  */
@@ -48,10 +49,10 @@ const object = (properties) => ({
 });
 
 /** What a search tells the model: each passage below its document and its place. */
-async function searched(model, { texts, documents }, { words }, { signal }) {
-  const { search } = await documents();
+async function searched(model, scene, { words }, { signal }) {
+  const { search } = await scene.documents();
   const most = Math.min(MOST_FOUND, model.info.contextSize);
-  const found = await search(texts, words, most, signal);
+  const found = await search(scene, words, most, signal);
   if (!found) throw new Error('The user has ended the search.');
   if (!found.length) return 'No passage of the documents has any of these words.';
   return found.map(({ name, place, text }) => `[${name}, ${place}]\n${text}`).join('\n\n');

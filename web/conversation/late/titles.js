@@ -114,7 +114,7 @@ export class Titles {
     const { model } = this.#session;
     const first = { path: talk.path.slice(0, 2), run: null };
     const { system, tools: wanted } = this.#settings.of(talk);
-    const tools = wanted ? (await withTools()).listOf(model, sceneOf(talk, this.#log)) : [];
+    const tools = wanted ? (await withTools()).listOf(model, sceneOf(talk, this.#log, this.#session)) : [];
     const messages = promptOf(first, { system, sees: Boolean(model.info.vision) });
     const reply = model.chat([...messages, { role: 'user', content: REQUEST }],
       { ...(tools.length && { tools, toolChoice: 'none' }), ...HOW, signal });
