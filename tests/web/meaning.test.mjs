@@ -201,9 +201,11 @@ test('a model that is damaged: the words decide, with a sentence, and it is not 
 });
 
 test('without such a model the page suggests one, which is only downloaded', { timeout: 240_000 }, async () => {
-  const visit = await openChat(here, { expected: /huggingface|ERR_FAILED/, origins: ['https://huggingface.co'] });
+  const visit = await openChat(here, { expected: /404/, origins: ['https://huggingface.co'] });
   const { page, chat, close } = visit;
-  await visit.context.route('https://huggingface.co/**', (route) => route.abort());
+  let isThere = true;
+  const gone = { status: 404, headers: { 'Access-Control-Allow-Origin': '*' }, body: '' };
+  await visit.context.route('https://huggingface.co/**', (route) => (isThere ? undefined : route.fulfill(gone)));
   await attach(page, 'book.txt', book(16));
   await chat.notice.getByText(/They are found by their words\. With Qwen3-Embedding-0\.6B \(639 MB\) they are found by their meaning, too\.$/).waitFor();
   await page.getByRole('button', { name: 'Show Qwen3-Embedding-0.6B' }).click();
@@ -212,6 +214,11 @@ test('without such a model the page suggests one, which is only downloaded', { t
   assert.deepEqual(await complaints(visit), []);
   await download.click();
   await page.locator('#search-shelf').getByRole('button', { name: 'Cancel' }).click();
+  await download.waitFor();
+  assert.match(await page.locator('#search-shelf').innerText(), /Q8_0: 639 MB to download\./);
+  isThere = false;
+  await download.click();
+  await page.locator('#search-shelf .problem').getByText(/huggingface\.co/).waitFor();
   await download.waitFor();
   assert.equal(await chat.name.innerText(), chat.builtIn, 'the model in use stays');
   await close();

@@ -45,7 +45,7 @@ test('a search finds the nearest passages of all documents, in their order, or n
     { name: 'a.txt', place: 'Key', text: '# Key\n\nThe golden key is below the stone.' },
     { name: 'b.txt', place: 'page 2', text: 'A second key is in the well.' },
   ]);
-  assert.deepEqual(search({ texts, question: 'golden key', most: 90 }).map(({ name }) => name), ['a.txt'], 'the nearest one, if there is room for one');
+  assert.deepEqual(search({ texts, question: 'golden key', most: 90, least: 200 }).map(({ name }) => name), ['a.txt'], 'the nearest one, if there is room for one');
   assert.deepEqual(search({ texts, question: 'zebra', most: 1000 }), []);
   assert.deepEqual(search({ texts: [], question: 'key', most: 1000 }), []);
 });

@@ -58,14 +58,14 @@ test('a rare word of the question counts more than a frequent one, in any langua
 test('as many as fit, in the order of the document; small texts are whole; without a word in common the beginning', () => {
   const text = Array.from({ length: 50 }, (_, i) => `[page ${i + 1}]\n\n${FILLER.repeat(10)}${i % 20 === 10 ? `Key ${i}.` : ''}`).join('\n\n');
   const book = { name: 'book.pdf', text };
-  const [found, small] = nearest({ texts: [book, { name: 'n', text: 'short' }], question: 'key?', most: 2000, letters: 4 });
+  const [found, small] = nearest({ texts: [book, { name: 'n', text: 'short' }], question: 'key?', most: 2000 });
   assert.match(found, /^\(2 of 50 passages, those nearest to the question\)\n\n\[page 11\]\n[^[]*Key 10\.\n\n\[page 31\]\n[^[]*Key 30\.$/);
   assert.equal(small, null);
-  const [one] = nearest({ texts: [book], question: 'key?', most: 600, letters: 4 });
+  const [one] = nearest({ texts: [book], question: 'key?', most: 600, least: 1600 });
   assert.match(one, /^\(1 of 50 passages, those nearest to the question\)\n\n\[page 11\]/);
   const three = `# A\n\n${'key '.repeat(100)}\n\n# B\n\n${'key grain '.repeat(40)}\n\n# C\n\nNo key.`;
-  assert.match(nearest({ texts: [{ name: 'n', text: three }], question: 'key', most: 500, letters: 4 })[0], /^\(1 of 3 passages.*\)\n\n\[A\]/, 'a short one is not nearer, and does not fill the room');
-  const [first] = nearest({ texts: [book], question: 'Sum it up!', most: 1500, letters: 4 });
+  assert.match(nearest({ texts: [{ name: 'n', text: three }], question: 'key', most: 500, least: 1600 })[0], /^\(1 of 3 passages.*\)\n\n\[A\]/, 'a short one is not nearer, and does not fill the room');
+  const [first] = nearest({ texts: [book], question: 'Sum it up!', most: 1500, least: 1600 });
   assert.match(first, /^\(3 of 50 passages.*\)\n\n\[page 1\][^[]*\n\n\[page 2\][^[]*\n\n\[page 3\][^[]*$/);
 });
 

@@ -71,7 +71,8 @@ async function likenessOf(job, how) {
   if (!late || !await late.isUsed(how.session)) return undefined;
   const answer = await inWorker({ kind: 'cuts', ...job }, say`Finding the nearest passages`, say`The text`, how);
   if (!answer) return null;
-  return late.compare({ ...job, cuts: answer.cuts }, { ...how, showWork });
+  const show = (...given) => showWork(...given, how.signal ? '' : job.question);    // a reply shows its own question
+  return late.compare({ ...job, cuts: answer.cuts }, { ...how, showWork: show });
 }
 
 /** Tokens of all texts together. */

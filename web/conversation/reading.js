@@ -2,6 +2,7 @@
 // Jobs of the workers that read files (document/reader.js, document/late/exports.js). Each job has a worker of its own,
 // which ends with it; one that takes long has a line above the message field, with a button that cancels it.
 import { announce, button, byId, element } from '../shell/dom.js';
+import { oneLine } from '../shell/format.js';
 import { key, say, sayOf } from '../shell/words.js';
 
 /** Work that is done sooner than this shows no line. */
@@ -13,20 +14,31 @@ const PARTS = {
   chapter: key('{1}: chapter {2} of {3}'),
 };
 
-/** Shows what is being done, with a button that ends it. @returns {{say: Function, remove: Function}} */
-export function showWork(sentence, onEnd, label = say`Cancel`) {
+/**
+ * Shows what is being done, with a button that ends it.
+ * @param {string} sentence
+ * @param {() => void} onEnd
+ * @param {string} [label] of the button
+ * @param {string} [question] that waits for it
+ * @returns {{say: (sentence: string) => void, remove: () => void}}
+ */
+export function showWork(sentence, onEnd, label = say`Cancel`, question = '') {
   const words = element('span', {}, sentence);
-  const node = element('div', { className: 'editing', hidden: true }, words, button(label, onEnd, 'link-button'));
-  byId('attached').before(node);
+  const next = element('li', {}, element('span', {}, say`Next: ${oneLine(question, 200)}`));
+  const list = element('ul', { className: 'queued', hidden: true }, next);
+  const line = element('div', { className: 'editing', hidden: true }, words, button(label, onEnd, 'link-button'));
+  byId('attached').before(list, line);
   const shown = setTimeout(() => {
-    node.hidden = false;
+    list.hidden = !question;
+    line.hidden = false;
     announce(sentence);
   }, PATIENCE_MS);
   return {
     say: (more) => { words.textContent = more; },
     remove: () => {
       clearTimeout(shown);
-      node.remove();
+      list.remove();
+      line.remove();
     },
   };
 }

@@ -50,7 +50,8 @@ export class Shelf {
   async open() {
     this.#showCurrent();
     this.#dialog.showModal();
-    await Promise.all([this.#fill(), this.#stored.refresh(this.#inUse)]);
+    this.#fill();
+    await this.#stored.refresh(this.#inUse);
   }
 
   /** Adds to the rows what needs more code, if that can be fetched. */
@@ -97,9 +98,9 @@ export class Shelf {
   }
 
   /** Shows the known models, once. */
-  async #fill() {
+  #fill() {
     if (this.#maxMemory) return;
-    this.#maxMemory = (await support()).maxMemory;
+    this.#maxMemory = support().maxMemory;
     byId('shelf').replaceChildren(
       this.#row(say`Demo model`, say`A toy of 3 MB that comes with this page`, this.#demo),
       ...KNOWN.map((known) => this.#knownRow(known)),

@@ -15,6 +15,7 @@ class Row {
   #bar = element('progress', { max: size, hidden: true, 'aria-label': say`Loading ${label}` });
   #actions = element('div', { className: 'row-actions' });
   #abort = null;      // while it is downloaded
+  #problem = '';      // of the last download
   #page;
   nodes;
 
@@ -39,7 +40,7 @@ class Row {
       const much = fits ? '' : say`Both need about ${bytes(need)} of memory, which is much for this device.`;
       const start = button(copy?.loaded ? say`Resume` : say`Download`, () => this.#download());
       start.setAttribute('aria-label', copy?.loaded ? say`Resume ${label}` : say`Download ${label}`);
-      this.#put(joined(what, say`${quant}: ${bytes(size)} to download.`, much), start);
+      this.#put(this.#problem || joined(what, say`${quant}: ${bytes(size)} to download.`, much), start);
     }
   }
 
@@ -51,7 +52,7 @@ class Row {
   #put(sentence, ...actions) {
     const held = this.#actions.contains(document.activeElement);
     this.#says.textContent = sentence;
-    this.#says.classList.remove('problem');
+    this.#says.classList.toggle('problem', sentence === this.#problem);
     this.#bar.hidden = !this.#abort;
     this.#actions.replaceChildren(...actions);
     if (held) actions.at(0)?.focus();
@@ -64,24 +65,19 @@ class Row {
       this.#bar.value = loaded;
       this.#says.textContent = say`${bytes(loaded)} of ${bytes(size)}`;
     };
+    this.#problem = '';
     this.#put(say`Starting…`, button(say`Cancel`, () => this.#abort?.abort()));
-    let problem = '';
+    let told = '';
     try {
       await models.download(url, { sha256, signal, onProgress });
-      announce(say`${label} is on this device.`);
+      told = say`${label} is on this device.`;
     } catch (error) {
-      if (!signal.aborted) problem = explain(error).message;
+      if (!signal.aborted) told = this.#problem = explain(error).message;
     }
     this.#abort = null;
     await this.show(this.#page);
+    announce(told);
     onStored();
-    if (problem) this.#fail(problem);
-  }
-
-  #fail(problem) {
-    this.#says.textContent = problem;
-    this.#says.classList.add('problem');
-    announce(problem);
   }
 }
 
@@ -107,7 +103,7 @@ function markStored() {
 export async function furnishSearch(page) {
   markStored();
   row ??= new Row();
-  if (!row.nodes[0].isConnected) byId('shelf').after(...row.nodes);
+  if (!row.nodes[0].isConnected) byId('model-dialog').append(...row.nodes);     // nothing that is read moves
   await row.show(page);
   if (byId('shelf').dataset.wanted !== 'embedder') return;
   delete byId('shelf').dataset.wanted;
