@@ -89,8 +89,9 @@ export interface Gpu {
   readonly architecture: string;
   readonly description: string;
   /**
-   * Whether the device has passed every case of the trial. If false, it makes numbers below 1.2e-38 zero; whatever has
-   * none of these is the same to the bit.
+   * Whether the device has passed every case of the trial. If false, either its kernels are the fast ones
+   * ({@link LoadOptions.gpu}), or it makes numbers below 1.2e-38 zero; whatever has none of these is then the same to
+   * the bit.
    */
   readonly exact: boolean;
 }
@@ -243,6 +244,13 @@ export interface LoadOptions {
    * must be installed.
    */
   backend?: 'cpu' | 'webgpu' | 'auto' | undefined;
+  /**
+   * Kernels of the graphics device. 'exact' (default) ones give the processor's bits, and devices that do not are
+   * refused. 'fast' ones leave rounding and order to the device: its text may differ from that of other devices, and
+   * conversations that it has saved are read again elsewhere, as it reads again what others have saved. Without effect
+   * where the processor computes.
+   */
+  gpu?: 'exact' | 'fast' | undefined;
   /**
    * Most tokens of prompts that one step reads, 1 to 1024, all prompts together. Default 64. Results do not depend on
    * it.

@@ -119,7 +119,7 @@ const LIMITS = ['schema', 'grammar', 'regex', 'json-reply'];
 const VISION = ['vision', 'min-pixels', 'max-pixels', 'min-video-pixels', 'max-video-pixels', 'max-frames'];
 const SERVED_VISION = ['max-image-pixels', 'max-images', 'image-memory'];
 const FETCH = ['store', 'no-store', 'header'];
-const LOAD = ['context', 'memory', 'threads', 'variant', 'backend', 'kv', 'quantize', 'chunk', ...FETCH];
+const LOAD = ['context', 'memory', 'threads', 'variant', 'backend', 'gpu', 'kv', 'quantize', 'chunk', ...FETCH];
 
 /**
  * `words`: arguments without a name; `optional`: how many of the last ones may be left out; `rest`: further text for

@@ -3,6 +3,7 @@
 
 import { attentionShaders } from './attention.js';
 import { encoderShaders } from './encoder.js';
+import { fastOf } from './numbers.js';
 import { shaders } from './shaders.js';
 import { stateShaders } from './states.js';
 
@@ -24,7 +25,11 @@ const ALL = { ...shaders, ...attentionShaders, ...stateShaders, ...encoderShader
 /**
  * The WGSL of a kernel.
  * @param {number} kernel of KERNELS
- * @param {{layout: object | null, type: number, dim: number, packed: boolean}} made layout: of its matrix; type: of
- *   keys and values; dim: of a head; packed: whether the language has dot4I8Packed()
+ * @param {{layout: object | null, type: number, dim: number, packed: boolean, fast: boolean}} made layout: of its
+ *   matrix; type: of keys and values; dim: of a head; packed: whether the language has dot4I8Packed(); fast: whether
+ *   other bits than the processor's will do
  */
-export const wgslOf = (kernel, made) => ALL[KERNELS[kernel]](made);
+export function wgslOf(kernel, made) {
+  const wgsl = ALL[KERNELS[kernel]](made);
+  return made.fast ? fastOf(wgsl) : wgsl;
+}

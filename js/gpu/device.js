@@ -35,9 +35,9 @@ function isSoftware({ info = {}, isFallbackAdapter }) {
 
 /**
  * @param {GPU | undefined} gpu navigator.gpu, or that of the package `webgpu` in Node
- * @param {{copies?: boolean, mustBeExact?: boolean, change?: (wgsl: string) => string}} [how] copies: uploads must not
- *   be views of shared memory; mustBeExact: software is refused, and devices that flush subnormal numbers; change: for
- *   tests, builds a fault into the trial's shader
+ * @param {{copies?: boolean, fast?: boolean, mustBeExact?: boolean, change?: (wgsl: string) => string}} [how] copies:
+ *   uploads must not be views of shared memory; fast: other bits than the processor's will do; mustBeExact: software is
+ *   refused, and devices that flush subnormal numbers; change: for tests, builds a fault into the trial's shader
  * @returns {Promise<Device>}
  */
 export async function openDevice(gpu, how = {}) {
@@ -60,7 +60,7 @@ export class Device {
   #device;
   #copies;
   #memory = null;          // of the engine
-  #packed;                 // whether the language has packed dot products
+  #how;                    // of shaders: whether the language has packed dot products; whether they are the fast ones
   #pipelines;
   #buffers = [null];       // by id
   #table;                  // of the step
@@ -76,15 +76,16 @@ export class Device {
   #flushes = false;        // subnormal numbers become 0
   #mustBeExact;
 
-  constructor(gpu, adapter, device, { copies = false, mustBeExact = false }) {
+  constructor(gpu, adapter, device, { copies = false, fast = false, mustBeExact = false }) {
     this.#gpu = gpu;
     this.#adapter = adapter;
     this.#device = device;
     this.#copies = copies;
     this.#mustBeExact = mustBeExact;
-    this.#packed = Boolean(gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
+    const packed = Boolean(gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
+    this.#how = { packed, fast };
     this.#stride = Math.max(PARAMS_BYTES, device.limits.minUniformBufferOffsetAlignment);
-    this.#pipelines = new Pipelines(device, this.#packed);
+    this.#pipelines = new Pipelines(device, this.#how);
     this.#unused = [0, 1, 2].map(() => this.#newBuffer(16, STORAGE));    // read and written ones must differ
     device.addEventListener?.('uncapturederror', ({ error }) => { this.#failure ??= error.message; });
     device.lost.then(({ message }) => { this.#failure ??= message || 'it is gone'; });
@@ -95,21 +96,24 @@ export class Device {
   /** What the device is: for `info.gpu`. exact: whether no number differs from the processor's, however small. */
   get facts() {
     const { vendor = '', architecture = '', description = '' } = this.#adapter.info ?? {};
-    return { vendor, architecture, description, exact: !this.#flushes };
+    return { vendor, architecture, description, exact: !this.#how.fast && !this.#flushes };
   }
 
-  /** Refuses a device that computes other numbers than the processor (trial.js). */
+  /** Refuses a device that computes other numbers than the processor, or with fast kernels wrong ones (trial.js). */
   async try(change = (wgsl) => wgsl) {
-    const shader = change(trialShader({ packed: this.#packed }));
-    const faults = await faultsOf((...given) => this.#runAlone(shader, ...given)).catch((error) => {
+    const { fast } = this.#how;
+    const shader = change(trialShader(this.#how));
+    const faults = await faultsOf((...given) => this.#runAlone(shader, ...given), fast).catch((error) => {
       throw unavailable('The graphics device does not answer.', error);
     });
     this.#flushes = faults.includes('subnormal');
     const wrong = faults.filter((name) => name !== 'subnormal');
-    const why = wrong.length ? wrong : this.#mustBeExact ? faults : [];
-    if (!why.length) return;
+    const why = (wrong.length || !this.#mustBeExact ? wrong : faults).join(', ');
+    if (!why) return;
     this.close();
-    throw unavailable(`The graphics device computes other numbers than the processor (${why.join(', ')}).`);
+    throw unavailable(fast
+      ? `The graphics device computes wrongly (${why}).`
+      : `The graphics device computes other numbers than the processor (${why}); gpu: 'fast' allows that.`);
   }
 
   /** Runs a shader over a table; returns its first n results. */
@@ -164,6 +168,9 @@ export class Device {
     const { buffer } = this.#memory;
     this.#pipelines.layouts = layoutsOf(new Int32Array(buffer, words), n, new Int32Array(buffer, pieces));
   }
+
+  /** Whether keys and values have other bits than the processor's. */
+  fast() { return Number(this.#how.fast); }
 
   binding() {
     const { maxStorageBufferBindingSize, maxBufferSize } = this.#device.limits;

@@ -3,9 +3,21 @@
 // a compiler may fuse a product with a sum, fold constants, and divide approximately. So products pass through k(),
 // which no compiler can see through: it XORs the bits with a zero that only the uniform has. Quotients and roots are
 // computed with integers. docs/recipes/gpu.md has the rules, and which compilers were checked.
+//
+// A shader's fast form (fastOf) has the language's own operations in place of these: faster, but a compiler may then
+// give each device other bits.
 
 /** Param number i of a command (src/compute/gpu/port.h); number 0 is the zero. */
 export const P = (i) => `p.v[${i >> 2}][${i & 3}]`;
+
+const GUARDS = `
+fn k(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ ${P(0)}); }
+fn k4(x: vec4f) -> vec4f { return bitcast<vec4f>(bitcast<vec4u>(x) ^ vec4u(${P(0)})); }
+`;
+const NO_GUARDS = `
+fn k(x: f32) -> f32 { return x; }
+fn k4(x: vec4f) -> vec4f { return x; }
+`;
 
 /** @param {'array<u32>' | 'array<atomic<u32>>'} [pages] the type of the pages' words */
 export const begin = (pages = 'array<u32>') => `
@@ -15,8 +27,7 @@ struct Params { v: array<vec4u, 4> }
 @group(0) @binding(2) var<uniform> p: Params;
 @group(1) @binding(0) var<storage, read> w: array<u32>;
 @group(2) @binding(0) var<storage, read_write> pages: ${pages};
-fn k(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ ${P(0)}); }
-fn k4(x: vec4f) -> vec4f { return bitcast<vec4f>(bitcast<vec4u>(x) ^ vec4u(${P(0)})); }
+${GUARDS}
 fn bits(u: u32) -> f32 { return bitcast<f32>(u ^ ${P(0)}); }
 fn f(i: u32) -> f32 { return bitcast<f32>(s[i]); }
 fn put(i: u32, x: f32) { s[i] = bitcast<u32>(x); }
@@ -26,14 +37,15 @@ fn put(i: u32, x: f32) { s[i] = bitcast<u32>(x); }
 export const main = (lanes) => `@compute @workgroup_size(${lanes})
 fn main(@builtin(workgroup_id) wg: vec3u, @builtin(local_invocation_index) lane: u32) {`;
 
-/** divide(x, y) and root(x), rounded to nearest as in IEEE 754, subnormal numbers included. */
-export const DIVIDE = `
+/** The exponent and the 24 bits of a positive number. */
+const FRACTION = `
 fn fraction(u: u32) -> vec2i {
   let e = i32(u >> 23u);
   if (e != 0) { return vec2i(e, i32((u & 0x7FFFFFu) | 0x800000u)); }
   let shift = countLeadingZeros(u) - 8u;
   return vec2i(1 - i32(shift), i32(u << shift));
-}
+}`;
+const QUOTIENT = `
 fn divide(x: f32, y: f32) -> f32 {
   let sign = (bitcast<u32>(x) ^ bitcast<u32>(y)) & 0x80000000u;
   let a = bitcast<u32>(x) & 0x7FFFFFFFu;
@@ -86,6 +98,14 @@ fn root(x: f32) -> f32 {
 }
 `;
 
+const NATIVE_QUOTIENT = `
+fn divide(x: f32, y: f32) -> f32 { return x / y; }
+fn root(x: f32) -> f32 { return sqrt(x); }
+`;
+
+/** divide(x, y) and root(x), rounded to nearest as in IEEE 754, subnormal numbers included. */
+export const DIVIDE = FRACTION + QUOTIENT;
+
 /** The steps of num_exp() in src/base/num.h. */
 export const EXP = `
 fn power(x: f32) -> f32 {
@@ -104,6 +124,11 @@ fn power(x: f32) -> f32 {
   y = k(y + 1.0f);
   return y * bits(u32(i32(n) + 127) << 23u);
 }
+`;
+
+/** Nothing may overflow: WGSL does not say what it becomes. */
+const NATIVE_EXP = `
+fn power(x: f32) -> f32 { return exp(clamp(x, -87.0f, 88.0f)); }
 `;
 
 /** num_sigmoid() and num_silu(). */
@@ -131,3 +156,8 @@ export const reduce = (of) => {
   const pair = (a, b) => `k(${of(a)} + ${of(b)})`;
   return `k(k(${pair(0, 4)} + ${pair(2, 6)}) + k(${pair(1, 5)} + ${pair(3, 7)}))`;
 };
+
+/** The fast form of a shader. @param {string} wgsl */
+export const fastOf = (wgsl) =>
+  [[GUARDS, NO_GUARDS], [QUOTIENT, NATIVE_QUOTIENT], [EXP, NATIVE_EXP]]
+    .reduce((text, [exact, fast]) => text.replace(exact, fast), wgsl);

@@ -13,7 +13,7 @@ const OF_HEADS = ['append', 'attend', 'delta', 'attend_all'].map((name) => KERNE
 
 export class Pipelines {
   #device;
-  #packed;
+  #how;                  // what all shaders have in common
   #groups;               // layouts of the bind groups
   #layout;
   #made = new Map();     // a command's key -> pipeline
@@ -24,10 +24,10 @@ export class Pipelines {
   /** Whether a pipeline was made since this was set to false: implementations compile at the first use. */
   isFresh = false;
 
-  /** @param {boolean} packed whether the language has dot4I8Packed() */
-  constructor(device, packed) {
+  /** @param {{packed: boolean, fast: boolean}} how of wgslOf() */
+  constructor(device, how) {
     this.#device = device;
-    this.#packed = packed;
+    this.#how = how;
     const entry = (binding, type, more) => ({ binding, visibility: COMPUTE, buffer: { type, ...more } });
     this.#groups = [
       [entry(0, 'storage'), entry(1, 'read-only-storage'), entry(2, 'uniform', { hasDynamicOffset: true })],
@@ -46,7 +46,7 @@ export class Pipelines {
     let pipeline = this.#made.get(key);
     if (pipeline) return pipeline;
     const layout = OF_LAYOUT.includes(kernel) ? this.layouts[type] : null;
-    pipeline = this.compile(KERNELS[kernel], wgslOf(kernel, { layout, type, dim, packed: this.#packed }));
+    pipeline = this.compile(KERNELS[kernel], wgslOf(kernel, { layout, type, dim, ...this.#how }));
     this.#made.set(key, pipeline);
     this.isFresh = true;
     return pipeline;

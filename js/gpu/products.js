@@ -19,22 +19,8 @@ const NUMBER = (panel) => `var number = ${P(6)} + ${panel};
 /** The sums of codes of the row's block `at`, one for each half. */
 const sums = (at) => `vec2i(bitcast<i32>(s[${P(3)} + 2u * ${at}]), bitcast<i32>(s[${P(3)} + 2u * ${at} + 1u]))`;
 
-/** A workgroup multiplies the 8 rows of a panel with one row; a lane has one row in every eighth block. */
-function product({ layout, packed }) {
-  const mins = hasMins(layout);
-  const ifMins = (text) => (mins ? text : '');
-  return `${begin()}${ofPanels(layout, packed)}
-var<workgroup> terms: array<f32, ${LANES}>;
-${ifMins(`var<workgroup> less: array<f32, ${LANES}>;`)}
-${main(LANES)}
-  let blocks = ${P(5)} / 32u;
-  ${NUMBER('wg.x')}
-  let r = lane & 7u;
-  var y = 0.0;
-  var m = 0.0;
-  for (var first = 0u; first < blocks; first += ${BLOCKS}u) {
-    let b = first + (lane >> 3u);
-    if (b < blocks && live) {
+/** Computes the products of row r with the row's block b, and gives their float, and that of the mins, to `add`. */
+const block = (layout, add) => `
       let at = wg.y * blocks + b;
       let unit = unit_of(panel, b);
       let block = block_of(unit, b);
@@ -47,8 +33,17 @@ ${main(LANES)}
         sum.y += dot4(word(block + CODES, r, j + 4u), s[${P(1)} + 8u * at + j + 4u]);
       }
       sum -= OFFSET * q;
-      terms[lane] = k(${wholeOf(layout, ['all.x', 'all.y'], ['sum.x', 'sum.y'])} * k(d_of(unit, r) * xs));
-      ${ifMins('less[lane] = k(f32(all.z * q.x + all.w * q.y) * k(n_of(unit, r) * xs));')}
+      ${add(
+        `k(${wholeOf(layout, ['all.x', 'all.y'], ['sum.x', 'sum.y'])} * k(d_of(unit, r) * xs))`,
+        hasMins(layout) ? 'k(f32(all.z * q.x + all.w * q.y) * k(n_of(unit, r) * xs))' : '',
+      )}`;
+
+/** The floats of the blocks are added in order, by one lane for each row. */
+function inOrder(layout) {
+  const ifMins = (text) => (hasMins(layout) ? text : '');
+  return `for (var first = 0u; first < blocks; first += ${BLOCKS}u) {
+    let b = first + (lane >> 3u);
+    if (b < blocks && live) {${block(layout, (term, min) => `terms[lane] = ${term}; ${min && `less[lane] = ${min};`}`)}
     }
     workgroupBarrier();
     if (lane < 8u) {
@@ -57,9 +52,31 @@ ${main(LANES)}
     }
     workgroupBarrier();
   }
-  if (lane < 8u && live && wg.x * 8u + r < ${P(7)}) {
-    put(${P(4)} + wg.y * ${P(8)} + wg.x * 8u + r, ${mins ? 'y - m' : 'y'});
+  ${ifMins('y -= m;')}`;
+}
+
+/** Each lane adds the floats of its blocks, and one lane for each row adds these sums. */
+const inAnyOrder = (layout) => `for (var b = lane >> 3u; b < blocks && live; b += ${BLOCKS}u) {
+    ${block(layout, (term, min) => `y += ${term}; ${min && `m += ${min};`}`)}
   }
+  terms[lane] = y - m;
+  workgroupBarrier();
+  y = 0.0;
+  for (var i = 0u; i < ${BLOCKS}u; i++) { y += terms[8u * i + r]; }`;
+
+/** A workgroup multiplies the 8 rows of a panel with one row; a lane has one row in every eighth block. */
+function product({ layout, packed, fast }) {
+  return `${begin()}${ofPanels(layout, packed)}
+var<workgroup> terms: array<f32, ${LANES}>;
+${hasMins(layout) ? `var<workgroup> less: array<f32, ${LANES}>;` : ''}
+${main(LANES)}
+  let blocks = ${P(5)} / 32u;
+  ${NUMBER('wg.x')}
+  let r = lane & 7u;
+  var y = 0.0;
+  var m = 0.0;
+  ${fast ? inAnyOrder(layout) : inOrder(layout)}
+  if (lane < 8u && live && wg.x * 8u + r < ${P(7)}) { put(${P(4)} + wg.y * ${P(8)} + wg.x * 8u + r, y); }
 }`;
 }
 
@@ -150,17 +167,26 @@ ${main(256)}
 }`;
 }
 
-/** A lane for each row of the matrix, which adds in the order of the columns. */
-function floats({ layout, packed }) {
+/** Lanes for each row of the matrix, which add the columns in turn: one, so that they are added in order, or four. */
+function floats({ layout, packed, fast }) {
+  const each = fast ? 4 : 1;
+  const rest = [1, 2, 3].slice(0, each - 1).map((i) => ` + parts[lane + ${8 * i}u]`).join('');
   return `${begin()}${ofPanels(layout, packed)}
-${main(64)}
-  let row = wg.x * 64u + lane;
+var<workgroup> parts: array<f32, ${64 * each}>;
+${main(64 * each)}
+  let row = wg.x * 64u + lane / ${8 * each}u * 8u + (lane & 7u);
+  let first = lane / 8u % ${each}u;
   ${NUMBER('(row >> 3u)')}
-  if (row >= ${P(7)} || !live) { return; }
   let x = ${P(1)} + wg.y * ${P(5)};
   var y = 0.0;
-  for (var c = 0u; c < ${P(5)}; c++) { y += k(${floatAt(layout, 'panel', '(row & 7u)', 'c')} * f(x + c)); }
-  put(${P(4)} + wg.y * ${P(8)} + row, y);
+  if (row < ${P(7)} && live) {
+    for (var c = first; c < ${P(5)}; c += ${each}u) {
+      y += k(${floatAt(layout, 'panel', '(row & 7u)', 'c')} * f(x + c));
+    }
+  }
+  parts[lane] = y;
+  workgroupBarrier();
+  if (first == 0u && row < ${P(7)} && live) { put(${P(4)} + wg.y * ${P(8)} + row, parts[lane]${rest}); }
 }`;
 }
 

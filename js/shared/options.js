@@ -92,6 +92,10 @@ export const LOAD = {
     kind: 'names', names: ['cpu', 'webgpu', 'auto'], flag: 'backend', value: 'NAME',
     text: 'what computes: cpu, webgpu, or auto (webgpu if it can)',
   },
+  gpu: {
+    kind: 'names', names: ['exact', 'fast'], flag: 'gpu', value: 'NAME',
+    text: "kernels of webgpu: exact, or fast, whose text may differ from other devices'",
+  },
   kv: {
     kind: 'names', names: ['f16', 'q8', 'f32'], engine: true, flag: 'kv', value: 'TYPE', native: true,
     text: 'type of the KV cache: f16, q8 or f32',

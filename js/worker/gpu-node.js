@@ -21,6 +21,6 @@ async function find() {
   return gpu;
 }
 
-/** @param {'webgpu' | 'auto'} backend @param {{post: (message: object) => void}} host */
-export const openFor = (backend, host) =>
-  openWith(find, { copies: Number.parseInt(process.versions.node) < VIEWS }, backend, host);
+/** @param {import('../gpu/choice.js').Wanted} wanted @param {{post: (message: object) => void}} host */
+export const openFor = (wanted, host) =>
+  openWith(find, { copies: Number.parseInt(process.versions.node) < VIEWS }, wanted, host);

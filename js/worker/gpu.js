@@ -5,5 +5,5 @@ import { openWith } from '../gpu/choice.js';
 
 export { without } from '../gpu/choice.js';
 
-/** @param {'webgpu' | 'auto'} backend @param {{post: (message: object) => void}} host */
-export const openFor = (backend, host) => openWith(async () => globalThis.navigator.gpu, {}, backend, host);
+/** @param {import('../gpu/choice.js').Wanted} wanted @param {{post: (message: object) => void}} host */
+export const openFor = (wanted, host) => openWith(async () => globalThis.navigator.gpu, {}, wanted, host);

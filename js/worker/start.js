@@ -105,7 +105,7 @@ class Starter {
     if (backend !== 'cpu' && !inspect) {
       const missing = (error) => { if (backend !== 'auto') throw error; };
       this.#gpu = await this.#host.gpu().catch(missing);
-      this.#device = await this.#gpu?.openFor(backend, this.#host) ?? null;
+      this.#device = await this.#gpu?.openFor(this.#options, this.#host) ?? null;
     }
     return this.#instance();
   }
@@ -114,7 +114,7 @@ class Starter {
 
   /** Makes the instance that replaces one whose device does not run the model, with 'auto'. */
   processor(refusal) {
-    this.#device = this.#gpu.without(refusal, this.#options.backend, this.#host, this.#device);
+    this.#device = this.#gpu.without(refusal, this.#options, this.#host, this.#device);
     return this.#instance();
   }
 

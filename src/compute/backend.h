@@ -99,7 +99,7 @@ struct backend_ops {
     /* the same bytes as slot_set() */
     void (*slot_get)(struct backend *b, int slot, uint64_t from, uint64_t n, void *bytes);
     /* Hashes bytes from .. from + n - 1 of w's panels, after all rows have come: out [HASH_BYTES], the same in every
-     * build. On any thread. */
+     * build whose keys and values have the same bits. On any thread. */
     void (*weight_hash)(struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
     /* Begins everything that was requested; these results come back too. */
     void (*submit)(struct backend *b, const struct result *results, int n);

@@ -29,6 +29,7 @@ static struct {
         size_t size;
     } buffers[DEVICE_BUFFERS];
     int n_buffers, n_submits, n_commands, n_layouts;
+    bool fast;
     uint32_t binding;
     int seen[GPU_KERNELS];
 } device;
@@ -45,6 +46,7 @@ void gpu_layouts(const struct gpu_layout *all, int n, const void *some)
     device.n_layouts = n;
 }
 
+bool gpu_fast(void) { return device.fast; }
 uint32_t gpu_binding(void) { return device.binding; }
 
 uint32_t gpu_buffer(double bytes)
@@ -277,6 +279,24 @@ static void slices(void)
     one_model("nano.NVFP4", 1 << 20, QUERN_KV_F32);
 }
 
+/* To saved conversations a device with fast kernels is another model. */
+static void fast_kernels(void)
+{
+    struct file f = model_of("nano.Q8_0");
+    uint8_t prints[2][HASH_BYTES];
+    for (int fast = 0; fast < 2; fast++) {
+        device_begin(64 << 20);
+        device.fast = fast;
+        struct quern_options options = {.backend = BACKEND_PLAYED, .context_size = 256};
+        struct quern_engine *e = engine_load(&f, options, 1000);
+        fingerprint_of(e, prints[fast]);
+        quern_free(e);
+        device_end();
+    }
+    CHECK(memcmp(prints[0], prints[1], HASH_BYTES));
+    file_free(&f);
+}
+
 /* What a device does not run is refused by the header. */
 static void refusals(void)
 {
@@ -313,6 +333,7 @@ int main(int argc, char **argv)
     const struct check tests[] = {
         {"models", models},
         {"slices", slices},
+        {"fast_kernels", fast_kernels},
         {"refusals", refusals},
         {"wide_rows", wide_rows},
     };

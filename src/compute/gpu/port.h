@@ -10,6 +10,7 @@
 #ifndef QUERN_GPU_PORT_H
 #define QUERN_GPU_PORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Kernels, one dispatch each. Words in the comments are numbers of params. Places are in 32-bit words from the
@@ -72,6 +73,8 @@ struct gpu_layout {
 
 /* Called first: the layouts of panels by number, and the pieces of codes by bits, [9][PIECES] of five int32. */
 void gpu_layouts(const struct gpu_layout *layouts, int n, const void *pieces);
+/* Whether the kernels are fast ones, which do not give the CPU's bits. */
+bool gpu_fast(void);
 /* The most bytes of a buffer that a kernel can bind. */
 uint32_t gpu_binding(void);
 /* Makes a buffer of zeros. `bytes` is a multiple of 4 and at most gpu_binding(). */

@@ -4,7 +4,7 @@
 
 addToLibrary(
   Object.fromEntries(
-    ['layouts', 'binding', 'buffer', 'release', 'write', 'copy', 'submit'].map((name) => [
+    ['layouts', 'fast', 'binding', 'buffer', 'release', 'write', 'copy', 'submit'].map((name) => [
       `gpu_${name}`,
       new Function('...given', `return Module['gpu'].${name}(...given)`),
     ]),

@@ -223,7 +223,7 @@ test('the same help', async () => {
   for (const name of ['run', 'info', 'quantize', 'bench', 'tokenize', 'logits']) {
     const [one, two] = (await Promise.all([start(['help', name]), native(['help', name])])).map(({ out }) => out);
     const [here, there] = [linesOf(one), linesOf(two)];
-    const common = Object.keys(here).filter((option) => !/^(store|no-store|header|variant|backend)/.test(option) && !NODE_ALONE[name]?.test(option));
+    const common = Object.keys(here).filter((option) => !/^(store|no-store|header|variant|backend|gpu)/.test(option) && !NODE_ALONE[name]?.test(option));
     assert.deepEqual(Object.keys(there).filter((option) => !/^(feed|variant)/.test(option)).sort(), common.sort(), name);
     for (const option of common) assert.equal(there[option], here[option], `${name} --${option}`);
     assert.equal(two.split('\n\n').slice(0, 2).join(), one.split('\n\n').slice(0, 2).join(), name);

@@ -22,10 +22,11 @@ export const goldenBytes = (name) => readFile(`${PROJECT}/${GOLDEN}/${name}.gguf
 /**
  * Loads a model.
  * @param {Uint8Array | Uint8Array[]} bytes a file, or files
- * @param {{device?: object, onDevice?: boolean, projector?: Uint8Array} & object} [options] device: an open one
+ * @param {{device?: object, onDevice?: boolean, projector?: Uint8Array} & object} [options] device: an open one;
+ *   gpu: as load() has it
  */
-export async function open(bytes, { onDevice = false, device, projector, ...options } = {}) {
-  device ??= onDevice ? await openFor('webgpu', { post() {} }) : null;
+export async function open(bytes, { onDevice = false, device, projector, gpu, ...options } = {}) {
+  device ??= onDevice ? await openFor({ backend: 'webgpu', gpu }, { post() {} }) : null;
   const instance = device
     ? await instantiate(glue, await compiled.gpu, 1, 32, device)
     : await instantiate(glueOfProcessor, await compiled.simd, 1, 32);
@@ -59,6 +60,14 @@ export async function logitsOf(engine, ids, media = []) {
   }
   sequence.free();
   return Buffer.concat(rows.map(({ buffer }) => Buffer.from(buffer)));
+}
+
+/** The beginning of a saved conversation's file, which has the fingerprint of the model. */
+export async function printOf({ engine, runner }) {
+  while (!await runner.turns.run({ scope: 0, guest: 0 }, (ms) => engine.identify(Math.ceil(ms))));
+  const sequence = engine.sequence();
+  sequence.set(Int32Array.of(3, 4, 5), 'held');
+  return Buffer.from(sequence.save('a name')).toString('base64');
 }
 
 /** How many 32-bit words of two buffers differ. */

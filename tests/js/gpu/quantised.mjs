@@ -5,21 +5,13 @@
 import { readFile } from 'node:fs/promises';
 import { PROJECT } from '../../fixtures/golden.mjs';
 import { QUANTISED_TOKENS } from '../../fixtures/quantised.mjs';
-import { differing, logitsOf, open, tell } from './engines.mjs';
+import { differing, logitsOf, open, printOf, tell } from './engines.mjs';
 
 const FILES = ['config.json', 'tokenizer.json', 'model.safetensors'];
 const filesOf = (name) => Promise.all(FILES.map((file) => readFile(`${PROJECT}/tests/fixtures/quantised/${name}/${file}`)));
 
 /** More rows than a product of few rows has. */
 const IDS = [...QUANTISED_TOKENS, ...QUANTISED_TOKENS.map((id) => id + 1)];
-
-/** The beginning of a saved conversation's file, which has the hash of all weights. */
-async function printOf({ engine, runner }) {
-  while (!await runner.turns.run({ scope: 0, guest: 0 }, (ms) => engine.identify(Math.ceil(ms))));
-  const sequence = engine.sequence();
-  sequence.set(Int32Array.from(IDS), 'held');
-  return Buffer.from(sequence.save('a name')).toString('base64');
-}
 
 for (const name of process.argv.slice(2)) {
   const files = await filesOf(name);

@@ -86,7 +86,7 @@ test('what C has of the list of options is what the list says (node tools/option
 test('load options', () => {
   for (const [name, bad] of Object.entries({
     threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], kvPositions: [0, -1, 2 ** 24 + 1, '1'], snapshots: [-1, 65, 0.5, '3', Infinity], saveMaxBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
-    variant: ['auto', 'SIMD'], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
+    variant: ['auto', 'SIMD'], gpu: ['slow', true], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
   }
