@@ -50,7 +50,7 @@ class App {
   #opening = null;
   #isMoving = false;    // the visitor goes back or forth
   #loading = new Loading(this.#session, this.#tray, {
-    options: () => this.#settings.loading,
+    options: () => this.#settings.options,
     running: () => (this.#session.model && this.#talks ? this.#talks.running.length : 0),
     onStart: ({ kind }) => this.#life.carry(kind !== 'demo'),
     onLoad: (choice) => this.#welcomeModel(choice),

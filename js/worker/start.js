@@ -103,8 +103,7 @@ class Starter {
   async first() {
     const { backend = 'cpu', inspect } = this.#options;
     if (backend !== 'cpu' && !inspect) {
-      const missing = (error) => { if (backend !== 'auto') throw error; };
-      this.#gpu = await this.#host.gpu().catch(missing);
+      this.#gpu = await this.#host.gpu().catch((error) => { if (backend !== 'auto') throw error; });
       this.#device = await this.#gpu?.openFor(this.#options, this.#host) ?? null;
     }
     return this.#instance();

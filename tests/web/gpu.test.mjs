@@ -55,6 +55,19 @@ test('logits on a device have the bits of the native scalar kernels', async () =
   await visit.close();
 });
 
+test('fast kernels reply, and are not called exact', async () => {
+  const visit = await openLibrary(device);
+  const found = await visit.page.evaluate(async (source) => {
+    const model = await globalThis.quern.load(source, { backend: 'webgpu', gpu: 'fast' });
+    const { usage } = await model.complete('one two', { maxTokens: 3 }).result;
+    const { exact } = model.info.gpu;
+    await model.dispose();
+    return { exact, hasWritten: usage.completionTokens > 0 };
+  }, `${GOLDEN}/nano.Q8_0.gguf`);
+  assert.deepEqual(found, { exact: false, hasWritten: true });
+  await visit.close();
+});
+
 /** Writes until the device is lost; then the model is loaded again and writes. */
 async function lose(source) {
   const model = await globalThis.quern.load(source, { backend: 'webgpu' });
@@ -96,14 +109,16 @@ test('without a device webgpu is refused, and auto takes the processor and says 
   await visit.close();
 });
 
-test('the page has a choice of what computes, and says what does', async () => {
-  const expected = /WebGPU|the processor computes/;
-  const visit = await openChat(page, { init: storeSettings, initArgument: { backend: 'auto' }, expected });
-  await visit.chat.ready();
-  await visit.page.locator('#settings').click();
-  assert.equal(await visit.page.getByLabel('What computes').inputValue(), 'auto');
-  await visit.page.keyboard.press('Escape');
-  await visit.page.locator('#model-button').click();
-  await visit.page.locator('#model-facts').getByText('the processor').waitFor();
-  await visit.close();
-});
+for (const backend of ['auto', 'fast'])
+  test(`the page has a choice of what computes, and says what does: ${backend}`, async () => {
+    const expected = /WebGPU|the processor computes/;
+    const visit = await openChat(page, { init: storeSettings, initArgument: { backend }, expected });
+    await visit.chat.ready();
+    await visit.page.locator('#settings').click();
+    assert.equal(await visit.page.getByLabel('What computes').inputValue(), backend);
+    await visit.page.keyboard.press('Escape');
+    await visit.page.locator('#model-button').click();
+    await visit.page.locator('#model-facts').getByText('the processor').waitFor();
+    assert.ok(visit.console.some((line) => /the processor computes/.test(line)));
+    await visit.close();
+  });

@@ -15,6 +15,12 @@ import { DEMO, KNOWN, UNKNOWN, findKnown, firstOffer, verdict } from './known.js
 /** What a load gets beside the address of a known file. */
 const besides = ({ sha256, vision } = {}) => ({ sha256, ...(vision && { vision }) });
 
+/** What computes. A device without the exact text was chosen so. */
+function computedBy({ gpu }) {
+  if (!gpu) return say`the processor`;
+  return gpu.exact ? say`the graphics device: the same text as everywhere` : say`the graphics device with fast kernels`;
+}
+
 export class Shelf {
   #dialog = byId('model-dialog');
   #url = byId('model-url');
@@ -288,7 +294,7 @@ export class Shelf {
       [say`Memory`, info.memory && bytes(info.memory.used)],
       [say`Context`, info.contextSize && tokens(info.contextSize)],
       [say`Vision`, info.vision && say`images and videos`],
-      [say`Computed by`, info.gpu ? say`the graphics device: the same text as everywhere` : say`the processor`],
+      [say`Computed by`, computedBy(info)],
       [say`Threads`, info.threads],
       [say`Instructions`, { relaxed: 'relaxed SIMD', simd: 'SIMD' }[info.variant] ?? info.variant],
       [say`License`, info.license],

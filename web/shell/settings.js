@@ -106,9 +106,15 @@ export class Settings {
     this.#write(Object.fromEntries(PRESET.map((name) => [name, this.#own[name]])));
   }
 
-  /** Options of the next load. */
+  /** Settings of the next load. */
   get loading() {
     return pick(this.#values, LOADING);
+  }
+
+  /** Options of the next load. */
+  get options() {
+    const { loading } = this;
+    return loading.backend === 'fast' ? { ...loading, backend: 'auto', gpu: 'fast' } : loading;
   }
 
   /** The system prompt, '' for none. */
