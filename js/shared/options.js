@@ -94,7 +94,7 @@ export const LOAD = {
   },
   gpu: {
     kind: 'names', names: ['exact', 'fast'], flag: 'gpu', value: 'NAME',
-    text: "kernels of webgpu: exact, or fast, whose text may differ from other devices'",
+    text: 'kernels of webgpu: exact, or fast, which may lead to another text',
   },
   kv: {
     kind: 'names', names: ['f16', 'q8', 'f32'], engine: true, flag: 'kv', value: 'TYPE', native: true,
