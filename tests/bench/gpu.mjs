@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// A graphics device beside the processor, on one machine in one run: whether the device passes the trial, whether the
-// golden models have the scalar kernels' bits on it, and tokens per second of the given models, in turn.
+// A graphics device, with exact and with fast kernels, beside the processor, on one machine in one run: whether the
+// device passes the trial, whether the golden models have the scalar kernels' bits on it, and tokens per second of the
+// given models, in turn. If exact kernels are refused, the others are measured.
 //
-//   node tests/bench/gpu.mjs [--runs 3] [--prompt 512] [--generate 64] [--threads 2] [MODEL.gguf ...]
+//   node tests/bench/gpu.mjs [--runs 3] [--prompt 512] [--generate 64] [--chunk 64] [--threads 2] [--no-bits] [MODEL.gguf ...]
 //
 // It needs `make dist native` and the package webgpu with a Vulkan, Metal or D3D12 driver; VK_DRIVER_FILES chooses one.
 
@@ -17,7 +18,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     runs: { type: 'string', default: '3' }, prompt: { type: 'string', default: '512' },
-    generate: { type: 'string', default: '64' }, threads: { type: 'string', default: '2' },
+    generate: { type: 'string', default: '64' }, chunk: { type: 'string', default: '64' }, threads: { type: 'string', default: '2' },
+    'no-bits': { type: 'boolean', default: false },
   },
 });
 
@@ -36,27 +38,38 @@ async function compareBits(name) {
   say(`${name}: ${expected.reduce((sum, word, i) => sum + (word !== bits[i]), 0)} of ${expected.length} logits differ`);
 }
 
+/** What computes, by the flags of `quern bench`. */
+const WAYS = {
+  exact: ['--backend', 'webgpu'],
+  fast: ['--backend', 'webgpu', '--gpu', 'fast'],
+  processor: ['--backend', 'cpu', '--threads', values.threads],
+};
+
 /** Tokens per second of reading and writing, by `quern bench`. */
-function benched(model, backend) {
-  const { prompt, generate, threads } = values;
-  const args = [join(PROJECT, 'dist/cli.js'), 'bench', model, '--backend', backend, '--prompt', prompt, '--generate', generate, '--json'];
-  if (backend === 'cpu') args.push('--threads', threads);
+function benched(model, way) {
+  const { prompt, generate, chunk } = values;
+  const args = [join(PROJECT, 'dist/cli.js'), 'bench', model, ...WAYS[way], '--prompt', prompt, '--generate', generate, '--chunk', chunk, '--json'];
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 
-const one = await load(join(PROJECT, 'tests/fixtures/golden/nano.Q8_0.gguf'), { backend: 'webgpu' });
-say(`device: ${JSON.stringify(one.info.gpu)}`);
-await one.dispose();
-for (const name of names) await compareBits(name);
+const ways = [];
+for (const gpu of ['exact', 'fast']) {
+  const one = await load(join(PROJECT, 'tests/fixtures/golden/nano.Q8_0.gguf'), { backend: 'webgpu', gpu }).catch((error) => error);
+  say(`${gpu}: ${one instanceof Error ? `${one.code}: ${one.message}` : JSON.stringify(one.info.gpu)}`);
+  if (one instanceof Error) continue;
+  ways.push(gpu);
+  await one.dispose();
+}
+if (ways.includes('exact') && !values['no-bits']) for (const name of names) await compareBits(name);
+ways.push('processor');
 for (const model of positionals) {
-  const found = { cpu: [], webgpu: [] };
-  for (let i = 0; i < Number(values.runs); i++) for (const backend of ['webgpu', 'cpu']) found[backend].push(benched(model, backend));
-  const of = (backend, what) => median(found[backend].map((figures) => figures[what]));
+  const found = Object.fromEntries(ways.map((way) => [way, []]));
+  for (let i = 0; i < Number(values.runs); i++) for (const way of ways) found[way].push(benched(model, way));
   for (const what of ['prefill_tps', 'decode_tps', 'load_ms']) {
-    const [device, processor] = [of('webgpu', what), of('cpu', what)];
-    say(`${model}: ${what}: device ${device.toFixed(1)}, processor ${processor.toFixed(1)}, ratio ${(device / processor).toFixed(2)}`);
+    const medians = ways.map((way) => `${way} ${median(found[way].map((figures) => figures[what])).toFixed(1)}`);
+    say(`${model}: ${what}: ${medians.join(', ')}`);
   }
 }
 process.exit();
