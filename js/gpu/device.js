@@ -6,6 +6,7 @@
 
 import { QuernError } from '../shared/errors.js';
 import { COMMAND, READ_WORDS } from './commands.js';
+import { answersLate, nudge } from './nudge.js';
 import { layoutsOf } from './panels.js';
 import { Pipelines } from './pipelines.js';
 import { faultsOf, trialShader } from './trial.js';
@@ -74,6 +75,7 @@ export class Device {
   #lived = 0;              // when work ended that nobody waits for: an image begins much of it before the first answer
   #failure = null;
   #flushes = false;        // subnormal numbers become 0
+  #isLate = false;         // whether it answers late unless it is nudged
   #mustBeExact;
 
   constructor(gpu, adapter, device, { copies = false, fast = false, mustBeExact = false }) {
@@ -109,7 +111,10 @@ export class Device {
     this.#flushes = faults.includes('subnormal');
     const wrong = faults.filter((name) => name !== 'subnormal');
     const why = (wrong.length || !this.#mustBeExact ? wrong : faults).join(', ');
-    if (!why) return;
+    if (!why) {
+      this.#isLate = await answersLate(this.#device);
+      return;
+    }
     this.close();
     throw unavailable(fast
       ? `The graphics device computes wrongly (${why}).`
@@ -157,7 +162,7 @@ export class Device {
   async uploaded() {
     if (this.#uploading < UPLOADING_BYTES) return;
     this.#uploading = 0;
-    await this.#device.queue.onSubmittedWorkDone();
+    await this.#wait(this.#device.queue.onSubmittedWorkDone());
   }
 
   close() { this.#device.destroy(); }
@@ -236,7 +241,7 @@ export class Device {
       look();
     });
     try {
-      await Promise.race([Promise.all(this.#answers), late]);
+      await this.#wait(Promise.race([Promise.all(this.#answers), late]));
     } finally {
       clearTimeout(timer);
       this.#answers = [];
@@ -299,6 +304,11 @@ export class Device {
   }
 
   // --- what comes back ---
+
+  #wait(work) {
+    if (this.#isLate) nudge(this.#device, work);
+    return work;
+  }
 
   /** Copies what is asked for into a buffer that can be read. */
   #ask(encoder, words) {

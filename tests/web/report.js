@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // See report.html. The address's fragment is JSON: the address for reports, and the tasks: configurations to compare
-// (library-page.js) with a model to ask, questions to ask at once, questions under limits, and a model to load and
-// dispose of repeatedly. Each task sends its own report.
+// (library-page.js) with a model to ask, questions to ask at once, questions under limits, what to compute on a
+// graphics device, and a model to load and dispose of repeatedly. Each task sends its own report.
 import './library-page.js';
 
 const { quern } = globalThis;
@@ -25,6 +25,29 @@ async function answer({ comparison, chat }) {
   return { support, configurations, results: await quern.compare({ ...comparison, configurations }), texts: await textsOf(chat) };
 }
 
+/** What a model says on a device and on the processor: to a prompt, or of an image. */
+async function sayBoth({ source, image, ...options }) {
+  const said = [];
+  for (const backend of ['webgpu', 'cpu']) {
+    const model = await quern.load(source, { ...options, backend });
+    const content = image && [{ type: 'image', image }, { type: 'text', text: 'Well?' }];
+    const limits = { maxTokens: 12, temperature: 1, seed: 1 };
+    const reply = image ? model.chat([{ role: 'user', content }], limits) : model.complete('one two', limits);
+    const { text } = await reply.result;
+    said.push({ backend: model.info.backend, text });
+    await model.dispose();
+  }
+  return said;
+}
+
+async function onDevice({ comparisons, says }) {
+  const compared = [];
+  for (const comparison of comparisons) compared.push(...await quern.compare(comparison));
+  const said = [];
+  for (const say of says) said.push(await sayBoth(say));
+  return { compared, said };
+}
+
 const request = JSON.parse(decodeURIComponent(location.hash.slice(1)));
 
 async function report(work) {
@@ -35,5 +58,6 @@ async function report(work) {
 if (request.comparison) await report(answer(request));
 if (request.atOnce) await report(quern.atOnce(request.atOnce));
 if (request.limited) await report(quern.limited(request.limited).then((said) => ({ said })));
+if (request.device) await report(onDevice(request.device));
 const { source, options, counts = [] } = request.disposals ?? {};
 for (const count of counts) await report(quern.loadAndDispose(source, options, count));

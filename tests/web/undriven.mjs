@@ -14,11 +14,15 @@ import { findFirefox } from '../bench/firefox.mjs';
 /** Preferences: no first-run pages, no questions, nothing from the network. */
 const PREFERENCES = { 'datareporting.policy.dataSubmissionEnabled': false, 'browser.shell.checkDefaultBrowser': false, 'app.update.disabledForTesting': true };
 
-/** Opens an address in a Firefox with a new profile. @returns {Promise<number>} its process id */
-export async function openFirefox(t, url) {
+/**
+ * Opens an address in a Firefox with a new profile.
+ * @param {{preferences?: object, env?: object}} [more] preferences, and variables of the environment
+ * @returns {Promise<number>} its process id
+ */
+export async function openFirefox(t, url, { preferences, env } = {}) {
   const profile = await mkdtemp(join(tmpdir(), 'quern-firefox-'));
-  await writeFile(join(profile, 'user.js'), Object.entries(PREFERENCES).map(([name, value]) => `user_pref("${name}", ${value});\n`).join(''));
-  const firefox = spawn(findFirefox(), ['--headless', '--no-remote', '--profile', profile, url], { stdio: 'ignore' });
+  await writeFile(join(profile, 'user.js'), Object.entries({ ...PREFERENCES, ...preferences }).map(([name, value]) => `user_pref("${name}", ${value});\n`).join(''));
+  const firefox = spawn(findFirefox(), ['--headless', '--no-remote', '--profile', profile, url], { stdio: 'ignore', env: { ...process.env, ...env } });
   const ended = new Promise((done) => { firefox.once('exit', done); });
   t.after(async () => {
     firefox.kill();

@@ -4,15 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { names } from '../../fixtures/golden.mjs';
+import { ON_DEVICES, names } from '../../fixtures/golden.mjs';
 import { LONG } from '../../fixtures/lengths.mjs';
 import { withDevice } from './place.mjs';
 
-/** SwiftShader takes seconds for each shader, so `npm test` has one model of each kind of layout. */
-const FEW = ['nano.Q8_0', 'nano.Q4_K_M', 'moe-nano.Q4_K_M', 'nano.IQ4_XS', 'nano.F16:f32', 'hybq.Q4_K_M', 'nano.NVFP4'];
-
 test('logits on a device', async () => {
-  const wanted = LONG ? [...names, 'nano.F16:f32'] : FEW;
+  const wanted = LONG ? [...names, 'nano.F16:f32'] : ON_DEVICES;
   const found = await withDevice('golden.mjs', wanted);
   assert.equal(found.length, 2 * wanted.length);
   for (const { name, kv, chunk, differ, rows, variant } of found) {
