@@ -9,7 +9,7 @@ import { COMMAND, READ_WORDS } from './commands.js';
 import { answersLate, nudge } from './nudge.js';
 import { layoutsOf } from './panels.js';
 import { Pipelines } from './pipelines.js';
-import { faultsOf, trialShader } from './trial.js';
+import { faultsOf, runnerOf } from './trial.js';
 
 const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = {
   MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128,
@@ -36,9 +36,9 @@ function isSoftware({ info = {}, isFallbackAdapter }) {
 
 /**
  * @param {GPU | undefined} gpu navigator.gpu, or that of the package `webgpu` in Node
- * @param {{copies?: boolean, fast?: boolean, mustBeExact?: boolean, change?: (wgsl: string) => string}} [how] copies:
- *   uploads must not be views of shared memory; fast: other bits than the processor's will do; mustBeExact: software is
- *   refused, and devices that flush subnormal numbers; change: for tests, builds a fault into the trial's shader
+ * @param {{copies?: boolean, fast?: boolean, mustBeExact?: boolean, change?: (shader: string) => string | null}} [how]
+ *   copies: uploads must not be views of shared memory; fast: other bits than the processor's will do; mustBeExact:
+ *   software is refused, and devices that flush subnormal numbers; change: for tests, of faultsOf()
  * @returns {Promise<Device>}
  */
 export async function openDevice(gpu, how = {}) {
@@ -102,10 +102,10 @@ export class Device {
   }
 
   /** Refuses a device that computes other numbers than the processor, or with fast kernels wrong ones (trial.js). */
-  async try(change = (wgsl) => wgsl) {
+  async try(change) {
     const { fast } = this.#how;
-    const shader = change(trialShader(this.#how));
-    const faults = await faultsOf((...given) => this.#runAlone(shader, ...given), fast).catch((error) => {
+    const run = runnerOf(this.#device, this.#pipelines);
+    const faults = await faultsOf(this.#how, run, change).catch((error) => {
       throw unavailable('The graphics device does not answer.', error);
     });
     this.#flushes = faults.includes('subnormal');
@@ -119,29 +119,6 @@ export class Device {
     throw unavailable(fast
       ? `The graphics device computes wrongly (${why}).`
       : `The graphics device computes other numbers than the processor (${why}); gpu: 'fast' allows that.`);
-  }
-
-  /** Runs a shader over a table; returns its first n results. */
-  async #runAlone(code, table, groups, n) {
-    const [scratch, given, params] = [4 * n, table.byteLength, PARAMS_BYTES].map((bytes, i) =>
-      this.#newBuffer(bytes, i === 2 ? UNIFORM : STORAGE),
-    );
-    this.#device.queue.writeBuffer(given, 0, table);
-    const encoder = this.#device.createCommandEncoder();
-    const pass = encoder.beginComputePass();
-    pass.setPipeline(this.#pipelines.compile('trial', code));
-    const resources = [{ buffer: scratch }, { buffer: given }, { buffer: params, size: PARAMS_BYTES }];
-    pass.setBindGroup(0, this.#pipelines.bind(0, resources), [0]);
-    for (const i of [1, 2]) pass.setBindGroup(i, this.#group(i, 0));
-    pass.dispatchWorkgroups(groups);
-    pass.end();
-    const reader = this.#device.createBuffer({ size: 4 * n, usage: MAP_READ | COPY_DST });
-    encoder.copyBufferToBuffer(scratch, 0, reader, 0, 4 * n);
-    this.#device.queue.submit([encoder.finish()]);
-    await reader.mapAsync(READ);
-    const results = new Uint32Array(reader.getMappedRange().slice(0));
-    for (const buffer of [scratch, given, params, reader]) buffer.destroy();
-    return results;
   }
 
   /** The engine's memory, in which addresses are. @param {WebAssembly.Memory} memory */

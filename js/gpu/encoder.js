@@ -5,7 +5,7 @@
 
 import { attention } from './attention.js';
 import { DOUBLES, EXP64, GELU_ERF } from './doubles.js';
-import { DIVIDE, P, SIGMOID, begin, main, reduce } from './numbers.js';
+import { DIVIDE, GELU, P, SIGMOID, begin, main, reduce } from './numbers.js';
 import { EACH } from './shaders.js';
 
 /** A workgroup for each row; the bias is the binding `pages`. */
@@ -41,11 +41,7 @@ ${main(64)}
   }
 }`;
 
-/** num_gelu_tanh() */
-const gelu = () => `${begin()}${SIGMOID}${EACH(`
-    let x = f(${P(1)} + i);
-    let z = k(x * k(1.5957691f + k(0.07135482f * k(x * x))));
-    put(${P(1)} + i, divide(x, k(1.0f + power(-z))));`)}`;
+const gelu = () => `${begin()}${SIGMOID}${GELU}${EACH(`put(${P(1)} + i, gelu(f(${P(1)} + i)));`)}`;
 
 const geluErf = () =>
   `${begin()}${DIVIDE}${DOUBLES}${EXP64}${GELU_ERF}${EACH(`s[${P(1)} + i] = gelu_erf(f(${P(1)} + i));`)}`;

@@ -137,6 +137,14 @@ fn sigmoid(x: f32) -> f32 { return divide(1.0f, k(1.0f + power(-x))); }
 fn silu(x: f32) -> f32 { return divide(x, k(1.0f + power(-x))); }
 `;
 
+/** num_gelu_tanh(), behind SIGMOID. */
+export const GELU = `
+fn gelu(x: f32) -> f32 {
+  let z = k(x * k(1.5957691f + k(0.07135482f * k(x * x))));
+  return divide(x, k(1.0f + power(-z)));
+}
+`;
+
 /** Both halves of a word, and the half that a float rounds to: f16_from_f32() in src/base/num.h. */
 export const HALVES = `
 fn half(word: u32, i: u32) -> f32 { let both = unpack2x16float(word); return select(both.x, both.y, (i & 1u) != 0u); }

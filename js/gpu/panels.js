@@ -69,7 +69,7 @@ function codes({ bits, pieces }) {
 }
 
 /** Bytes of codes become the bytes of their values. */
-function values({ table }) {
+export function values({ table }) {
   if (!table) return '';
   const word = (i) => table.slice(4 * i, 4 * i + 4).reduce((sum, v, j) => sum + (v & 255) * 2 ** (8 * j), 0);
   return `
@@ -84,12 +84,12 @@ fn looked(c: u32) -> u32 {
 }`;
 }
 
-const BYTES = `
+export const BYTES = `
 fn byte(at: u32, i: u32) -> i32 { return i32((w[at + (i >> 2u)] >> (8u * (i & 3u))) & 255u); }
 fn signed_byte(at: u32, i: u32) -> i32 { return i32(w[at + (i >> 2u)] << (24u - 8u * (i & 3u))) >> 24u; }`;
 
 /** The value of a byte: f32_from_e4m3() in src/base/num.h. */
-const E4M3 = `
+export const E4M3 = `
 fn e4m3(b: i32) -> f32 {
   let sign = (u32(b) & 0x80u) << 24u;
   let rest = u32(b) & 0x7Fu;

@@ -4,28 +4,34 @@
 // else.
 
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { test } from 'node:test';
 import { withDevice } from './place.mjs';
 
-let all;
-before(async () => { all = await withDevice('trial.mjs'); });
-
-test('the trial of a device', () => {
-  const [none, ...faults] = all.filter(({ fast }) => !fast);
-  assert.equal(none.code, null, none.message);
-  assert.equal(faults.length, 12);
-  for (const { name, code, message, exact } of faults) {
-    if (name === 'flushed') assert.deepEqual([code, exact], [null, false]);
-    else assert.deepEqual([code, /gpu: 'fast'/.test(message)], ['env/gpu', true], `${name}: ${message}`);
-  }
-});
-
-test('the trial of fast kernels', () => {
-  const tried = all.filter(({ fast }) => fast);
-  const refused = tried.filter(({ code }) => code === 'env/gpu').map(({ name }) => name);
-  const wrong = ['product', 'quotient', 'root', 'another power', 'rounding down', 'half', 'half that flushes', 'to half', 'dot'];
-  assert.deepEqual(refused, wrong);
-  const taken = tried.filter(({ code }) => !code);
-  assert.deepEqual(taken.map(({ name, exact }) => [name, exact]),
-    ['none', 'fused', 'order', 'approximate root', 'power', 'flushed'].map((name) => [name, false]));
+test('the trial of a device', async (t) => {
+  const [right, flushing, wrong, ...rest] = await withDevice('trial.mjs');
+  await t.test('a device is taken, one that flushes is not called exact, and one that computes wrongly is refused', () => {
+    assert.equal(right.code, null, right.message);
+    assert.deepEqual([flushing.code, flushing.exact], [null, false]);
+    assert.equal(wrong.code, 'env/gpu');
+    assert.match(wrong.message, /other numbers than the processor \(root\); gpu: 'fast'/);
+  });
+  const asked = rest.findIndex(({ fast }) => fast);
+  const [{ fast, rounded }] = rest.splice(asked, 1);
+  const [plain, ...tried] = rest.splice(0, asked);
+  await t.test('fast kernels may round, and nothing else', () => {
+    assert.deepEqual([plain.code, plain.exact, plain.message], [null, false, '']);
+    assert.ok(fast.length > 8 && rounded.length > 4);
+    assert.equal(tried.length, fast.length + rounded.length);
+    for (const [i, name] of fast.entries()) assert.deepEqual([tried[i].code, tried[i].message.includes(`(${name})`)], ['env/gpu', true], tried[i].message);
+    for (const [i, name] of rounded.entries()) assert.deepEqual([tried[fast.length + i].code, tried[fast.length + i].exact], [null, false], name);
+  });
+  const { without } = rest.pop();
+  await t.test('each case finds its faults', () => {
+    assert.deepEqual(without, [], 'cases without a fault that they find');
+    assert.equal(rest.length, 14);
+    for (const { expected, found } of rest) {
+      assert.ok(expected.length > 0);
+      assert.deepEqual(expected.filter((name) => !found.includes(name)), []);
+    }
+  });
 });
