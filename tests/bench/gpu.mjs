@@ -5,6 +5,10 @@
 // given models, in turn. If exact kernels are refused, the others are measured.
 //
 //   node tests/bench/gpu.mjs [--runs 3] [--prompt 512] [--generate 64] [--chunk 64] [--threads 2] [--no-bits] [MODEL.gguf ...]
+//   node tests/bench/gpu.mjs --commands MODEL.gguf ...
+//
+// With --commands it only counts the commands of a token by kernel, and measures what they take before the device
+// works: recording them (the engine's step), and encoding and submitting them.
 //
 // It needs `make dist native` and the package webgpu with a Vulkan, Metal or D3D12 driver; VK_DRIVER_FILES chooses one.
 
@@ -13,13 +17,15 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { readFile } from 'node:fs/promises';
+import { create } from 'webgpu';
+import { Device } from '../../js/gpu/device.js';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     runs: { type: 'string', default: '3' }, prompt: { type: 'string', default: '512' },
     generate: { type: 'string', default: '64' }, chunk: { type: 'string', default: '64' }, threads: { type: 'string', default: '2' },
-    'no-bits': { type: 'boolean', default: false },
+    'no-bits': { type: 'boolean', default: false }, commands: { type: 'boolean', default: false },
   },
 });
 
@@ -52,6 +58,68 @@ function benched(model, way) {
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout.trim().split('\n').at(-1));
+}
+
+/** Tokens that are written before and while times are taken. */
+const WARM = 60;
+const TIMED = 60;
+
+/** Dawn takes all commands, and nothing computes: times are its own and ours. It would fail the trial. */
+async function deviceThatDoesNothing() {
+  const gpu = create(['backend=null']);
+  globalThis.kept = gpu;    // a device goes with it
+  const adapter = await gpu.requestAdapter();
+  return new Device(gpu, adapter, await adapter.requestDevice(), { copies: true });
+}
+
+/** Milliseconds of processor time, which a busy machine hardly changes. */
+function processorTime() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+/** Counts and times the commands of tokens that are written one by one. */
+async function countCommands(model) {
+  const { open } = await import('../js/gpu/engines.mjs');
+  const { COMMAND, KERNELS } = await import('../../js/gpu/commands.js');
+  const device = await deviceThatDoesNothing();
+  let memory, kernels, submitting;
+  const submit = device.submit.bind(device);
+  Object.defineProperty(device, 'memory', { set(given) { Reflect.set(Device.prototype, 'memory', memory = given, device); } });
+  device.submit = (...given) => {
+    const [, commands, n] = given;
+    const words = new Uint32Array(memory.buffer, commands, n * COMMAND.words);
+    for (let i = 0; i < n; i++) {
+      const name = KERNELS[words[i * COMMAND.words + COMMAND.kernel]];
+      kernels.set(name, (kernels.get(name) ?? 0) + 1);
+    }
+    const began = processorTime();
+    submit(...given);
+    submitting += processorTime() - began;
+  };
+  const { engine } = await open(await readFile(model), { device, parallel: 1, context: 512 });
+  const sequence = engine.sequence();
+  const times = { recording: [], submitting: [] };
+  for (let i = 1; i <= WARM + TIMED; i++) {
+    sequence.set(Int32Array.from({ length: i }, (_, j) => 11 + j), 'last');
+    [kernels, submitting] = [new Map(), 0];
+    const began = processorTime();
+    engine.step(0);
+    const all = processorTime() - began;
+    await engine.answer();
+    if (i <= WARM) continue;
+    times.recording.push(all - submitting);
+    times.submitting.push(submitting);
+  }
+  const all = [...kernels.values()].reduce((sum, n) => sum + n, 0);
+  say(`${model}: ${all} commands a token: ${[...kernels].map(([name, n]) => `${name} ${n}`).join(', ')}`);
+  for (const [what, list] of Object.entries(times)) say(`  ${what}: ${median(list).toFixed(2)} ms a token`);
+  device.close();
+}
+
+if (values.commands) {
+  for (const model of positionals) await countCommands(model);
+  process.exit();
 }
 
 const ways = [];
