@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The kernels around attention, and those that choose experts, as WGSL. Pages have the bytes of src/compute/pages.h.
 
-import { DIVIDE, EXP, HALVES, P, begin, main, reduce } from './numbers.js';
+import { DIVIDE, EXP, HALVES, P, begin, inverseRoot, main, reduce } from './numbers.js';
+import { quantized, quantizing } from './quantize.js';
 
 const F32 = 1;    // of enum kv_type
 
@@ -14,77 +15,100 @@ const keyPlace = (position, column, dim) =>
   `((${position} / 16u * ${dim}u + (${column} & 7u) * ${dim / 8}u + (${column} >> 3u)) * 16u + (${position} & 15u))`;
 const valuePlace = (position, column) => `((${column} >> 4u) * 512u + ${position} * 16u + (${column} & 15u))`;
 
-/** A workgroup turns one head of one row. Pairs that are neighbours in the row are put half a head apart first. */
-const rope = () => `${begin()}
+/**
+ * A workgroup norms and turns one head of q or k of one row, and stores heads of k and v in the cache. Pairs that are
+ * neighbours in the row are put half a head apart first.
+ * @param {string} pages the type of the pages' words
+ * @param {{functions?: string, begin?: string, store?: string, end?: string}} [cache] WGSL that stores: functions; what
+ *   comes before and after all columns; what is done with column i, whose value is x
+ */
+const turning = (pages, { functions = '', begin: before = '', store = '', end = '' } = {}) => `${begin(pages)}${DIVIDE}
 var<workgroup> head: array<f32, 1024>;
+var<workgroup> sums: array<f32, 8>;
+${functions}
 ${main(64)}
-  let half = ${P(3)};
-  let x = ${P(1)} + (wg.y * ${P(7)} + wg.x) * ${P(2)};
-  for (var i = lane; i < half; i += 64u) {
-    if (${P(6)} != 0u) {
-      head[i] = f(x + 2u * i);
-      head[half + i] = f(x + 2u * i + 1u);
-    } else {
-      head[i] = f(x + i);
-      head[half + i] = f(x + half + i);
-    }
-  }
+  let n = ${P(2)};
+  let all = ${P(7)} + ${P(11)};
+  let isQuery = wg.x < ${P(7)};
+  let isValue = wg.x >= all;
+  let number = wg.x - select(select(${P(7)}, 0u, isQuery), all, isValue);
+  let heads = select(${P(11)}, ${P(7)}, isQuery);
+  let y = select(select(${P(10)}, ${P(1)}, isQuery), ${P(13)}, isValue) + (wg.y * heads + number) * n;
+  let gain = select(select(${P(12)}, ${P(8)}, isQuery), 0u, isValue);
+  let half = select(${P(3)}, 0u, isValue);
+  ${before}
+  for (var i = lane; i < n; i += 64u) { head[i] = f(y + i); }
   workgroupBarrier();
-  for (var i = lane; i < half; i += 64u) {
-    let a = head[i];
-    let b = head[half + i];
-    if (${P(4)} != 0u) {
-      let c = bitcast<f32>(t[${P(4)} + wg.y * half + i]);
-      let d = bitcast<f32>(t[${P(5)} + wg.y * half + i]);
-      put(x + i, k(a * c) - k(b * d));
-      put(x + half + i, k(b * c) + k(a * d));
-    } else {
-      put(x + i, a);
-      put(x + half + i, b);
+  if (gain != 0u) {
+    if (lane < 8u) {
+      var sum = 0.0;
+      for (var i = lane; i < n; i += 8u) { sum += k(head[i] * head[i]); }
+      sums[lane] = sum;
     }
+    workgroupBarrier();
+    let scale = ${inverseRoot(reduce((i) => `sums[${i}]`), 'n', P(9))};
+    for (var i = lane; i < n; i += 64u) { head[i] = k(k(head[i] * scale) * bits(w[gain - 1u + i])); }
+    workgroupBarrier();
   }
+  for (var i = lane; i < n; i += 64u) {
+    var x = head[i];
+    if (i < 2u * half) {
+      let pair = select(i, i - half, i >= half);
+      let first = select(pair, 2u * pair, ${P(6)} != 0u);
+      let second = select(half + pair, 2u * pair + 1u, ${P(6)} != 0u);
+      x = head[select(first, second, i >= half)];
+      if (${P(4)} != 0u) {
+        let c = bitcast<f32>(t[${P(4)} + wg.y * half + pair]);
+        let d = bitcast<f32>(t[${P(5)} + wg.y * half + pair]);
+        if (i < half) { x = k(x * c) - k(head[second] * d); } else { x = k(x * c) + k(head[first] * d); }
+      }
+    }
+    if (!isValue) { put(y + i, x); }
+    ${store}
+  }
+  ${end}
 }`;
 
-/** A workgroup stores the key or the value of one head of one row. Two positions share a word, so words are atomic. */
-function append({ dim, type }) {
-  const head = `${begin('array<atomic<u32>>')}${HALVES}
-var<workgroup> halves: array<u32, 256>;
+const rope = () => turning('array<u32>');
+
+/** Two positions share a word of halves, so words are atomic. */
+const NOTES = `
+var<workgroup> subnormal: atomic<u32>;
+var<workgroup> infinite: atomic<u32>;
 fn set_part(word: u32, shift: u32, mask: u32, value: u32) {
   atomicAnd(&pages[word], ~(mask << shift));
   atomicOr(&pages[word], value << shift);
-}
-${main(64)}
-  let row = ${P(3)} + 2u * wg.y;
+}`;
+
+/** The same for layers with a cache. */
+function append({ dim, type }) {
+  const before = `let row = ${P(14)} + 2u * wg.y;
   let index = t[row];
   let position = index & 31u;
-  let isKey = wg.z == 0u;
-  let x = select(${P(2)}, ${P(1)}, isKey) + (wg.y * ${P(4)} + wg.x) * ${dim}u;
-  let at = t[t[row + 1u] + index / 32u] * ${P(5)} + wg.x * ${headWords(dim, type)}u;
-  let part = at + select(${valuesAt(dim, type)}u, ${keysAt(type)}u, isKey);`;
-  const place = (d) => `select(${valuePlace('position', d)}, ${keyPlace('position', d, dim)}, isKey)`;
+  let at = t[t[row + 1u] + index / 32u] * ${P(15)} + number * ${headWords(dim, type)}u;
+  let part = at + select(${keysAt(type)}u, ${valuesAt(dim, type)}u, isValue);`;
+  const place = `select(${keyPlace('position', 'i', dim)}, ${valuePlace('position', 'i')}, isValue)`;
   if (type === F32) {
-    return `${head}
-  for (var d = lane; d < ${dim}u; d += 64u) { atomicStore(&pages[part + ${place('d')}], s[x + d]); }
-}`;
+    const store = `if (!isQuery) { atomicStore(&pages[part + ${place}], bitcast<u32>(x)); }`;
+    return turning('array<atomic<u32>>', { begin: before, store });
   }
-  return `${head}
-  for (var d = lane; d < ${dim}u; d += 64u) {
-    let h = to_half(f(x + d));
-    let place = ${place('d')};
-    halves[d] = h;
-    set_part(part + (place >> 1u), 16u * (place & 1u), 0xFFFFu, h);
-  }
-  workgroupBarrier();
-  if (lane == 0u) {
-    var count = 0u;
-    for (var d = 0u; d < ${dim}u; d++) {
-      let rest = halves[d] & 0x7FFFu;
-      if (rest >= 0x7C00u) { count = 0x10000u; }
-      if (rest > 0u && rest < 0x400u) { count++; }
-    }
-    set_part(at + select(8u, 0u, isKey) + (position >> 2u), 8u * (position & 3u), 255u, min(count, 255u));
-  }
-}`;
+  return turning('array<atomic<u32>>', {
+    functions: `${HALVES}${NOTES}`,
+    begin: before,
+    store: `if (!isQuery) {
+      let h = to_half(x);
+      let place = ${place};
+      set_part(part + (place >> 1u), 16u * (place & 1u), 0xFFFFu, h);
+      let rest = h & 0x7FFFu;
+      if (rest >= 0x7C00u) { atomicStore(&infinite, 1u); }
+      if (rest > 0u && rest < 0x400u) { atomicAdd(&subnormal, 1u); }
+    }`,
+    end: `workgroupBarrier();
+  if (lane == 0u && !isQuery) {
+    let count = select(min(atomicLoad(&subnormal), 255u), 255u, atomicLoad(&infinite) != 0u);
+    set_part(at + select(0u, 8u, isValue) + (position >> 2u), 8u * (position & 3u), 255u, count);
+  }`,
+  });
 }
 
 /** The scores of a page become weights of the softmax so far. */
@@ -120,9 +144,9 @@ const MERGE = `    if (first == 0u) {
  * @param {number} dim columns of a head
  * @param {object} how begin: WGSL that sets length, the place x of the query, y of the result, and the lane's column;
  *   page: what it sets for the 32 positions from `base` on; key, value: one of them, of position and column;
- *   scale: the factor of scores, as bits
+ *   scale: the factor of scores, as bits; end: what follows with `out`, the result of the lane's column
  */
-export const attention = (dim, { begin: before, page = '', key, value, scale }) => `${DIVIDE}${EXP}
+export const attention = (dim, { begin: before, page = '', key, value, scale, end = '' }) => `${DIVIDE}${EXP}
 var<workgroup> query: array<f32, ${dim}>;
 var<workgroup> parts: array<f32, 256>;
 var<workgroup> scores: array<f32, 32>;
@@ -157,13 +181,15 @@ ${SOFTEN}
     }
 ${MERGE}
   }
-  if (column < ${dim}u) { put(y + column, divide(all, all_sum)); }
+  let out = divide(all, all_sum);
+  if (column < ${dim}u) { put(y + column, out); }
+  ${end}
 }`;
 
 function attend({ dim, type }) {
   const at = (base, place) =>
     type === F32 ? `bitcast<f32>(pages[${base} + ${place}])` : `half(pages[${base} + (${place} >> 1u)], ${place})`;
-  return `${begin()}${HALVES}${attention(dim, {
+  return `${begin()}${HALVES}${quantizing(256)}${attention(dim, {
     begin: `let row = ${P(3)} + 2u * wg.y;
   let length = t[row] + 1u;
   let table = t[row + 1u];
@@ -176,10 +202,11 @@ function attend({ dim, type }) {
     key: (position, c) => at(`page + ${keysAt(type)}u`, keyPlace(position, c, dim)),
     value: (position, c) => at(`page + ${valuesAt(dim, type)}u`, valuePlace(position, c)),
     scale: P(7),
+    end: quantized('from_start + column', 'out', `column < ${dim}u`),
   })}`;
 }
 
-/** One lane chooses the experts of one row: cpu_route() in src/compute/cpu/experts.c. */
+/** One lane chooses the experts of one row: cpu_route() in src/compute/cpu/experts.c. A single row's places are in order. */
 const route = () => `${begin()}${DIVIDE}${EXP}
 ${main(1)}
   let n = ${P(2)};
@@ -215,6 +242,12 @@ ${main(1)}
     var total = 0.0;
     for (var i = 0u; i < used; i++) { total += f(share + i); }
     for (var i = 0u; i < used; i++) { put(share + i, divide(f(share + i), total)); }
+  }
+  if (${P(7)} != 0u) {
+    for (var i = 0u; i < used; i++) {
+      s[${P(7)} + i] = s[place + i];
+      s[place + i] = i;
+    }
   }
 }`;
 

@@ -14,8 +14,8 @@ export const KERNELS = [
   'layernorm', 'gelu', 'gelu_erf', 'keep', 'attend_all', 'heads',
 ];
 
-/** Words of struct gpu_command; its params are the last ones. */
-export const COMMAND = { words: 24, kernel: 0, layout: 1, matrix: 2, pages: 3, groups: 4, dim: 7, params: 8 };
+/** Words of struct gpu_command; its params are the last ones. A list of commands is the uniform buffer of its shaders. */
+export const COMMAND = { words: 64, kernel: 0, layout: 1, matrix: 2, pages: 3, groups: 4, dim: 7, params: 8 };
 
 /** Words of struct gpu_read: buffer, offset, bytes, to. */
 export const READ_WORDS = 4;

@@ -24,7 +24,8 @@ const UPLOADING_BYTES = 64 * 2 ** 20;
 const ANSWER_MS = 10_000;
 const FIRST_ANSWER_MS = 300_000;
 
-const PARAMS_BYTES = 4 * (COMMAND.words - COMMAND.params);
+/** What a command takes in the uniform buffer: no device asks for a larger alignment. */
+const COMMAND_BYTES = 4 * COMMAND.words;
 
 const unavailable = (why, cause) => new QuernError('env/gpu', why, { phase: 'start', cause });
 
@@ -64,10 +65,10 @@ export class Device {
   #how;                    // of shaders: whether the language has packed dot products; whether they are the fast ones
   #pipelines;
   #buffers = [null];       // by id
+  #scratch;                // id of the buffer
   #table;                  // of the step
-  #params;
-  #unused;                 // by number of group: for bindings that a shader does not use
-  #stride;                 // bytes from one command's params to the next
+  #commands;
+  #unused;                 // two buffers for what a shader does not use
   #uploaded = 0;           // bytes since the last submit
   #uploading = 0;          // bytes since the last wait
   #answers = [];           // what was asked for: promises of the last submits
@@ -86,9 +87,8 @@ export class Device {
     this.#mustBeExact = mustBeExact;
     const packed = Boolean(gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
     this.#how = { packed, fast };
-    this.#stride = Math.max(PARAMS_BYTES, device.limits.minUniformBufferOffsetAlignment);
     this.#pipelines = new Pipelines(device, this.#how);
-    this.#unused = [0, 1, 2].map(() => this.#newBuffer(16, STORAGE));    // read and written ones must differ
+    this.#unused = [0, 1].map(() => this.#newBuffer(16, STORAGE));    // read and written ones must differ
     device.addEventListener?.('uncapturederror', ({ error }) => { this.#failure ??= error.message; });
     device.lost.then(({ message }) => { this.#failure ??= message || 'it is gone'; });
     device.pushErrorScope('out-of-memory');
@@ -167,6 +167,7 @@ export class Device {
   release(id) {
     this.#buffers[id]?.destroy();
     delete this.#buffers[id];
+    this.#pipelines.forget();
   }
 
   write(id, offset, address, bytes) {
@@ -193,7 +194,11 @@ export class Device {
     if (n) {
       this.#table = this.#large(this.#table, 4 * words, STORAGE);
       this.#upload(this.#table, 0, table, 4 * words);
-      this.#compute(encoder, scratch, new Uint32Array(this.#memory.buffer, commands, n * COMMAND.words), n);
+      this.#commands = this.#large(this.#commands, n * COMMAND_BYTES, UNIFORM);
+      this.#upload(this.#commands, 0, commands, n * COMMAND_BYTES);
+      if (scratch !== this.#scratch) this.#pipelines.forget();
+      this.#scratch = scratch;
+      this.#compute(encoder, new Uint32Array(this.#memory.buffer, commands, n * COMMAND.words), n);
     }
     const asked = this.#ask(encoder, new Uint32Array(this.#memory.buffer, reads, nReads * READ_WORDS));
     this.#device.queue.submit([encoder.finish()]);
@@ -249,35 +254,31 @@ export class Device {
 
   // --- commands ---
 
-  #compute(encoder, scratch, words, n) {
-    const params = new Uint32Array((n * this.#stride) / 4);
-    for (let i = 0; i < n; i++) {
-      const at = i * COMMAND.words;
-      params.set(words.subarray(at + COMMAND.params, at + COMMAND.words), (i * this.#stride) / 4);
-    }
-    this.#params = this.#large(this.#params, params.byteLength, UNIFORM);
-    this.#device.queue.writeBuffer(this.#params, 0, params);
+  /** One pass, one bind group for each command. Nothing is made here for a command, since a token has hundreds. */
+  #compute(encoder, words, n) {
     const pass = encoder.beginComputePass();
-    let pipeline, matrix, pages;
+    const offset = [0];
+    let pipeline;
     for (let i = 0, at = 0; i < n; i++, at += COMMAND.words) {
       const next = this.#pipelines.of(words, at);
       if (next !== pipeline) pass.setPipeline(pipeline = next);
-      pass.setBindGroup(0, this.#scratchGroup(scratch), [i * this.#stride]);
-      const [newMatrix, newPages] = [words[at + COMMAND.matrix], words[at + COMMAND.pages]];
-      if (newMatrix !== matrix) pass.setBindGroup(1, this.#group(1, matrix = newMatrix));
-      if (newPages !== pages) pass.setBindGroup(2, this.#group(2, pages = newPages));
-      pass.dispatchWorkgroups(...words.subarray(at + COMMAND.groups, at + COMMAND.groups + 3));
+      offset[0] = i * COMMAND_BYTES;
+      pass.setBindGroup(0, this.#group(words[at + COMMAND.matrix], words[at + COMMAND.pages]), offset);
+      const groups = at + COMMAND.groups;
+      pass.dispatchWorkgroups(words[groups], words[groups + 1], words[groups + 2]);
     }
     pass.end();
   }
 
-  #scratchGroup(id) {
-    const rest = [{ buffer: this.#table }, { buffer: this.#params, size: PARAMS_BYTES }];
-    return this.#pipelines.group(0, 'scratch', [{ buffer: this.#buffers[id] }, ...rest]);
-  }
-
-  #group(index, id) {
-    return this.#pipelines.group(index, `${index} ${id}`, [{ buffer: this.#buffers[id] ?? this.#unused[index] }]);
+  /** Of buffers that a command names; an engine has fewer than 2^20. */
+  #group(matrix, pages) {
+    return this.#pipelines.bound(matrix * 2 ** 20 + pages, () => [
+      { buffer: this.#buffers[this.#scratch] },
+      { buffer: this.#table },
+      { buffer: this.#commands, size: COMMAND_BYTES },
+      { buffer: this.#buffers[matrix] ?? this.#unused[0] },
+      { buffer: this.#buffers[pages] ?? this.#unused[1] },
+    ]);
   }
 
   // --- what comes back ---

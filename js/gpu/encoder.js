@@ -5,14 +5,15 @@
 
 import { attention } from './attention.js';
 import { DOUBLES, EXP64, GELU_ERF } from './doubles.js';
-import { DIVIDE, GELU, P, SIGMOID, begin, main, reduce } from './numbers.js';
-import { EACH } from './shaders.js';
+import { DIVIDE, GELU, P, SIGMOID, begin, inverseRoot, main, reduce } from './numbers.js';
+import { quantizing } from './quantize.js';
+import { EACH_VALUE, ROW, normed } from './shaders.js';
 
 /** A workgroup for each row; the bias is the binding `pages`. */
-const layernorm = () => `${begin()}${DIVIDE}
+const layernorm = () => `${begin()}${DIVIDE}${quantizing(ROW)}
 var<workgroup> sums: array<f32, 8>;
 var<workgroup> squares: array<f32, 8>;
-${main(64)}
+${main(ROW)}
   let row = wg.y * ${P(6)} + wg.x;
   let n = ${P(3)};
   let x = ${P(2)} + row * n;
@@ -33,18 +34,14 @@ ${main(64)}
     squares[lane] = sum;
   }
   workgroupBarrier();
-  let scale = divide(1.0f, root(k(divide(${reduce((i) => `squares[${i}]`)}, f32(i32(n))) + bits(${P(4)}))));
-  if (live) {
-    for (var i = lane; i < n; i += 64u) {
-      put(${P(1)} + row * n + i, k(k(k(f(x + i) - mean) * scale) * bits(w[i])) + bits(pages[i]));
-    }
-  }
+  let scale = ${inverseRoot(reduce((i) => `squares[${i}]`), 'n', P(4))};
+  ${normed(`k(k(k(f(x + i) - mean) * scale) * bits(w[${P(7)} + i])) + bits(pages[${P(8)} + i])`)}
 }`;
 
-const gelu = () => `${begin()}${SIGMOID}${GELU}${EACH(`put(${P(1)} + i, gelu(f(${P(1)} + i)));`)}`;
+const gelu = () => `${begin()}${SIGMOID}${GELU}${EACH_VALUE(`gelu(f(${P(1)} + i))`)}`;
 
 const geluErf = () =>
-  `${begin()}${DIVIDE}${DOUBLES}${EXP64}${GELU_ERF}${EACH(`s[${P(1)} + i] = gelu_erf(f(${P(1)} + i));`)}`;
+  `${begin()}${DIVIDE}${DOUBLES}${EXP64}${GELU_ERF}${EACH_VALUE(`bitcast<f32>(gelu_erf(f(${P(1)} + i)))`)}`;
 
 const keep = () => `${begin()}${main(64)}
   let c = wg.x * 64u + lane;

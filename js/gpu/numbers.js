@@ -7,8 +7,14 @@
 // A shader's fast form (fastOf) has the language's own operations in place of these: faster, but a compiler may then
 // give each device other bits.
 
-/** Param number i of a command (src/compute/gpu/port.h); number 0 is the zero. */
-export const P = (i) => `p.v[${i >> 2}][${i & 3}]`;
+/** Words of a command before its params, which a shader sees too (struct gpu_command in src/compute/gpu/port.h). */
+const HEAD = 8;
+
+/** Number of the vector that has param number i of a command. */
+export const vectorOf = (i) => (HEAD + i) >> 2;
+
+/** Param number i of a command; number 0 is the zero. */
+export const P = (i) => `p.v[${vectorOf(i)}][${i & 3}]`;
 
 const GUARDS = `
 fn k(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ ${P(0)}); }
@@ -21,12 +27,12 @@ fn k4(x: vec4f) -> vec4f { return x; }
 
 /** @param {'array<u32>' | 'array<atomic<u32>>'} [pages] the type of the pages' words */
 export const begin = (pages = 'array<u32>') => `
-struct Params { v: array<vec4u, 4> }
+struct Params { v: array<vec4u, 16> }
 @group(0) @binding(0) var<storage, read_write> s: array<u32>;
 @group(0) @binding(1) var<storage, read> t: array<u32>;
 @group(0) @binding(2) var<uniform> p: Params;
-@group(1) @binding(0) var<storage, read> w: array<u32>;
-@group(2) @binding(0) var<storage, read_write> pages: ${pages};
+@group(0) @binding(3) var<storage, read> w: array<u32>;
+@group(0) @binding(4) var<storage, read_write> pages: ${pages};
 ${GUARDS}
 fn bits(u: u32) -> f32 { return bitcast<f32>(u ^ ${P(0)}); }
 fn f(i: u32) -> f32 { return bitcast<f32>(s[i]); }
@@ -158,6 +164,9 @@ fn to_half(x: f32) -> u32 {
   return sign | ((a + 0xFFFu + ((a >> 13u) & 1u) - 0x38000000u) >> 13u);
 }
 `;
+
+/** 1 over the root of the mean of `sum`, which adds n squares; eps is bits. */
+export const inverseRoot = (sum, n, eps) => `divide(1.0f, root(k(divide(${sum}, f32(i32(${n}))) + bits(${eps}))))`;
 
 /** The sum of eight partial sums, in the order of all reductions. */
 export const reduce = (of) => {

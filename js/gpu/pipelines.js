@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Pipelines and bind groups of a device, each made at its first use. All shaders have the same bindings: the scratch,
-// the table of the step and the params of a command; a matrix or a vector; a layer's pages or states,
-// or a second vector.
+// the table of the step and the command; matrices or vectors; a layer's pages or states, or further vectors.
 
 import { COMMAND, KERNELS, wgslOf } from './commands.js';
 
 const COMPUTE = 4;
 
-/** Kernels whose shader is made for a layout of a matrix, and for a size of heads (with a type of keys and values). */
+/** Kernels whose shader is made for a layout of a matrix. */
 const OF_LAYOUT = ['embed', 'product', 'tile', 'floats'].map((name) => KERNELS.indexOf(name));
-const OF_HEADS = ['append', 'attend', 'delta', 'attend_all'].map((name) => KERNELS.indexOf(name));
 
 export class Pipelines {
   #device;
   #how;                  // what all shaders have in common
-  #groups;               // layouts of the bind groups
+  #group;                // the layout of bind groups
   #layout;
   #made = new Map();     // a command's key -> pipeline
-  #bound = new Map();    // a key -> bind group
+  #bound = new Map();    // what differs between bind groups -> bind group
 
   /** Of panels, by number (panels.js). */
   layouts = [];
@@ -29,19 +27,20 @@ export class Pipelines {
     this.#device = device;
     this.#how = how;
     const entry = (binding, type, more) => ({ binding, visibility: COMPUTE, buffer: { type, ...more } });
-    this.#groups = [
-      [entry(0, 'storage'), entry(1, 'read-only-storage'), entry(2, 'uniform', { hasDynamicOffset: true })],
-      [entry(0, 'read-only-storage')],
-      [entry(0, 'storage')],
-    ].map((entries) => device.createBindGroupLayout({ entries }));
-    this.#layout = device.createPipelineLayout({ bindGroupLayouts: this.#groups });
+    this.#group = device.createBindGroupLayout({
+      entries: [
+        entry(0, 'storage'), entry(1, 'read-only-storage'), entry(2, 'uniform', { hasDynamicOffset: true }),
+        entry(3, 'read-only-storage'), entry(4, 'storage'),
+      ],
+    });
+    this.#layout = device.createPipelineLayout({ bindGroupLayouts: [this.#group] });
   }
 
   /** The pipeline of the command at a place of `words`. */
   of(words, at) {
     const kernel = words[at + COMMAND.kernel];
     const type = words[at + COMMAND.layout];
-    const dim = OF_HEADS.includes(kernel) ? words[at + COMMAND.dim] : 0;
+    const dim = words[at + COMMAND.dim];
     const key = (kernel * 64 + type) * 2048 + dim;
     let pipeline = this.#made.get(key);
     if (pipeline) return pipeline;
@@ -61,18 +60,18 @@ export class Pipelines {
     });
   }
 
-  /** The bind group number `index` of these resources, which are the same for the same key. */
-  group(index, key, resources) {
+  /** The bind group of a key, made at its first use. @param {() => object[]} resources in the order of the bindings */
+  bound(key, resources) {
     let group = this.#bound.get(key);
-    if (!group) this.#bound.set(key, (group = this.bind(index, resources)));
+    if (!group) this.#bound.set(key, (group = this.bind(resources())));
     return group;
   }
 
-  bind(index, resources) {
+  bind(resources) {
     const entries = resources.map((resource, binding) => ({ binding, resource }));
-    return this.#device.createBindGroup({ layout: this.#groups[index], entries });
+    return this.#device.createBindGroup({ layout: this.#group, entries });
   }
 
-  /** Forgets the bind groups, because a buffer has been replaced. */
+  /** Forgets the bind groups, because a buffer has been replaced or released. */
   forget() { this.#bound.clear(); }
 }

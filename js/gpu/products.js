@@ -3,18 +3,45 @@
 // may share a block's sum in any way; the floats of the blocks are added in order. For floats, one lane adds all
 // columns.
 
-import { P, begin, main } from './numbers.js';
+import { P, begin, main, vectorOf } from './numbers.js';
 import { floatAt, hasMins, ofPanels, wholeOf } from './panels.js';
 
 /** Lanes of a workgroup for few rows, eight for each block. */
 const LANES = 64;
 const BLOCKS = LANES / 8;
 
-/** Number of a panel in its matrix; the panel of a place of experts is that of its expert. */
-const NUMBER = (panel) => `var number = ${P(6)} + ${panel};
-  if (${P(11)} != 0u) { number += s[${P(11)} + wg.y] * (${P(7)} / 8u); }
+/** A command has up to four products of the same rows: finds that of a workgroup, each of which has `each` rows of it. */
+const PART = (each) => `var group = wg.x;
+  var part = 0u;
+  for (var i = 1u; i < ${P(4)}; i++) {
+    let n = (part_of(part).y + ${each - 1}u) / ${each}u;
+    if (group < n) { break; }
+    group -= n;
+    part += 2u;
+  }
+  let to = part_of(part);
+  let more = part_of(part + 1u);`;
+
+/**
+ * A part of a command, two vectors: the place of y, rows of the matrix, columns of y, place of the first panel; a bias
+ * and values to which the results are added too, as places from 1 on, 0 being none.
+ */
+const FINISH = `
+fn part_of(i: u32) -> vec4u { return p.v[${vectorOf(16)}u + i]; }
+fn finish(to: vec4u, more: vec4u, token: u32, row: u32, result: f32) {
+  let at = token * to.z + row;
+  var y = result;
+  if (more.x != 0u) { y = k(y) + bits(pages[more.x - 1u + row]); }
+  put(to.x + at, y);
+  if (more.y != 0u) { put(more.y - 1u + at, f(more.y - 1u + at) + k(y)); }
+}
+`;
+
+/** Place of a panel of the product; that of a place of experts is one of its expert. */
+const PANEL = (number) => `var number = ${number};
+  if (${P(11)} != 0u) { number += s[${P(11)} + wg.y] * (to.y / 8u); }
   let live = number >= ${P(9)} && number - ${P(9)} < ${P(10)};
-  let panel = (number - ${P(9)}) * ${P(13)};`;
+  let panel = to.w + (number - ${P(9)}) * ${P(13)};`;
 
 /** The sums of codes of the row's block `at`, one for each half. */
 const sums = (at) => `vec2i(bitcast<i32>(s[${P(3)} + 2u * ${at}]), bitcast<i32>(s[${P(3)} + 2u * ${at} + 1u]))`;
@@ -66,17 +93,18 @@ const inAnyOrder = (layout) => `for (var b = lane >> 3u; b < blocks && live; b +
 
 /** A workgroup multiplies the 8 rows of a panel with one row; a lane has one row in every eighth block. */
 function product({ layout, packed, fast }) {
-  return `${begin()}${ofPanels(layout, packed)}
+  return `${begin()}${ofPanels(layout, packed)}${FINISH}
 var<workgroup> terms: array<f32, ${LANES}>;
 ${hasMins(layout) ? `var<workgroup> less: array<f32, ${LANES}>;` : ''}
 ${main(LANES)}
   let blocks = ${P(5)} / 32u;
-  ${NUMBER('wg.x')}
+  ${PART(8)}
+  ${PANEL('group')}
   let r = lane & 7u;
   var y = 0.0;
   var m = 0.0;
   ${fast ? inAnyOrder(layout) : inOrder(layout)}
-  if (lane < 8u && live && wg.x * 8u + r < ${P(7)}) { put(${P(4)} + wg.y * ${P(8)} + wg.x * 8u + r, y); }
+  if (lane < 8u && live && group * 8u + r < to.y) { finish(to, more, wg.y, group * 8u + r, y); }
 }`;
 }
 
@@ -84,8 +112,7 @@ ${main(LANES)}
 const BRING = `for (var i = lane; i < 512u; i += 256u) {
       let row = i & 63u;
       let r = row & 7u;
-      let number = clamp(${P(6)} + wg.x * 8u + (row >> 3u), ${P(9)}, ${P(9)} + ${P(10)} - 1u);
-      let unit = unit_of((number - ${P(9)}) * ${P(13)}, b);
+      let unit = unit_of(to.w + min(group * 8u + (row >> 3u), last) * ${P(13)}, b);
       let block = block_of(unit, b);
       codes[i] = word(block + CODES, r, i >> 6u);
       if (i < 64u) {
@@ -124,11 +151,8 @@ const addBlock = (i, layout) => `let x${i} = row_scales[2u * pair + ${i}u];
 
 const store = (i, mins) => `if (token + ${i}u < ${P(12)}) {
     for (var j = 0u; j < 4u; j++) {
-      let row = wg.x * 64u + 4u * rows + j;
-      let number = ${P(6)} + (row >> 3u);
-      if (row < ${P(7)} && number >= ${P(9)} && number - ${P(9)} < ${P(10)}) {
-        put(${P(4)} + (token + ${i}u) * ${P(8)} + row, ${mins ? `y${i}[j] - m${i}[j]` : `y${i}[j]`});
-      }
+      let row = group * 64u + 4u * rows + j;
+      if (row < to.y) { finish(to, more, token + ${i}u, row, ${mins ? `y${i}[j] - m${i}[j]` : `y${i}[j]`}); }
     }
   }`;
 
@@ -137,7 +161,7 @@ function tile({ layout, packed }) {
   const mins = hasMins(layout);
   const each = (type, list, of) => `${type}(${FOUR.map((i) => `${list}[4u * rows + ${i}u].${of}`).join(', ')})`;
   const names = ['y0', 'y1', ...(mins ? ['m0', 'm1'] : [])];
-  return `${begin()}${ofPanels(layout, packed)}
+  return `${begin()}${ofPanels(layout, packed)}${FINISH}
 var<workgroup> codes: array<u32, 512>;
 var<workgroup> row_codes: array<u32, 256>;
 var<workgroup> factor: array<vec2f, 64>;
@@ -146,6 +170,8 @@ var<workgroup> row_scales: array<f32, 32>;
 var<workgroup> row_sums: array<vec2i, 32>;
 ${main(256)}
   let blocks = ${P(5)} / 32u;
+  ${PART(64)}
+  let last = (to.y - 1u) / 8u;
   let rows = lane & 15u;
   let pair = lane >> 4u;
   ${names.map((name) => `var ${name} = vec4f();`).join(' ')}
@@ -171,22 +197,23 @@ ${main(256)}
 function floats({ layout, packed, fast }) {
   const each = fast ? 4 : 1;
   const rest = [1, 2, 3].slice(0, each - 1).map((i) => ` + parts[lane + ${8 * i}u]`).join('');
-  return `${begin()}${ofPanels(layout, packed)}
+  return `${begin()}${ofPanels(layout, packed)}${FINISH}
 var<workgroup> parts: array<f32, ${64 * each}>;
 ${main(64 * each)}
-  let row = wg.x * 64u + lane / ${8 * each}u * 8u + (lane & 7u);
+  ${PART(64)}
+  let row = group * 64u + lane / ${8 * each}u * 8u + (lane & 7u);
   let first = lane / 8u % ${each}u;
-  ${NUMBER('(row >> 3u)')}
+  ${PANEL('(row >> 3u)')}
   let x = ${P(1)} + wg.y * ${P(5)};
   var y = 0.0;
-  if (row < ${P(7)} && live) {
+  if (row < to.y && live) {
     for (var c = first; c < ${P(5)}; c += ${each}u) {
       y += k(${floatAt(layout, 'panel', '(row & 7u)', 'c')} * f(x + c));
     }
   }
   parts[lane] = y;
   workgroupBarrier();
-  if (first == 0u && row < ${P(7)} && live) { put(${P(4)} + wg.y * ${P(8)} + row, parts[lane]${rest}); }
+  if (first == 0u && row < to.y && live) { finish(to, more, wg.y, row, parts[lane]${rest}); }
 }`;
 }
 

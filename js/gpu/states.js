@@ -31,7 +31,7 @@ ${main(64)}
       } else if (t[place + 1u] != 0u) {
         x = pages[start + (seen + tap) * channels + c];
       }
-      sum += k(bits(w[tap * channels + c]) * bits(x));
+      sum += k(bits(w[${P(11)} + tap * channels + c]) * bits(x));
       if (tap > 0u && t[place + 2u] != 0u) { pages[end + (tap - 1u) * channels + c] = x; }
     }
     head[i] = silu(k(sum));
@@ -68,7 +68,7 @@ ${main(64)}
   let i = wg.x * 64u + lane;
   if (i >= ${P(3)}) { return; }
   let h = i % ${P(4)};
-  s[${P(1)} + i] = decay_of(k(f(${P(2)} + i) + bits(pages[h])), bits(w[h]));
+  s[${P(1)} + i] = decay_of(k(f(${P(2)} + i) + bits(pages[${P(6)} + h])), bits(w[${P(5)} + h]));
   put(${P(1)} + ${P(3)} + i, sigmoid(f(${P(2)} + ${P(3)} + i)));
 }`;
 

@@ -5,6 +5,7 @@
 // carry, a flushed subnormal number. Here the same is computed with JavaScript's numbers. Fast kernels (fastOf in
 // numbers.js) may round in any way, so floats are allowed the errors that WGSL allows.
 
+import { COMMAND } from './commands.js';
 import { P, begin, fastOf, main } from './numbers.js';
 import { Chance, FAMILIES } from './trial-cases.js';
 
@@ -12,7 +13,6 @@ const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = {
   MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128,
 };
 const READ = 1;
-const PARAMS_BYTES = 64;
 
 const PER_NAME = 64;
 
@@ -84,7 +84,7 @@ export async function faultsOf(how, run, change = (shader) => shader) {
 /** Runs shaders on a device, for faultsOf(). @param {GPUDevice} device @param {import('./pipelines.js').Pipelines} pipelines */
 export const runnerOf = (device, pipelines) => async (code, table, groups, n) => {
   const newBuffer = (size, usage) => device.createBuffer({ size, usage });
-  const params = newBuffer(PARAMS_BYTES, UNIFORM);
+  const command = newBuffer(4 * COMMAND.words, UNIFORM);
   const given = newBuffer(table.byteLength, STORAGE | COPY_DST);
   const scratch = newBuffer(4 * n, STORAGE | COPY_SRC);
   const unused = newBuffer(16, STORAGE);
@@ -93,15 +93,13 @@ export const runnerOf = (device, pipelines) => async (code, table, groups, n) =>
   const encoder = device.createCommandEncoder();
   const pass = encoder.beginComputePass();
   pass.setPipeline(pipelines.compile('trial', code));
-  pass.setBindGroup(0, pipelines.bind(0, [{ buffer: scratch }, { buffer: given }, { buffer: params }]), [0]);
-  pass.setBindGroup(1, pipelines.bind(1, [{ buffer: given }]));
-  pass.setBindGroup(2, pipelines.bind(2, [{ buffer: unused }]));
+  pass.setBindGroup(0, pipelines.bind([scratch, given, command, given, unused].map((buffer) => ({ buffer }))), [0]);
   pass.dispatchWorkgroups(groups);
   pass.end();
   encoder.copyBufferToBuffer(scratch, 0, reader, 0, 4 * n);
   device.queue.submit([encoder.finish()]);
   await reader.mapAsync(READ);
   const results = new Uint32Array(reader.getMappedRange().slice(0));
-  for (const buffer of [params, given, scratch, unused, reader]) buffer.destroy();
+  for (const buffer of [command, given, scratch, unused, reader]) buffer.destroy();
   return results;
 };

@@ -4,9 +4,11 @@
  * in slices of any size, and every command stays inside the buffers and the table that it names. What kernels compute is
  * tested where shaders run (tests/js/gpu, tests/web/gpu.test.mjs).
  */
+#include "compute/gpu/fuse.c"
 #include "compute/gpu/gpu.c"
 #include "compute/gpu/record.c"
 #undef SET
+#include "compute/gpu/shared.c"
 #include "compute/gpu/weights.c"
 
 #include "engine/saved.h"
@@ -85,7 +87,7 @@ static void put_heads(const struct gpu_command *c)
     uint32_t *matrix = (uint32_t *)(void *)device.buffers[c->pages].data;
     const uint32_t *heads = (const uint32_t *)(const void *)device.buffers[c->matrix].data;
     for (uint32_t i = 0; i < p[3]; i++) {
-        uint32_t unit = i / p[1], at = unit / p[6] * p[4] + unit % p[6] * p[2] + i % p[1];
+        uint32_t unit = i / p[1], at = p[8] + unit / p[6] * p[4] + unit % p[6] * p[2] + i % p[1];
         CHECK(at < buffer_size(c->pages) / 4 && p[7] + i < buffer_size(c->matrix) / 4);
         matrix[at] = heads[p[7] + i];
     }
@@ -116,15 +118,50 @@ static void check_runs(const struct gpu_command *c, const uint32_t *table, int w
     }
 }
 
+/* n rows of dim values that are quantised, too. */
+static void check_quantised(const uint32_t *p, uint64_t n, uint64_t scratch)
+{
+    if (!p[GPU_QUANTISED]) return;
+    CHECK(n % BLOCK == 0);
+    inside(p[GPU_QUANTISED], n / 4, scratch);
+    inside(p[GPU_QUANTISED + 1], n / BLOCK, scratch);
+    inside(p[GPU_QUANTISED + 2], n / 16, scratch);
+}
+
 static void check_product(const struct gpu_command *c, uint64_t scratch)
 {
     const uint32_t *p = c->params;
-    uint64_t n = p[12], cols = p[5], slice = p[10];
+    uint64_t n = p[12], cols = p[5];
+    uint32_t each = c->kernel == GPU_PRODUCT ? PANEL_ROWS : 64, all = 0;
     inside(p[1], n * cols / (layouts[c->layout].kind == KIND_FLOAT ? 1 : 4), scratch);
-    inside(p[4], (n - 1) * p[8] + p[7], scratch);
-    inside(0, slice * p[13], buffer_size(c->matrix) / 4);
-    CHECK(p[13] * 4 == panel_bytes(c->layout, (int)cols));
+    CHECK(p[4] > 0 && p[4] <= GPU_PARTS);
+    for (uint32_t i = 0; i < p[4]; i++) {
+        const uint32_t *part = p + GPU_PART + GPU_PART_WORDS * i;
+        uint64_t panels = p[11] ? p[10] : (part[1] + PANEL_ROWS - 1) / PANEL_ROWS;
+        inside(part[0], (n - 1) * part[2] + part[1], scratch);
+        inside(part[3], panels * p[13], buffer_size(c->matrix) / 4);
+        if (part[4]) inside(part[4] - 1, part[1], buffer_size(c->pages) / 4);
+        if (part[5]) inside(part[5] - 1, (n - 1) * part[2] + part[1], scratch);
+        all += (part[1] + each - 1) / each;
+    }
+    CHECK(c->groups[0] == all && p[13] * 4 == panel_bytes(c->layout, (int)cols));
     if (c->kernel != GPU_FLOATS) inside(p[3], n * cols / 16, scratch);
+}
+
+/* Heads of rows: of q, of k, and of v if they go to the cache. */
+static void check_heads(const struct gpu_command *c, uint64_t scratch, const uint32_t *table, int words)
+{
+    const uint32_t *p = c->params;
+    uint64_t rows = c->groups[1], kv = rows * p[11] * p[2];
+    CHECK(c->groups[0] == p[7] + p[11] * (c->kernel == GPU_APPEND ? 2 : 1) && 2 * p[3] <= p[2]);
+    inside(p[1], rows * p[7] * p[2], scratch);
+    inside(p[10], kv, scratch);
+    for (int i = 4; i < 6; i++) inside(p[i], p[i] ? rows * p[3] : 0, (uint64_t)words);
+    for (int i = 8; i <= 12; i += 4)
+        if (p[i]) inside(p[i] - 1, p[2], buffer_size(c->matrix) / 4);
+    if (c->kernel != GPU_APPEND) return;
+    inside(p[13], kv, scratch);
+    check_rows(c, table, words, p[14], p[15]);
 }
 
 static void check_command(const struct gpu_command *c, uint64_t scratch, const uint32_t *table, int words)
@@ -144,31 +181,31 @@ static void check_command(const struct gpu_command *c, uint64_t scratch, const u
         break;
     case GPU_RMSNORM:
         inside(p[1], (uint64_t)p[5] * p[3], scratch);
-        inside(0, p[3], buffer_size(c->matrix) / 4);
+        inside(p[7], p[3], buffer_size(c->matrix) / 4);
+        check_quantised(p, (uint64_t)p[5] * p[3], scratch);
         break;
     case GPU_QUANTIZE:
-        inside(p[1], 32 * (uint64_t)p[2], scratch);
-        inside(p[3], 8 * (uint64_t)p[2], scratch);
-        inside(p[5], 2 * (uint64_t)p[2], scratch);
+        inside(p[1], p[3], scratch);
+        check_quantised(p, p[3], scratch);
         break;
     case GPU_PRODUCT: case GPU_TILE: case GPU_FLOATS: check_product(c, scratch); break;
-    case GPU_ROPE: inside(p[1], (uint64_t)c->groups[1] * p[7] * p[2], scratch); break;
-    case GPU_APPEND: check_rows(c, table, words, p[3], p[5]); break;
+    case GPU_ROPE: case GPU_APPEND: check_heads(c, scratch, table, words); break;
     case GPU_ATTEND:
         inside(p[1], (uint64_t)c->groups[1] * p[4] * c->head_dim, scratch);
+        check_quantised(p, (uint64_t)c->groups[1] * p[4] * c->head_dim, scratch);
         check_rows(c, table, words, p[3], p[6]);
         break;
     case GPU_CONVOLVE:
         inside(p[2], (uint64_t)c->groups[1] * p[4], scratch);
-        inside(0, 4 * (uint64_t)p[4], buffer_size(c->matrix) / 4);
+        inside(p[11], 4 * (uint64_t)p[4], buffer_size(c->matrix) / 4);
         check_runs(c, table, words, p[3], p[7]);
         CHECK(p[8] + 3 * (uint64_t)p[4] == p[7]);
         break;
     case GPU_DECAY:
         inside(p[1], 2 * (uint64_t)p[3], scratch);
         inside(p[2], 2 * (uint64_t)p[3], scratch);
-        inside(0, p[4], buffer_size(c->matrix) / 4);
-        inside(0, p[4], buffer_size(c->pages) / 4);
+        inside(p[5], p[4], buffer_size(c->matrix) / 4);
+        inside(p[6], p[4], buffer_size(c->pages) / 4);
         break;
     case GPU_DELTA:
         inside(p[5], c->groups[1] + 1, (uint64_t)words);
@@ -183,7 +220,11 @@ static void check_command(const struct gpu_command *c, uint64_t scratch, const u
         break;
     case GPU_JOIN: inside(p[1], 2 * (uint64_t)c->groups[1] * p[4], scratch); break;
     case GPU_HEADS: put_heads(c); break;
-    case GPU_SWIGLU: case GPU_GATE: case GPU_ADD: case GPU_BIAS: inside(p[1], p[3], scratch); break;
+    case GPU_BIAS: inside(p[6], p[4], buffer_size(c->pages) / 4); /* falls through */
+    case GPU_SWIGLU: case GPU_GATE: case GPU_ADD:
+        inside(p[1], p[3], scratch);
+        check_quantised(p, p[3], scratch);
+        break;
     default: break;
     }
 }
@@ -271,6 +312,43 @@ static void models(void)
     CHECK(device.seen[GPU_HEADS] > 0);
 }
 
+/* What a token takes: the commands of each layer by kernel, then those of the embedding and the output head. */
+static void one_token(const char *name, const int *layer)
+{
+    struct file f = model_of(name);
+    device_begin(64 << 20);
+    struct quern_options options = {.context_size = 256, .backend = BACKEND_PLAYED};
+    struct quern_engine *e = engine_load(&f, options, SIZE_MAX);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
+    const int32_t ids[] = {3, 10, 17, 24};
+    for (int n = 3; n <= 4; n++) {
+        memset(device.seen, 0, sizeof device.seen);
+        CHECK(quern_sequence_set(s, ids, n, QUERN_LAST) >= 0);
+        CHECK_EQ(quern_step(e, 0), OK);
+        arrive(e);
+    }
+    static const int others[GPU_KERNELS] = {[GPU_EMBED] = 1, [GPU_PICK] = 1, [GPU_RMSNORM] = 1, [GPU_PRODUCT] = 1};
+    for (int i = 0; i < GPU_KERNELS; i++)
+        CHECK_EQ(device.seen[i], e->model->config.n_layers * layer[i] + others[i]);
+    quern_free(e);
+    device_end();
+    file_free(&f);
+}
+
+/* Nine commands for a dense layer: a norm, products of q, k and v, their heads, attention, a product, a norm, products
+ * of the gate and up, SwiGLU, a product. */
+static void commands(void)
+{
+    static const int dense[GPU_KERNELS] = {[GPU_RMSNORM] = 2, [GPU_PRODUCT] = 4, [GPU_APPEND] = 1, [GPU_ATTEND] = 1,
+                                           [GPU_SWIGLU] = 1};
+    static const int experts[GPU_KERNELS] = {[GPU_RMSNORM] = 2, [GPU_PRODUCT] = 4, [GPU_APPEND] = 1, [GPU_ATTEND] = 1,
+                                             [GPU_SWIGLU] = 1,  [GPU_FLOATS] = 1,  [GPU_ROUTE] = 1,  [GPU_GATHER] = 1,
+                                             [GPU_COMBINE] = 1};
+    one_token("nano.Q8_0", dense);
+    one_token("lla.Q8_0", dense);
+    one_token("moe-nano.Q8_0", experts);
+}
+
 /* Embeddings and output heads are cut into slices of 64 rows. */
 static void slices(void)
 {
@@ -332,6 +410,7 @@ int main(int argc, char **argv)
 {
     const struct check tests[] = {
         {"models", models},
+        {"commands", commands},
         {"slices", slices},
         {"fast_kernels", fast_kernels},
         {"refusals", refusals},

@@ -110,8 +110,9 @@ static void gpu_free(struct backend *b)
 {
     struct gpu *g = (struct gpu *)b;
     struct mem *m = g->mem;
-    for (int i = 0; i < g->n_vectors; i++) gpu_release(g->vectors[i].buffer);
+    for (int i = 0; i < g->n_shared; i++) gpu_release(g->shared[i]);
     release_buffers(g);
+    mem_free(m, g->shared);
     mem_free(m, g->vectors);
     mem_free(m, g->commands);
     mem_free(m, g->staging);
@@ -292,7 +293,8 @@ struct backend *backend_gpu(struct mem *m, struct pool *pool, bool scalar)
     g->staging = mem_alloc_raw(m, GPU_STAGING);
     g->commands = mem_array(m, GPU_COMMANDS, sizeof *g->commands);
     g->vectors = mem_array(m, GPU_VECTORS, sizeof *g->vectors);
-    if (g->staging && g->commands && g->vectors) {
+    g->shared = mem_array(m, GPU_SHARED, sizeof *g->shared);
+    if (g->staging && g->commands && g->vectors && g->shared) {
         tell_layouts();
         return &g->base;
     }

@@ -2,10 +2,10 @@
  *
  * What the files of the GPU backend share.
  *
- * The backend holds weights, pages and scratch in buffers of the device. Operations become commands (record.c), which a
- * submit hands to JavaScript together with the table of the step: what the commands read beside buffers (tokens, pages,
- * angles). Panels and pages have the CPU's bytes, and every kernel computes what compute/cpu/kernels_scalar.c computes,
- * in the same order, so the results have the same bits (docs/recipes/gpu.md).
+ * The backend holds weights, pages and scratch in buffers of the device. Operations become commands (record.c), several
+ * of which may become one (fuse.c). A submit hands them to JavaScript together with the table of the step: what they
+ * read beside buffers (tokens, pages, angles). Panels and pages have the CPU's bytes, and every kernel computes what
+ * compute/cpu/kernels_scalar.c computes, in the same order, so the results have the same bits (docs/recipes/gpu.md).
  */
 #ifndef QUERN_GPU_H
 #define QUERN_GPU_H
@@ -23,6 +23,8 @@ enum {
     GPU_COMMANDS = 2048, /* that wait for a submit; more begin earlier */
     GPU_READS = 256,
     GPU_VECTORS = 4096,
+    GPU_SHARED = 4096,           /* buffers of several weights or vectors */
+    GPU_VECTOR_BYTES = 1 << 18,  /* of a buffer of vectors */
 };
 
 struct weight {
@@ -33,6 +35,8 @@ struct weight {
     int slice_panels, n_slices; /* panels of a slice, but the last one */
     bool has_rows, has_scales, has_mins;
     uint32_t slice[GPU_SLICES]; /* ids of buffers */
+    uint32_t at;                /* word of the buffer at which the only slice begins */
+    struct weight *unplaced;    /* the next weight without buffers */
     /* Of types whose scales come apart, until the first operation: the heads of all units, and the next such weight. */
     uint8_t *heads;
     struct weight *next;
@@ -41,10 +45,19 @@ struct weight {
     uint32_t ordered; /* buffer of `order`; 0: columns as they come */
 };
 
+/* A kernel can bind two vectors, from different buffers. */
+enum gpu_binding { GPU_MATRIX, GPU_PAGES, GPU_BINDINGS };
+
 /* A vector of a model, in a buffer since its first use. */
 struct gpu_vector {
-    const float *at;
-    uint32_t buffer;
+    const float *values;
+    enum gpu_binding binding;
+    uint32_t buffer, at; /* its first word */
+};
+
+/* A buffer that gets vectors. */
+struct gpu_room {
+    uint32_t buffer, used, words;
 };
 
 /* A part of the table of the step that further operations use too. */
@@ -91,8 +104,12 @@ struct gpu {
     struct gpu_get gets[GPU_GETS];
     int n_hashes, n_gets;
     struct weight *apart;       /* weights that have heads here */
+    struct weight *unplaced;    /* weights without buffers, in the order in which they were made */
+    uint32_t *shared;           /* [GPU_SHARED] buffers that are released at the end */
+    int n_shared;
     struct gpu_vector *vectors; /* [GPU_VECTORS], ordered by use */
-    int n_vectors;
+    int n_vectors, next_vector;
+    struct gpu_room rooms[GPU_BINDINGS];
 };
 
 /* Bytes of part i of a slot: of a layer, or of what follows the layers. */
@@ -108,6 +125,12 @@ static inline uint64_t gpu_head_words(const struct heads *s)
 }
 
 static inline int gpu_panels(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
+
+/* shared.c */
+/* A buffer of its own for what is released at the end. */
+uint32_t gpu_shared(struct gpu *g, uint64_t bytes);
+/* Where a model's vector of n values lies, which never changes. */
+struct gpu_vector gpu_vector_of(struct gpu *g, enum gpu_binding binding, const float *values, int n);
 
 /* weights.c */
 struct weight *gpu_weight_new(struct backend *b, const struct dtype *type, int rows, int cols);
@@ -132,5 +155,8 @@ void gpu_record(struct gpu *g, const struct op *ops, int n);
 /* Asks for bytes of a buffer, which come to `to` with the next submit. */
 void gpu_ask(struct gpu *g, uint32_t buffer, uint64_t offset, uint64_t bytes, void *to);
 void gpu_begin(struct gpu *g); /* begins all commands and reads that wait */
+
+/* fuse.c */
+void gpu_fuse(struct gpu *g); /* the last command, which is complete, may become a part of one before it */
 
 #endif

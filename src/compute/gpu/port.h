@@ -23,8 +23,8 @@ enum gpu_kernel {
     GPU_PRODUCT,  /* y [n, stride] = quantised rows * matrix, for few rows or places of experts */
     GPU_TILE,     /* the same for many rows */
     GPU_FLOATS,   /* the same for rows of floats */
-    GPU_ROPE,     /* turns heads of y [n, heads, head_dim] */
-    GPU_APPEND,   /* keys and values of a layer */
+    GPU_ROPE,     /* norms and turns heads of one or two y [n, heads, head_dim] */
+    GPU_APPEND,   /* the same; keys and values of a layer */
     GPU_ATTEND,   /* y [n, heads, head_dim] */
     GPU_SWIGLU,   /* y = silu(y) * x */
     GPU_GATE,     /* y = y * sigmoid(x) */
@@ -48,13 +48,20 @@ enum gpu_kernel {
     GPU_KERNELS
 };
 
-enum { GPU_PARAMS = 16 };
+/* A command is 256 bytes, which is the alignment of parts of a uniform buffer: the list is that buffer. */
+enum {
+    GPU_PARAMS = 56,
+    GPU_PARTS = 4,      /* products of one command, of the same rows and layout, in the same buffer */
+    GPU_PART = 16,      /* number of the first param of the first part */
+    GPU_PART_WORDS = 8,
+    GPU_QUANTISED = 48, /* number of the param from which on it is said where values go that are quantised, too */
+};
 
 struct gpu_command {
     /* enum gpu_kernel; enum layout, or with pages enum kv_type, else 0 */
     uint32_t kernel, layout;
-    uint32_t matrix;    /* id of a matrix's slice, or of a vector */
-    uint32_t pages;     /* id of a layer's pages or states, or of a second vector */
+    uint32_t matrix;    /* id of the buffer of a matrix's slice, or of a vector */
+    uint32_t pages;     /* id of a layer's pages or states, or of the buffer of a second vector */
     uint32_t groups[3]; /* workgroups */
     uint32_t head_dim;  /* of attention and states: shaders are made for it */
     uint32_t params[GPU_PARAMS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations become commands.
+ * Operations become commands. A command is complete when the next one is begun, and then fuse.c sees it.
  *
  * Whatever an operation's pointers name is copied into the table of the step at once; what the operations of all layers
  * name again (rows of conversations, angles) is copied once. If the list or the table is full, what waits begins
@@ -27,6 +27,7 @@ static void forget_parts(struct gpu *g) { g->rows = g->runs = g->cosine = g->sin
 
 void gpu_begin(struct gpu *g)
 {
+    gpu_fuse(g);
     if (g->n_commands || g->n_reads)
         gpu_submit(g->scratch, g->commands, g->n_commands, g->table, g->n_table, g->reads, g->n_reads);
     g->n_commands = g->n_reads = 0;
@@ -130,23 +131,11 @@ static uint32_t place_runs(struct gpu *g, const struct op *op)
     return at;
 }
 
-/* --- vectors --------------------------------------------------------------------------------------------------- */
-
-/* The buffer of a model's vector, which never changes. */
-static uint32_t vector_of(struct gpu *g, const float *values, int n)
-{
-    for (int i = 0; i < g->n_vectors; i++)
-        if (g->vectors[i].at == values) return g->vectors[i].buffer;
-    struct gpu_vector v = {values, gpu_buffer((double)n * sizeof *values)};
-    gpu_write(v.buffer, 0, values, (double)n * sizeof *values);
-    if (g->n_vectors < GPU_VECTORS) g->vectors[g->n_vectors++] = v;
-    return v.buffer;
-}
-
 /* --- commands ---------------------------------------------------------------------------------------------------- */
 
 static struct gpu_command *command(struct gpu *g, enum gpu_kernel kernel, uint32_t x, uint32_t y, uint32_t z)
 {
+    gpu_fuse(g);
     struct gpu_command *c = &g->commands[g->n_commands++];
     *c = (struct gpu_command){.kernel = kernel, .groups = {x, y, z}};
     return c;
@@ -187,7 +176,7 @@ static void record_embed(struct gpu *g, const struct op *op)
         c->layout = w->type->layout;
         c->matrix = w->slice[s];
         SET(c, word(op->y), ids, (uint32_t)w->cols, (uint32_t)(s * w->slice_panels), (uint32_t)w->slice_panels,
-            (uint32_t)(w->panel / sizeof(uint32_t)));
+            (uint32_t)(w->panel / sizeof(uint32_t)), w->at);
     }
 }
 
@@ -229,11 +218,11 @@ static void record_pick(struct gpu *g, const struct op *op)
 static void record_rmsnorm(struct gpu *g, const struct op *op)
 {
     make_room(g, 0);
-    uint32_t gain = vector_of(g, op->vector, op->dim);
+    struct gpu_vector gain = gpu_vector_of(g, GPU_MATRIX, op->vector, op->dim);
     uint32_t wide = op->n < 32768 ? (uint32_t)op->n : 32768;
     struct gpu_command *c = command(g, GPU_RMSNORM, wide, groups((uint64_t)op->n, wide), 1);
-    c->matrix = gain;
-    SET(c, word(op->y), word(op->x), (uint32_t)op->dim, bits_from_f32(op->eps), (uint32_t)op->n, wide);
+    c->matrix = gain.buffer;
+    SET(c, word(op->y), word(op->x), (uint32_t)op->dim, bits_from_f32(op->eps), (uint32_t)op->n, wide, gain.at);
 }
 
 /* Of the heads of the whole matrix, those of one slice. */
@@ -249,38 +238,53 @@ void gpu_put_heads(struct gpu *g, const struct weight *w, int slice, uint32_t he
     c->pages = w->slice[slice];
     c->params[6] = units;
     c->params[7] = (uint32_t)first * units * head;
+    c->params[8] = w->at;
 }
 
 /* The columns of x come in the order of `w`; of an expert, in that of its matrix. */
 static void quantize(struct gpu *g, const struct op *op, const struct weight *w)
 {
-    uint64_t blocks = (uint64_t)op->n * (uint64_t)op->dim / BLOCK;
-    struct gpu_command *c = command(g, GPU_QUANTIZE, groups(blocks, LANES), 1, 1);
+    struct gpu_command *c =
+        each(g, GPU_QUANTIZE, word(op->x), 0, (uint64_t)op->n * (uint64_t)op->dim, (uint32_t)op->dim);
+    const uint32_t places[] = {g->codes, g->scales, g->sums, bits_from_f32(127)};
+    memcpy(c->params + GPU_QUANTISED, places, sizeof places);
     c->matrix = w->ordered;
-    SET(c, word(op->x), (uint32_t)blocks, g->codes, g->scales, g->sums, bits_from_f32(127),
-        w->ordered ? (uint32_t)op->dim / BLOCK : 0, op->kind == OP_EXPERTS ? g->experts : 0);
+    if (!w->ordered) return;
+    c->params[7] = (uint32_t)op->dim / BLOCK;
+    c->params[8] = op->kind == OP_EXPERTS ? g->experts : 0;
 }
 
-/* Multiplies with the panels of a product that are in one slice. For experts each place has its own panels. */
+/* Multiplies with the panels of a product that are in one slice. For experts each place has its own panels, which only
+ * the device knows. */
 static void multiply(struct gpu *g, const struct op *op, const struct product *p, int slice)
 {
     const struct weight *w = p->w;
     int experts = op->kind == OP_EXPERTS ? op->route->n_experts : 0;
     int rows = experts ? w->rows / experts : p->rows ? p->rows : w->rows;
-    int first = slice * w->slice_panels, begin = p->first / PANEL_ROWS, panels = gpu_panels(rows);
-    if (!experts && (begin >= first + w->slice_panels || begin + panels <= first)) return;
+    int first = slice * w->slice_panels, n_panels = min_int(w->slice_panels, gpu_panels(w->rows) - first);
+    int from = first, before = 0; /* a panel; rows of the product before it */
+    if (!experts) {
+        int begin = p->first / PANEL_ROWS, end = min_int(begin + gpu_panels(rows), first + n_panels);
+        from = first > begin ? first : begin;
+        before = PANEL_ROWS * (from - begin);
+        rows = min_int(rows - before, PANEL_ROWS * (end - from));
+        if (rows <= 0) return;
+    }
     enum layout layout = w->type->layout;
     bool floats = layouts[layout].kind == KIND_FLOAT, tile = !floats && !experts && op->n > FEW;
     struct gpu_command *c =
         floats ? command(g, GPU_FLOATS, groups((uint64_t)rows, LANES), (uint32_t)op->n, 1)
         : tile ? command(g, GPU_TILE, groups((uint64_t)rows, TILE_ROWS), groups((uint64_t)op->n, TILE_TOKENS), 1)
-               : command(g, GPU_PRODUCT, (uint32_t)panels, (uint32_t)op->n, 1);
+               : command(g, GPU_PRODUCT, (uint32_t)gpu_panels(rows), (uint32_t)op->n, 1);
+    uint32_t panel = (uint32_t)(w->panel / sizeof(uint32_t));
     c->layout = layout;
     c->matrix = w->slice[slice];
-    SET(c, floats ? word(op->x) : g->codes, g->scales, g->sums, word(p->y) + (uint32_t)p->first, (uint32_t)w->cols,
-        (uint32_t)begin, (uint32_t)rows, (uint32_t)(experts ? rows : w->rows), (uint32_t)first,
-        (uint32_t)min_int(w->slice_panels, gpu_panels(w->rows) - first), experts ? g->experts : 0, (uint32_t)op->n,
-        (uint32_t)(w->panel / sizeof(uint32_t)));
+    SET(c, floats ? word(op->x) : g->codes, g->scales, g->sums, 1, (uint32_t)w->cols, 0, 0, 0,
+        experts ? (uint32_t)first : 0, experts ? (uint32_t)n_panels : UINT32_MAX, experts ? g->experts : 0,
+        (uint32_t)op->n, panel);
+    const uint32_t part[] = {word(p->y) + (uint32_t)(p->first + before), (uint32_t)rows,
+                             (uint32_t)(experts ? rows : w->rows), w->at + (uint32_t)(from - first) * panel};
+    memcpy(c->params + GPU_PART, part, sizeof part);
 }
 
 static void record_matmul(struct gpu *g, const struct op *op)
@@ -310,11 +314,13 @@ static void record_kv_append(struct gpu *g, const struct op *op)
 {
     make_room(g, rows_words(op->kv, op->n));
     uint32_t rows = place_rows(g, op->kv, op->n);
-    struct gpu_command *c = command(g, GPU_APPEND, (uint32_t)g->kv.n_kv_heads, (uint32_t)op->n, 2);
+    uint32_t heads = (uint32_t)g->kv.n_kv_heads, dim = (uint32_t)g->kv.head_dim;
+    struct gpu_command *c = command(g, GPU_APPEND, 2 * heads, (uint32_t)op->n, 1);
     c->layout = (uint32_t)g->kv.type;
     c->pages = g->pages[op->layer];
-    c->head_dim = (uint32_t)g->kv.head_dim;
-    SET(c, word(op->x), word(op->z), rows, (uint32_t)g->kv.n_kv_heads, (uint32_t)(g->layer_bytes / sizeof(uint32_t)));
+    c->head_dim = dim;
+    SET(c, 0, dim, 0, 0, 0, 0, 0, 0, 0, word(op->x), heads, 0, word(op->z), rows,
+        (uint32_t)(g->layer_bytes / sizeof(uint32_t)));
 }
 
 static void record_attention(struct gpu *g, const struct op *op)
@@ -337,16 +343,22 @@ static void record_small(struct gpu *g, const struct op *op)
                              : op->kind == OP_GATE ? GPU_GATE
                              : op->kind == OP_ADD  ? GPU_ADD
                                                    : GPU_BIAS;
-    uint32_t bias = kernel == GPU_BIAS ? vector_of(g, op->bias, op->dim) : 0;
-    small(g, kernel, op)->matrix = bias;
+    struct gpu_vector bias = {0};
+    if (kernel == GPU_BIAS) bias = gpu_vector_of(g, GPU_PAGES, op->bias, op->dim);
+    struct gpu_command *c = small(g, kernel, op);
+    c->pages = bias.buffer;
+    c->params[6] = bias.at;
 }
 
 static void record_route(struct gpu *g, const struct op *op)
 {
     const struct route *r = op->route;
     make_room(g, 0);
+    bool one = op->n == 1; /* whose places are its experts in their order */
     struct gpu_command *c = command(g, GPU_ROUTE, (uint32_t)op->n, 1, 1);
-    SET(c, word(op->y), (uint32_t)r->n_experts, (uint32_t)r->n_used, word(r->place), word(r->share), op->renormalise);
+    SET(c, word(op->y), (uint32_t)r->n_experts, (uint32_t)r->n_used, word(r->place), word(r->share), op->renormalise,
+        one ? g->experts : 0);
+    if (one) return;
     c = command(g, GPU_PLACES, 1, 1, 1);
     SET(c, word(r->first), (uint32_t)r->n_experts, (uint32_t)(op->n * r->n_used), word(r->place), g->experts);
 }
@@ -380,11 +392,12 @@ static void record_convolve(struct gpu *g, const struct op *op)
     make_room(g, runs_words(op));
     uint32_t runs = place_runs(g, op), channels = (uint32_t)op->dim, state = state_words(g, op->layer);
     float scale = (float)(1.0 / sqrt((double)l->head_dim));
+    struct gpu_vector taps = gpu_vector_of(g, GPU_MATRIX, l->taps, TAPS * op->dim);
     struct gpu_command *c = command(g, GPU_CONVOLVE, channels / (uint32_t)l->head_dim, (uint32_t)op->n, 1);
-    c->matrix = vector_of(g, l->taps, TAPS * op->dim);
+    c->matrix = taps.buffer;
     c->pages = g->states[op->layer];
     SET(c, word(op->y), word(op->x), runs, channels, (uint32_t)l->head_dim, (uint32_t)l->n_key_heads, state,
-        state - (TAPS - 1) * channels, bits_from_f32(UNIT_EPS), bits_from_f32(scale));
+        state - (TAPS - 1) * channels, bits_from_f32(UNIT_EPS), bits_from_f32(scale), taps.at);
 }
 
 /* Columns of a workgroup, so that their part of the state fits into 16 KiB; js/gpu/states.js has the same rule. */
@@ -397,10 +410,12 @@ static void record_delta(struct gpu *g, const struct op *op)
     uint32_t heads = (uint32_t)l->n_value_heads, all = (uint32_t)op->n * heads;
     make_room(g, runs_words(op));
     uint32_t runs = place_runs(g, op) + 3 * (uint32_t)op->n, chains = runs + 4 * (uint32_t)op->n_runs;
+    struct gpu_vector rate = gpu_vector_of(g, GPU_MATRIX, l->rate, l->n_value_heads);
+    struct gpu_vector bias = gpu_vector_of(g, GPU_PAGES, l->bias, l->n_value_heads);
     struct gpu_command *c = command(g, GPU_DECAY, groups(all, LANES), 1, 1);
-    c->matrix = vector_of(g, l->rate, l->n_value_heads);
-    c->pages = vector_of(g, l->bias, l->n_value_heads);
-    SET(c, g->codes, word(op->z), all, heads);
+    c->matrix = rate.buffer;
+    c->pages = bias.buffer;
+    SET(c, g->codes, word(op->z), all, heads, rate.at, bias.at);
     c = command(g, GPU_DELTA, (uint32_t)(l->head_dim / delta_columns(l->head_dim)) * heads, chain_count(op), 1);
     c->head_dim = (uint32_t)l->head_dim;
     c->pages = g->states[op->layer];
@@ -430,9 +445,11 @@ static void record_join(struct gpu *g, const struct op *op)
 static void record_layernorm(struct gpu *g, const struct op *op)
 {
     record_rmsnorm(g, op);
+    struct gpu_vector bias = gpu_vector_of(g, GPU_PAGES, op->bias, op->dim);
     struct gpu_command *c = &g->commands[g->n_commands - 1];
     c->kernel = GPU_LAYERNORM;
-    c->pages = vector_of(g, op->bias, op->dim);
+    c->pages = bias.buffer;
+    c->params[8] = bias.at;
 }
 
 static void record_gelu(struct gpu *g, const struct op *op)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights on the device: rows are packed into panels as they arrive, and written. A matrix is cut into slices, since a
- * kernel can bind only so many bytes of a buffer.
+ * kernel can bind only so many bytes of a buffer. Matrices that fit lie in common buffers, in the order in which the
+ * model names them, so that one command can multiply with several of them.
  *
  * Scales that come apart from the codes lie in the heads of units, all over the panels, and come in any order. They are
  * gathered here, a fifth of the weights at most, and go to the device together, before the first operation.
@@ -54,12 +55,20 @@ static void drop_heads(struct gpu *g, struct weight *w)
     w->order = NULL;
 }
 
+static void drop_unplaced(struct gpu *g, const struct weight *w)
+{
+    struct weight **at = &g->unplaced;
+    while (*at && *at != w) at = &(*at)->unplaced;
+    if (*at) *at = w->unplaced;
+}
+
 void gpu_weight_free(struct backend *b, struct weight *w)
 {
     if (!w) return;
     drop_heads((struct gpu *)b, w);
+    drop_unplaced((struct gpu *)b, w);
     gpu_release(w->ordered);
-    for (int i = 0; i < w->n_slices; i++) gpu_release(w->slice[i]);
+    for (int i = 0; w->n_slices > 1 && i < w->n_slices; i++) gpu_release(w->slice[i]);
     mem_free(((struct gpu *)b)->mem, w);
 }
 
@@ -70,9 +79,7 @@ struct weight *gpu_weight_new(struct backend *b, const struct dtype *type, int r
     *w = (struct weight){
         .type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
     w->slice_panels = slice_panels(w->panel, rows);
-    if (w->slice_panels)
-        for (; w->n_slices * w->slice_panels < gpu_panels(rows); w->n_slices++)
-            w->slice[w->n_slices] = gpu_buffer((double)slice_bytes(w, w->n_slices));
+    if (w->slice_panels) w->n_slices = (gpu_panels(rows) + w->slice_panels - 1) / w->slice_panels;
     size_t heads = heads_bytes(type, rows, cols);
     if (heads) w->heads = mem_alloc(((struct gpu *)b)->mem, heads);
     if (!w->n_slices || (heads && !w->heads)) {
@@ -80,7 +87,28 @@ struct weight *gpu_weight_new(struct backend *b, const struct dtype *type, int r
         return NULL;
     }
     if (heads) w->next = ((struct gpu *)b)->apart, ((struct gpu *)b)->apart = w;
+    struct weight **last = &((struct gpu *)b)->unplaced;
+    while (*last) last = &(*last)->unplaced;
+    *last = w;
     return w;
+}
+
+/* Makes the buffers of all weights that have none. What the weights of a model take is known when its first rows come:
+ * so a buffer is just as large as the weights in it. */
+static void place_weights(struct gpu *g)
+{
+    while (g->unplaced) {
+        struct weight *w = g->unplaced, *end = w;
+        uint64_t bytes = 0;
+        for (int s = 0; w->n_slices > 1 && s < w->n_slices; s++) w->slice[s] = gpu_buffer((double)slice_bytes(w, s));
+        for (; end && end->n_slices == 1 && bytes + slice_bytes(end, 0) <= gpu_binding(); end = end->unplaced) {
+            end->at = (uint32_t)(bytes / sizeof(uint32_t));
+            bytes += slice_bytes(end, 0);
+        }
+        uint32_t buffer = bytes ? gpu_shared(g, bytes) : 0;
+        for (; w != end; w = w->unplaced) w->slice[0] = buffer;
+        g->unplaced = bytes ? end : w->unplaced;
+    }
 }
 
 void gpu_weight_from(struct backend *b, struct weight *w, const struct dtype *type)
@@ -107,8 +135,8 @@ static void write_panels(const struct weight *w, int first, int n, size_t at, si
     for (int i = 0; i < n;) {
         int slice = (first + i) / w->slice_panels, place = (first + i) % w->slice_panels;
         int some = bytes == w->panel ? min_int(n - i, w->slice_panels - place) : 1;
-        gpu_write(w->slice[slice], (double)((size_t)place * w->panel + at), panels + (size_t)i * stride,
-                  (double)((size_t)some * bytes));
+        size_t to = 4 * (size_t)w->at + (size_t)place * w->panel + at;
+        gpu_write(w->slice[slice], (double)to, panels + (size_t)i * stride, (double)((size_t)some * bytes));
         i += some;
     }
 }
@@ -139,6 +167,7 @@ void gpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n,
     size_t at = panel_bytes(w->type->layout, col), bytes = panel_bytes(w->type->layout, n_cols);
     int most = (int)(GPU_STAGING / bytes);
     w->has_rows = true;
+    place_weights(g);
     for (int first = 0; first < n; first += most * PANEL_ROWS) {
         int panels = min_int(gpu_panels(n - first), most);
         for (int i = 0; i < panels; i++) {
@@ -183,6 +212,7 @@ void gpu_weight_part(struct backend *b, struct weight *w, int row, int n_rows, i
 
 void gpu_weights_end(struct gpu *g)
 {
+    place_weights(g);
     while (g->apart) {
         struct weight *w = g->apart;
         double bytes = (double)heads_bytes(w->type, w->rows, w->cols);
@@ -222,7 +252,7 @@ void gpu_weight_hash(struct backend *b, const struct weight *w, uint64_t from, u
     g->hashes[g->n_hashes++] = (struct gpu_hash){bytes, n, out};
     for (uint64_t end = from + n; from < end;) {
         uint64_t at = from % slice, some = slice - at < end - from ? slice - at : end - from;
-        gpu_ask(g, w->slice[from / slice], at, some, bytes);
+        gpu_ask(g, w->slice[from / slice], 4 * (uint64_t)w->at + at, some, bytes);
         bytes += some;
         from += some;
     }
