@@ -7,7 +7,7 @@ import { cuts, merged, nearest, search } from '../../web/document/passages.js';
 import { meaningModel } from '../fixtures/meaning.mjs';
 import { scriptedModel } from '../fixtures/scripted.mjs';
 import { complaints, eventually, station } from './browser.mjs';
-import { openChat } from './chat-page.mjs';
+import { openChat, talkativeModel } from './chat-page.mjs';
 import { serveModels } from './model-host.mjs';
 
 const here = station();
@@ -15,10 +15,10 @@ const here = station();
 let host;
 let isGone = false;
 const SAYS = ['<tool_call>', '\n{"name": "search_documents", "arguments": {"words": "foxes"}}\n', '</tool_call>'];
+const caller = scriptedModel(SAYS, { context: 16384 });
 before(async () => {
   const files = {
     '/tiny-embedding.gguf': Buffer.from(meaningModel(['xz'])), '/slow-embedding.gguf': Buffer.from(meaningModel(['xz'], { layers: 8 })),
-    '/caller.gguf': Buffer.from(scriptedModel(SAYS, { context: 16384 })),
   };
   host = await serveModels(({ url }) => (isGone ? undefined : files[url]));
 });
@@ -126,11 +126,11 @@ test('the meaning finds what the words do not; vectors are made once, and go wit
   await close();
 });
 
-test('a model searches in documents by their meaning, too', { timeout: 240_000 }, async () => {
+test('a model from the disk searches in documents by their meaning, too', { timeout: 240_000 }, async () => {
   const { page, chat, close } = await openWith('tiny-embedding', {
     init: () => localStorage.setItem('quern:settings', '{"tools":"auto","contextSize":16384}'), initArgument: undefined,
   });
-  await chat.loadUrl(`${host.url}/caller.gguf`);
+  await chat.loadFile('caller.gguf', caller);
   await chat.modelName('caller');
   await attach(page, 'book.txt', book(16));
   await chat.send('Foxes?');
@@ -163,6 +163,27 @@ test('words alone: by choice, by a button while passages are read, and where mem
   await page.evaluate(() => Object.defineProperty(navigator, 'deviceMemory', { value: 0.05, configurable: true }));
   await attach(page, 'book.txt', book(400));
   await chat.notice.getByText(/by their words alone\. slow-embedding and the model in use need about [\d.]+ MB together, which is much for this device\.$/).waitFor();
+  await close();
+});
+
+test('a reply that is being written comes first', { timeout: 240_000 }, async () => {
+  const { page, chat, close } = await openWith('slow-embedding');
+  await chat.loadFile('mill.gguf', talkativeModel());
+  await chat.modelName('mill');
+  await chat.send('Talk.');
+  await eventually(async () => (await chat.text()).length > 0, 'a reply is written');
+  await attach(page, 'book.txt', book(400));
+  await chat.send(QUESTION);
+  const line = page.locator('.editing');
+  await line.getByText('Waiting until the reply is written…').waitFor();
+  await page.locator('.queued').getByText(`Next: ${QUESTION}`).waitFor();
+  assert.equal(await counted(page), 0);
+  await page.getByTestId('stop').click();
+  await line.getByText(/^Reading [\d,]+ of [\d,]+ passages/).waitFor();
+  await line.getByRole('button', { name: 'Compare words only' }).click();
+  await page.locator('.attached-text').waitFor();
+  await page.getByTestId('stop').click();
+  await chat.ended();
   await close();
 });
 

@@ -108,13 +108,13 @@ function rest() {
 /** The model, loaded. */
 async function loaded({ entry, label }, session, signal) {
   const { model, choice, library } = session;
-  if (model && place(choice.source) === place(entry.url)) return model;
+  if (model && choice.kind === 'url' && place(choice.source) === place(entry.url)) return model;
   if (held?.url === entry.url) clearTimeout(held.timer);
   else {
     await held?.model.dispose();
     held = null;
     const { threads, backend } = read('quern:settings') ?? {};
-    const chosen = { ...(threads && { threads }), ...(backend && { backend }) };
+    const chosen = { ...(threads > 0 && { threads }), ...(backend && { backend }) };
     held = { url: entry.url, model: await library.load(entry.url, { ...chosen, contextSize: CONTEXT, signal }) };
   }
   if (NO_VECTORS.includes(held.model.info.pooling)) throw new Error(say`${label} makes no vectors of texts.`);

@@ -30,8 +30,8 @@ export const labelOf = ({ name }) => oneLine(name.replace(/\.gguf$/i, ''), 80);
 /** The embedding model that was used last, or null. @param {import('quern').StoredModel[]} entries */
 export const findEmbedder = (entries) => entries.find(({ name, complete }) => complete && isEmbedder(name)) ?? null;
 
-/** The entry of the suggested model, also if it is not complete; or null. */
-export const findSuggested = (entries) => entries.find(({ url }) => place(url) === place(EMBEDDER.url)) ?? null;
+/** Whether a stored model, complete or not, is the suggested one. */
+export const isSuggested = ({ url }) => place(url) === place(EMBEDDER.url);
 
 /** Most bytes of two models on a phone that does not tell its memory, whose browser ends pages with more. */
 const MOST_ON_PHONE = 1.5e9;

@@ -5,7 +5,7 @@
 import { announce, button, byId, element } from '../../shell/dom.js';
 import { bytes } from '../../shell/format.js';
 import { joined, say } from '../../shell/words.js';
-import { EMBEDDER, besides, findSuggested, isEmbedder } from './embedder.js';
+import { EMBEDDER, besides, isEmbedder, isSuggested } from './embedder.js';
 
 const { label, quant, size, url, sha256 } = EMBEDDER;
 
@@ -31,7 +31,7 @@ class Row {
   async show(page) {
     this.#page = page;
     if (this.#abort) return;
-    const copy = findSuggested(await page.models.list().catch(() => []));
+    const copy = (await page.models.list().catch(() => [])).find(isSuggested);
     const { need, fits } = besides(EMBEDDER, page.model);
     const what = say`Finds the passages of long documents by their meaning, beside the model in use. It does not chat.`;
     if (copy?.complete) {
@@ -89,7 +89,8 @@ function markStored() {
     const actions = node.querySelector('.row-actions:not([role])');
     if (!isEmbedder(node.dataset.name) || !actions || node.querySelector('.searches')) continue;
     node.querySelector('strong').after(' ', element('span', { className: 'tag searches' }, say`for documents`));
-    if (actions.childElementCount > 1) actions.firstElementChild.remove();
+    const isHere = node.dataset.complete === 'true' || isSuggested(node.dataset);     // else it can be resumed
+    if (isHere && actions.childElementCount > 1) actions.firstElementChild.remove();
   }
 }
 
