@@ -94,6 +94,11 @@ export interface Gpu {
    * the bit.
    */
   readonly exact: boolean;
+  /**
+   * Present if the device was lost after the load and the processor has gone on: replies that were under way, with the
+   * same text, and all that was asked for later. `info.backend` is 'cpu' then, from the next answer on.
+   */
+  readonly lost?: true;
 }
 
 /** Type to which weights are converted while they are loaded. */
@@ -241,7 +246,8 @@ export interface LoadOptions {
    * What computes: the processor ('cpu', the default) or a graphics device by WebGPU, which gives the same text.
    * 'webgpu' fails with `env/gpu` where it cannot be had; 'auto' takes the processor then, and also where the device is
    * software or not exact. On a device `threads`, `variant` and `address` have no effect. In Node the package `webgpu`
-   * must be installed.
+   * must be installed. If the device is lost later, the model is loaded again for the processor, and everything goes on
+   * there: see {@link Gpu.lost}.
    */
   backend?: 'cpu' | 'webgpu' | 'auto' | undefined;
   /**
@@ -1107,7 +1113,7 @@ export interface Info {
   readonly thinking: boolean;
   /** The kernels in use; 'webgpu' on a graphics device. */
   readonly variant: Variant | 'webgpu';
-  /** What computes, and which graphics device that is; null if it is the processor. */
+  /** What computes, and which graphics device that is, or was before it was lost; null if there was none. */
   readonly backend: 'cpu' | 'webgpu';
   readonly gpu: Gpu | null;
   /**

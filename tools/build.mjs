@@ -36,7 +36,7 @@ const SMALL_WORKERS = {
 };
 /** Files that are loaded later and borrow modules from the file that loads them. */
 const LATER = {
-  page: ['images', 'videos', 'vectors', 'draft-load'],
+  page: ['images', 'videos', 'vectors', 'start-late'],
   worker: ['vision', 'extras', 'pooling', 'template', 'drafter', 'gpu'],
   template: ['template-rare'],
 };
@@ -225,7 +225,7 @@ await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
 const BESIDE =
-  /^\.\/(quern-(simd(64)?|gpu)\.mjs|sha256\.js|picked\.js|foreign\.js|images\.js|videos\.js|vision\.js|extras\.js|vectors\.js|draft-load\.js|drafter\.js|pooling\.js|template\.js|template-rare\.js|gpu\.js)$/;
+  /^\.\/(quern-(simd(64)?|gpu)\.mjs|sha256\.js|picked\.js|foreign\.js|images\.js|videos\.js|vision\.js|extras\.js|vectors\.js|start-late\.js|drafter\.js|pooling\.js|template\.js|template-rare\.js|gpu\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|gpu|tool)\.mjs$|^webgpu$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // Node loads these too

@@ -22,7 +22,7 @@ const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'screens', 'model
 const AT_INSTALL = /^(?:screens\/|icons\/maskable)/;
 
 /** Files of the package that a page's thread imports when they are needed. */
-const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js', 'draft-load.js'];
+const LATER = ['foreign.js', 'images.js', 'videos.js', 'vectors.js', 'start-late.js'];
 
 /** Parts of the page that are imported when they are needed. */
 const LATE = [

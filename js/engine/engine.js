@@ -24,7 +24,6 @@ const PRIORITIES = { normal: 0, background: 1 };
 /** Arguments of wasm_chat_template() in src/wasm.c. */
 const TEMPLATES = { chat: 0, tools: 2 };
 
-
 /**
  * An event of the engine (struct quern_event).
  * @typedef {object} EngineEvent
@@ -285,13 +284,14 @@ export class Engine {
 
   /**
    * Waits for the device's answer; events() are then its results. A lost device ends every reply with `gpu/lost`.
+   * @returns {Promise<boolean>} whether it has answered; false: it is lost
    */
-  async answer() {
-    this.#answer ??= this.#device.answer().catch(() => -1).then((ms) => {
+  answer() {
+    return (this.#answer ??= this.#device.answer().catch(() => -1).then((ms) => {
       this.#answer = null;
       this.#wasm._wasm_arrive(this.#engine, ms);
-    });
-    await this.#answer;
+      return ms >= 0;
+    }));
   }
 
   /**

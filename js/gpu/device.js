@@ -27,34 +27,8 @@ const FIRST_ANSWER_MS = 300_000;
 /** What a command takes in the uniform buffer: no device asks for a larger alignment. */
 const COMMAND_BYTES = 4 * COMMAND.words;
 
-const unavailable = (why, cause) => new QuernError('env/gpu', why, { phase: 'start', cause });
-
-/** Whether the processor would compute in place of a graphics device, and more slowly than the engine itself. */
-function isSoftware({ info = {}, isFallbackAdapter }) {
-  const names = `${info.architecture} ${info.description}`;
-  return Boolean(info.isFallbackAdapter ?? isFallbackAdapter) || /software|swiftshader|llvmpipe/i.test(names);
-}
-
-/**
- * @param {GPU | undefined} gpu navigator.gpu, or that of the package `webgpu` in Node
- * @param {{copies?: boolean, fast?: boolean, mustBeExact?: boolean, change?: (shader: string) => string | null}} [how]
- *   copies: uploads must not be views of shared memory; fast: other bits than the processor's will do; mustBeExact:
- *   software is refused, and devices that flush subnormal numbers; change: for tests, of faultsOf()
- * @returns {Promise<Device>}
- */
-export async function openDevice(gpu, how = {}) {
-  if (!gpu) throw unavailable('There is no WebGPU here.');
-  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
-  if (!adapter) throw unavailable('WebGPU has found no graphics device that may be used.');
-  if (how.mustBeExact && isSoftware(adapter)) throw unavailable('WebGPU has only a device in software here.');
-  const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
-  const device = await adapter
-    .requestDevice({ requiredLimits: { maxStorageBufferBindingSize, maxBufferSize } })
-    .catch((error) => { throw unavailable('The graphics device cannot be used.', error); });
-  const made = new Device(gpu, adapter, device, how);
-  await made.try(how.change);
-  return made;
-}
+export const unavailable = (why, cause) => new QuernError('env/gpu', why, { phase: 'start', cause });
+const lost = (why) => new QuernError('gpu/lost', `The graphics device was lost (${why}).`, { phase: 'load' });
 
 export class Device {
   #gpu;
@@ -72,25 +46,32 @@ export class Device {
   #uploaded = 0;           // bytes since the last submit
   #uploading = 0;          // bytes since the last wait
   #answers = [];           // what was asked for: promises of the last submits
+  #pending = new Set();    // promises of the device that are not settled
   #readers = [];           // buffers for reading that are free
   #lived = 0;              // when work ended that nobody waits for: an image begins much of it before the first answer
   #failure = null;
+  #isLost = false;
+  #tell;
   #flushes = false;        // subnormal numbers become 0
   #isLate = false;         // whether it answers late unless it is nudged
   #mustBeExact;
 
-  constructor(gpu, adapter, device, { copies = false, fast = false, mustBeExact = false }) {
+  constructor(gpu, adapter, device, { copies = false, fast = false, mustBeExact = false, tell = () => {} }) {
     this.#gpu = gpu;
     this.#adapter = adapter;
     this.#device = device;
     this.#copies = copies;
+    this.#tell = tell;
     this.#mustBeExact = mustBeExact;
     const packed = Boolean(gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
     this.#how = { packed, fast };
     this.#pipelines = new Pipelines(device, this.#how);
     this.#unused = [0, 1].map(() => this.#newBuffer(16, STORAGE));    // read and written ones must differ
     device.addEventListener?.('uncapturederror', ({ error }) => { this.#failure ??= error.message; });
-    device.lost.then(({ message }) => { this.#failure ??= message || 'it is gone'; });
+    device.lost.then(({ message }) => {
+      this.#failure ??= message || 'it is gone';
+      this.#isLost = true;
+    });
     device.pushErrorScope('out-of-memory');
     device.pushErrorScope('validation');
   }
@@ -126,7 +107,10 @@ export class Device {
 
   /** Waits for the errors of what was made since the last call. */
   async settle() {
-    const [invalid, short] = await Promise.all([this.#device.popErrorScope(), this.#device.popErrorScope()]);
+    const scopes = [this.#device.popErrorScope(), this.#device.popErrorScope()];
+    const popped = Promise.all(scopes.map((scope) => this.#asked(scope)));
+    const [invalid, short] = await popped.catch(() => []);    // of a device that is lost
+    if (this.#isLost) throw lost(this.#failure);
     this.#device.pushErrorScope('out-of-memory');
     this.#device.pushErrorScope('validation');
     if (short)
@@ -139,10 +123,19 @@ export class Device {
   async uploaded() {
     if (this.#uploading < UPLOADING_BYTES) return;
     this.#uploading = 0;
-    await this.#wait(this.#device.queue.onSubmittedWorkDone());
+    await this.#wait(this.#done()).catch(() => {});    // settle() throws if the device is lost
   }
 
-  close() { this.#device.destroy(); }
+  close() {
+    this.#tell = () => {};
+    this.#device.destroy();
+  }
+
+  /** Closes it, and waits for the end of what it was asked for. */
+  async end() {
+    this.close();
+    await Promise.allSettled(this.#pending);
+  }
 
   // --- src/compute/gpu/port.h ---
 
@@ -202,8 +195,16 @@ export class Device {
     }
     const asked = this.#ask(encoder, new Uint32Array(this.#memory.buffer, reads, nReads * READ_WORDS));
     this.#device.queue.submit([encoder.finish()]);
-    if (asked.total) this.#answers.push(this.#receive(asked));
-    else this.#device.queue.onSubmittedWorkDone().then(() => { this.#lived = performance.now(); }, () => {});
+    if (asked.total) this.#answers.push(this.#asked(this.#receive(asked)));
+    else this.#done().then(() => { this.#lived = performance.now(); }, () => {});
+  }
+
+  /** Remembers a promise of the device. It may be rejected before somebody waits for it. */
+  #asked(promise) {
+    const settled = () => this.#pending.delete(promise);
+    this.#pending.add(promise);
+    promise.then(settled, settled);
+    return promise;
   }
 
   /**
@@ -224,14 +225,19 @@ export class Device {
     });
     try {
       await this.#wait(Promise.race([Promise.all(this.#answers), late]));
+      if (this.#failure) throw new Error(this.#failure);
+    } catch (error) {
+      this.#tell(`quern: the graphics device was lost: ${this.#failure ?? error.message}`);
+      throw error;
     } finally {
       clearTimeout(timer);
       this.#answers = [];
     }
-    if (this.#failure) throw new Error(this.#failure);
     this.#pipelines.isFresh = false;
     return performance.now() - began;
   }
+
+  #done() { return this.#asked(this.#device.queue.onSubmittedWorkDone()); }
 
   // --- buffers ---
 

@@ -13,7 +13,7 @@ import { DRAFT } from '../shared/protocol.js';
  */
 const OTHERS = {
   draft: undefined, sha256: undefined, headers: undefined, vision: false, visionOptions: undefined, quantize: undefined,
-  profile: undefined, snapshots: 0, drafts: false, chunk: 16,
+  profile: undefined, snapshots: 0, drafts: false, chunk: 16, backend: 'cpu',
 };
 
 /** An error of the draft model's source is one of the option. */

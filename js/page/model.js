@@ -143,8 +143,9 @@ class Model {
   }
 
   /** Every answer includes the engine's current figures, so that `info` can show them without a request of its own. */
-  #answer({ value, memory, work }) {
-    this.#info = Object.freeze({ ...this.#info, memory: Object.freeze(memory), work: Object.freeze(work) });
+  #answer({ value, ...figures }) {
+    Object.values(figures).forEach(Object.freeze);
+    this.#info = Object.freeze({ ...this.#info, ...figures });
     return value;
   }
 
@@ -275,7 +276,7 @@ function afterMedia(payload, call, { signal, leave, transferOf }) {
 /** Loads a model into a worker of its own. */
 export const openModel = called(async (platform, source, options) => {
   const checked = checkOptions('load', options);
-  const start = checked.draft === undefined ? startWith : (await platform.drafts()).startDrafted.bind(null, startWith);
+  const start = checked.draft ?? checked.backend ? (await platform.late()).startLate.bind(null, startWith) : startWith;
   const { rpc, answer } = await start(platform, LOAD, source, checked);
   if (checked.vision === true && !answer.vision) {
     const error = badParam('options.vision', "is true, but these files have no vision part; name the projector's file");

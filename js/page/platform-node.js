@@ -172,7 +172,7 @@ export const platform = {
   resolveSource,
   images: () => import('./images-node.js'),
   vectors: () => import('./vectors.js'),
-  drafts: () => import('./draft-load.js'),
+  late: () => import('./start-late.js'),
   storeOf,
   persist() {},
 };

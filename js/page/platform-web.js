@@ -92,11 +92,11 @@ function resolveUrl(url) {
 
 const take = lending(LENT);
 
-/** Files that are loaded later: images and videos for models with vision, vectors, and loads with a draft model. */
+/** Files that are loaded later: images and videos for models with vision, vectors, and loads with a draft model or on a device. */
 const images = () => import('./images.js').then(take, notFetched('start'));
 const videos = () => import('./videos.js').then(take, notFetched('start'));
 const vectors = () => import('./vectors.js').then(take, notFetched('start'));
-const drafts = () => import('./draft-load.js').then(take, notFetched('start'));
+const late = () => import('./start-late.js').then(take, notFetched('start'));
 
 function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
@@ -111,7 +111,7 @@ function storeOf(store) {
 
 const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
-export const platform = { startWorker, resolveUrl, resolveSource, images, videos, vectors, drafts, storeOf, persist };
+export const platform = { startWorker, resolveUrl, resolveSource, images, videos, vectors, late, storeOf, persist };
 
 export function support() {
   return describeSupport({

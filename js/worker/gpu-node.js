@@ -21,6 +21,15 @@ async function find() {
   return gpu;
 }
 
+/** Devices that were opened here. @type {import('../gpu/device.js').Device[]} */
+const opened = [];
+
 /** @param {import('../gpu/choice.js').Wanted} wanted @param {{post: (message: object) => void}} host */
-export const openFor = (wanted, host) =>
-  openWith(find, { copies: Number.parseInt(process.versions.node) < VIEWS }, wanted, host);
+export async function openFor(wanted, host) {
+  const device = await openWith(find, { copies: Number.parseInt(process.versions.node) < VIEWS }, wanted, host);
+  if (device) opened.push(device);
+  return device;
+}
+
+/** Closes all devices: the package ends the whole process if a thread ends that a promise of it waits for. */
+export const closeAll = () => Promise.all(opened.map((device) => device.end()));

@@ -192,10 +192,10 @@ export class Runner {
   }
 
   async #take(began) {
-    await this.#engine.answer();
+    const isThere = await this.#engine.answer();
     if (this.#dead) return;
     this.#tellEvents(began);
-    this.#look(began);
+    if (isThere) this.#look(began);
   }
 
   #tellEvents(began) {

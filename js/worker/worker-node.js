@@ -48,8 +48,11 @@ function aside() {
   };
 }
 
+/** Closes the graphics devices, once the code for them is loaded. */
+let closeDevices = async () => {};
+
 async function endAll() {
-  await Promise.all([...sides].map(end));
+  await Promise.all([closeDevices(), ...[...sides].map(end)]);
   process.exit();
 }
 
@@ -62,7 +65,7 @@ const host = {
   compile, glue, storeOf, openParts: openAny, fetch, post, aside,
   vision: () => import('./vision-node.js'), extras: () => import('./extras.js'),
   pooling: () => import('./pooling.js'), template: () => import('./template.js'), drafter: () => import('./drafter.js'),
-  gpu: () => import('./gpu-node.js'),
+  gpu: () => import('./gpu-node.js').then((gpu) => { closeDevices = gpu.closeAll; return gpu; }),
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',

@@ -481,6 +481,8 @@ bool replies_go_on(struct quern_engine *e)
 
 void replies_lost(struct quern_engine *e)
 {
-    for (struct quern_sequence *s = e->sequences; s; s = s->next)
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) {
+        s->made_rows = 0;
         if (s->replies) finish(s, QUERN_ERROR, 0, ERR_LOST);
+    }
 }

@@ -260,8 +260,10 @@ static void check_lost(struct quern_engine *e, struct quern_sequence *const *s, 
     quern_arrive(e, -1);
     CHECK(!quern_awaits(e));
     for (int i = 0; i < n; i++) {
+        int first, rows;
         listen(e, s[i], &t[i]);
         CHECK(t[i].end == QUERN_ERROR && t[i].status == ERR_LOST);
+        CHECK(!quern_logits(s[i], &first, &rows) && rows == 0);
     }
     for (int i = 0; i < 2; i++) {
         int32_t id = 1;

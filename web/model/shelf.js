@@ -16,8 +16,8 @@ import { DEMO, KNOWN, UNKNOWN, findKnown, firstOffer, verdict } from './known.js
 const besides = ({ sha256, vision } = {}) => ({ sha256, ...(vision && { vision }) });
 
 /** What computes. A device without the exact text was chosen so. */
-function computedBy({ gpu }) {
-  if (!gpu) return say`the processor`;
+function computedBy({ backend, gpu }) {
+  if (backend !== 'webgpu') return say`the processor`;
   return gpu.exact ? say`the graphics device: the same text as everywhere` : say`the graphics device with fast kernels`;
 }
 

@@ -2,7 +2,7 @@
 // Run by trial.test.mjs: opens devices whose trial has faults built in, and one without; of both trials.
 
 import { create, globals } from 'webgpu';
-import { openDevice } from '../../../js/gpu/device.js';
+import { openDevice } from '../../../js/gpu/choice.js';
 import { DOUBLES } from '../../../js/gpu/doubles.js';
 import { DIVIDE } from '../../../js/gpu/numbers.js';
 import { Pipelines } from '../../../js/gpu/pipelines.js';

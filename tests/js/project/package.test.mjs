@@ -17,13 +17,13 @@ const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
 
 /** What is published. A file more or less is a decision, and this list is where it is written down. */
 const FILES = [
-  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/aside.js', 'dist/aside.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/draft-load.js', 'dist/draft-load.js.map', 'dist/drafter.js', 'dist/drafter.js.map', 'dist/extras.js',
+  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/aside.js', 'dist/aside.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/drafter.js', 'dist/drafter.js.map', 'dist/extras.js',
   'dist/extras.js.map', 'dist/foreign.js', 'dist/foreign.js.map', 'dist/gpu.js', 'dist/gpu.js.map', 'dist/grammar.wasm', 'dist/images.js', 'dist/images.js.map', 'dist/index.d.ts', 'dist/index.js',
   'dist/index.js.map', 'dist/node.js', 'dist/node/quern-gpu.mjs', 'dist/node/quern-simd.mjs', 'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm',
   'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/picked.js', 'dist/picked.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js',
   'dist/prompt-api.js.map', 'dist/quern-gpu.mjs', 'dist/quern-gpu.wasm', 'dist/quern-relaxed-text.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm',
   'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm', 'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm',
-  'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js', 'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.d.ts',
+  'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js', 'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/start-late.js', 'dist/start-late.js.map', 'dist/sw.d.ts',
   'dist/sw.js', 'dist/template-rare.js', 'dist/template-rare.js.map', 'dist/template.js', 'dist/template.js.map', 'dist/testing.d.ts', 'dist/testing.js',
   'dist/testing.js.map', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/vectors.js', 'dist/vectors.js.map', 'dist/videos.js',
   'dist/videos.js.map', 'dist/vision.js', 'dist/vision.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.mjs', 'headers/_headers', 'headers/nginx.conf',
@@ -136,7 +136,7 @@ test('brings a command line', () => {
 });
 
 test('what a browser loads has no bare specifier and no module of Node\'s', async () => {
-  const entryPoints = ['index.js', 'worker.js', 'aside.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'picked.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js', 'draft-load.js', 'drafter.js', 'gpu.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs', 'quern-gpu.mjs'].map((name) => join(installed, 'dist', name));
+  const entryPoints = ['index.js', 'worker.js', 'aside.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'picked.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js', 'start-late.js', 'drafter.js', 'gpu.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs', 'quern-gpu.mjs'].map((name) => join(installed, 'dist', name));
   const options = { entryPoints, bundle: true, write: false, metafile: true, platform: 'browser', format: 'esm', outdir: folder, logLevel: 'silent' };
   const { metafile } = await build({ ...options, external: ['node:*'] });
   const imports = Object.entries(metafile.inputs).flatMap(([file, input]) => input.imports.map(({ path, external }) => ({ file, path, external })));
@@ -210,7 +210,7 @@ test('a folder adds at most 58 KB by Brotli, and a model whose weights the text 
 });
 
 test('files that come later have what they share from the file that loads them, which opens them once', async () => {
-  const homes = { page: ['images', 'videos', 'vectors', 'draft-load'], worker: ['vision', 'extras', 'pooling', 'template', 'drafter'] };
+  const homes = { page: ['images', 'videos', 'vectors', 'start-late'], worker: ['vision', 'extras', 'pooling', 'template', 'drafter'] };
   const ours = (name) => readFileSync(join(installed, `dist/${name}.js`), 'utf8').includes('quern.error');
   assert.deepEqual(['index', 'worker'].map(ours), [true, true]);
   for (const [home, names] of Object.entries(homes)) {
