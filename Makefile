@@ -74,10 +74,10 @@ wasm: $(MODULES)
 include tools/wasm.mk
 
 # Grammars are a module of their own. FULL lists the files that the text build lacks: vision, formats other than GGUF,
-# weights in grids or quantised by other programs, and profiles; src/engine/text_build.c replaces them. One glue serves
+# weights in grids or quantised by other programs, profiles, and answers of devices; src/engine/text_build.c replaces them. One glue serves
 # all builds, because exported names are not shortened by frequency (-lexports.js).
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
-FULL = $(filter image/% engine/projector engine/encode models/qwen3_vision models/qwen3_encode compute/cpu/encode% \
+FULL = $(filter image/% engine/projector engine/encode engine/device models/qwen3_vision models/qwen3_encode compute/cpu/encode% \
 	$(filter-out load/formats/gguf,$(filter load/formats/%,$(WASM_NAMES))) base/json_reader base/sha256 compute/profile \
 	weights/grids weights/codes models/bind_parts compute/cpu/full_simd,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(FULL),$(WASM_NAMES)) engine/text_build

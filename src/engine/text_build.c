@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The text build, for pages whose models are GGUF files without vision. It has no vision, reads no other format and no
- * types of weights/grids.c, has no kernels of FULL_LAYOUTS, and makes no profile, and is a quarter smaller
- * than the full build. It is linked with this file in place of the files that the Makefile lists as FULL, and no code
- * reaches other names of those files.
+ * types of weights/grids.c, has no kernels of FULL_LAYOUTS, makes no profile and waits for no device, and is a quarter
+ * smaller than the full build. It is linked with this file in place of the files that the Makefile lists as FULL, and
+ * no code reaches other names of those files.
  *
  * js/worker/start.js chooses a build before it opens the model's files. If a file of another format or with weights of
  * those types comes, the text build refuses its header by ERR_UNSUPPORTED "build", and the full build replaces it.
@@ -21,6 +21,9 @@
 __asm__(".section .custom_section.quern,\"\",@\n"
         ".ascii \" text\"\n"
         ".text\n");
+
+bool quern_awaits(const struct quern_engine *e) { return (void)e, false; }
+void quern_arrive(struct quern_engine *e, double ms) { (void)e, (void)ms; }
 
 bool quern_sees(const struct quern_engine *e) { return (void)e, false; }
 int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind) { return (void)e, (void)kind, -1; }
