@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { LONG } from '../../fixtures/lengths.mjs';
 import { withDevice } from './place.mjs';
 
-for (const [what, places] of [['several', LONG ? [3, 6, 14, 22, 30] : [14]], ['image', LONG ? [2, 3, 4, 6, 8] : [3]]])
+for (const [what, places] of [['several', LONG ? [2, 5, 13, 21, 29] : [13]], ['image', LONG ? [1, 2, 3, 5, 7] : [2]]])
   test(`a device is lost: ${what}`, async () => {
     const [{ said }, ...others] = await withDevice('loss.mjs', [what, '0', ...places.map(String)]);
     assert.equal(others.length, places.length);
@@ -16,6 +16,6 @@ for (const [what, places] of [['several', LONG ? [3, 6, 14, 22, 30] : [14]], ['i
   });
 
 test('a device is lost, and others leave or its file is gone', async () => {
-  const [{ said }] = await withDevice('loss.mjs', ['leaving', '8']);
+  const [{ said }] = await withDevice('loss.mjs', ['leaving', '7']);
   assert.deepEqual(said, ['abort: AbortError', 'stop: aborted', 'dispose: engine/disposed', 'remove: gpu/lost']);
 });
