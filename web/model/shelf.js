@@ -62,13 +62,9 @@ export class Shelf {
 
   /** Adds to the rows what needs more code, if that can be fetched. */
   #furnish() {
-    const onCompare = (choice) => {
-      this.#dialog.close();
-      this.#onCompare(choice);
-    };
     const about = {
-      session: this.#session, variant: support().variant, isOpen: () => this.#dialog.open, inUse: this.#inUse,
-      onCompare, onStored: () => this.#stored.refresh(),
+      session: this.#session, variant: support().variant, inUse: this.#inUse, onCompare: this.#onCompare,
+      onStored: () => this.#stored.refresh(),
     };
     import('./late/rows.js').then(({ furnish }) => furnish(about), () => {});
     if (this.#session.choice?.kind === 'file') this.#offerToKeep().catch(() => {});

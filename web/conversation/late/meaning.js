@@ -157,7 +157,7 @@ async function fill(row, passages, model, { conversation, tell, pause, signal })
       written = performance.now();
     }
   } finally {
-    await vectors.keep(conversation, row).catch(() => {});
+    await vectors.keep(conversation, row);
   }
 }
 

@@ -64,10 +64,10 @@ export class Vectors {
     return isRow ? found : null;
   }
 
-  /** Keeps a row with its conversation ('': one that has no id yet). @param {Row} row */
+  /** Keeps a row with its conversation ('': one that has no id yet), if there is room. @param {Row} row */
   async keep(conversation, row) {
     this.#remember(row);
-    if (conversation && await this.#write(conversation, row)) return;
+    if (conversation && await this.#write(conversation, row).catch(() => false)) return;
     this.#waiting.add(row);
   }
 
