@@ -206,48 +206,62 @@ function attend({ dim, type }) {
   })}`;
 }
 
-/** One lane chooses the experts of one row: cpu_route() in src/compute/cpu/experts.c. A single row's places are in order. */
+/**
+ * A workgroup chooses the experts of one row: cpu_route() in src/compute/cpu/experts.c. One lane adds. A lane for each
+ * expert counts those with a larger share, and then the chosen ones before it. If one share is NaN, all are, and the
+ * first experts are chosen. A single row's places are in order.
+ */
 const route = () => `${begin()}${DIVIDE}${EXP}
-${main(1)}
+var<workgroup> scores: array<f32, 1024>;
+var<workgroup> chosen: array<u32, 1024>;
+var<workgroup> shares: array<f32, 1024>;
+var<workgroup> total: f32;
+${main(64)}
   let n = ${P(2)};
   let used = ${P(3)};
   let x = ${P(1)} + wg.x * n;
   let place = ${P(4)} + wg.x * used;
   let share = ${P(5)} + wg.x * used;
-  var most = f(x);
-  for (var i = 1u; i < n; i++) { if (f(x + i) > most) { most = f(x + i); } }
-  var sum = 0.0;
-  for (var i = 0u; i < n; i++) {
-    let e = power(k(f(x + i) - most));
-    put(x + i, e);
-    sum += e;
+  for (var e = lane; e < n; e += 64u) { scores[e] = f(x + e); }
+  workgroupBarrier();
+  var most = scores[0];
+  for (var e = 1u; e < n; e++) { if (scores[e] > most) { most = scores[e]; } }
+  workgroupBarrier();
+  for (var e = lane; e < n; e += 64u) { scores[e] = power(k(scores[e] - most)); }
+  workgroupBarrier();
+  if (lane == 0u) {
+    var sum = 0.0;
+    for (var e = 0u; e < n; e++) { sum += scores[e]; }
+    total = sum;
   }
-  for (var i = 0u; i < n; i++) { put(x + i, divide(f(x + i), sum)); }
-  for (var i = 0u; i < used; i++) {
-    var best = n;
-    for (var e = 0u; e < n; e++) {
-      if (s[x + e] != 0xBF800000u && (best == n || f(x + e) > f(x + best))) { best = e; }
+  workgroupBarrier();
+  for (var e = lane; e < n; e += 64u) { scores[e] = divide(scores[e], total); }
+  workgroupBarrier();
+  for (var e = lane; e < n; e += 64u) {
+    var before = 0u;
+    for (var i = 0u; i < n; i++) {
+      if (scores[i] > scores[e] || (i < e && !(scores[e] > scores[i]))) { before++; }
     }
-    let value = s[x + best];
-    s[x + best] = 0xBF800000u;
-    var at = i;
-    for (; at > 0u && s[place + at - 1u] > best; at--) {
-      s[place + at] = s[place + at - 1u];
-      s[share + at] = s[share + at - 1u];
-    }
-    s[place + at] = best;
-    s[share + at] = value;
+    chosen[e] = select(0u, 1u, before < used);
   }
-  if (${P(6)} != 0u) {
-    var total = 0.0;
-    for (var i = 0u; i < used; i++) { total += f(share + i); }
-    for (var i = 0u; i < used; i++) { put(share + i, divide(f(share + i), total)); }
+  workgroupBarrier();
+  for (var e = lane; e < n; e += 64u) {
+    if (chosen[e] == 0u) { continue; }
+    var at = 0u;
+    for (var i = 0u; i < e; i++) { at += chosen[i]; }
+    shares[at] = scores[e];
+    s[place + at] = select(e, at, ${P(7)} != 0u);
+    if (${P(7)} != 0u) { s[${P(7)} + at] = e; }
   }
-  if (${P(7)} != 0u) {
-    for (var i = 0u; i < used; i++) {
-      s[${P(7)} + i] = s[place + i];
-      s[place + i] = i;
-    }
+  workgroupBarrier();
+  if (lane == 0u && ${P(6)} != 0u) {
+    var sum = 0.0;
+    for (var i = 0u; i < used; i++) { sum += shares[i]; }
+    total = sum;
+  }
+  workgroupBarrier();
+  for (var i = lane; i < used; i += 64u) {
+    if (${P(6)} != 0u) { put(share + i, divide(shares[i], total)); } else { put(share + i, shares[i]); }
   }
 }`;
 

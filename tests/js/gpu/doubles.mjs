@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Run by doubles.test.mjs: the operations and functions of js/gpu/doubles.js on numbers that reach every branch, beside
-// those of JavaScript, whose doubles are the processor's. Tells how many results differ in a bit.
+// those of JavaScript, whose doubles are the processor's; and the codes of quantised values, next to halves. Tells how
+// many results differ in a bit.
 
 import { create, globals } from 'webgpu';
 import { DOUBLES, EXP64, GELU_ERF, LOG64 } from '../../../js/gpu/doubles.js';
-import { DIVIDE, begin, main } from '../../../js/gpu/numbers.js';
+import { DIVIDE, P, begin, main } from '../../../js/gpu/numbers.js';
+import { quantizing } from '../../../js/gpu/quantize.js';
 import { random } from '../../fixtures/random.mjs';
 import { tell } from './engines.mjs';
 
@@ -13,19 +15,23 @@ globalThis.gpu = create([]);    // the device goes with it
 const device = await (await globalThis.gpu.requestAdapter()).requestDevice();
 
 const STORAGE = 128 | 4 | 8;
+const UNIFORM = 64;
+
+/** The zero of the guards. */
+const command = device.createBuffer({ size: 256, usage: UNIFORM });
 
 /** Runs `body` for each pair of doubles a, b; it sets y. @returns {Promise<BigUint64Array>} */
-async function compute(body, pairs) {
-  const code = `${begin()}${DIVIDE}${DOUBLES}${EXP64}${LOG64}${GELU_ERF}
+async function compute(body, pairs, change = (wgsl) => wgsl) {
+  const code = change(`${begin()}${DIVIDE}${DOUBLES}${EXP64}${LOG64}${GELU_ERF}${quantizing(64)}
 ${main(64)}
   let i = 4u * (64u * wg.x + lane);
   let a = vec2u(s[i], s[i + 1u]);
   let b = vec2u(s[i + 2u], s[i + 3u]);
-  var y = vec2u();
+  var y = vec2u(0u, ${P(0)});
   ${body}
   s[i] = y.x;
   s[i + 1u] = y.y;
-}`;
+}`);
   const pipeline = device.createComputePipeline({
     layout: 'auto',
     compute: { module: device.createShaderModule({ code }), entryPoint: 'main' },
@@ -40,7 +46,7 @@ ${main(64)}
   pass.setPipeline(pipeline);
   pass.setBindGroup(0, device.createBindGroup({
     layout: pipeline.getBindGroupLayout(0),
-    entries: [{ binding: 0, resource: { buffer } }],
+    entries: [{ binding: 0, resource: { buffer } }, { binding: 2, resource: { buffer: command } }],
   }));
   pass.dispatchWorkgroups(values.length / 128);
   pass.end();
@@ -124,8 +130,8 @@ function geluErf(x) {
 
 // --- comparisons ---
 
-async function compare(name, body, given, wanted) {
-  const found = await compute(body, given);
+async function compare(name, body, given, wanted, change) {
+  const found = await compute(body, given, change);
   const expected = new BigUint64Array(Float64Array.from(map2(given, wanted)).buffer);
   tell({ name, n: found.length, differ: found.reduce((sum, word, i) => sum + (word !== expected[i]), 0) });
 }
@@ -156,4 +162,20 @@ await compare('log64', 'y = log64(a);', logs, log64);
 const gelus = Array.from({ length: 2 * N }, (_, i) => Math.fround((unit() - 0.5) * [20, 2, 12, 1e-30][(i >> 1) % 4]));
 gelus.push(0, 0, -0, 0, 1e-45, 0, -1e-45, 0, Infinity, 0, 6e-39, 0, 5.656854, 0, 5.6568546, 0);
 await compare('gelu_erf', 'y = wide(bitcast<f32>(gelu_erf(bitcast<f32>(narrow(a)))));', gelus, geluErf);
+
+/** Values and scales whose quotients are near an integer and a half, or anywhere; the last are those of small scales. */
+const codes = Array.from({ length: N }, (_, i) => {
+  const scale = Math.fround((1 + unit()) * 2 ** [-8, 3, -99, -120][i % 4]);
+  const quotient = i % 3 ? (next() % 255) - 127.5 : (unit() - 0.5) * 254;
+  return [Math.fround(quotient * scale * (1 + ((next() % 9) - 4) * 2 ** -24)), scale];
+}).flat();
+const codeOf = (x, scale) => {
+  const quotient = Math.max(-127, Math.min(127, Math.fround(x / scale)));
+  const low = Math.floor(quotient);
+  return quotient - low === 0.5 ? low + (low & 1) : Math.round(quotient) + 0;
+};
+const coded = 'y = wide(f32(code_of(bitcast<f32>(narrow(a)), bitcast<f32>(narrow(b)))));';
+await compare('code', coded, codes, codeOf);
+const badly = (wgsl) => wgsl.replace('round(x / scale)', 'round(x / scale + 0.05f)');
+await compare('code of a bad quotient', coded, codes, codeOf, badly);
 process.exit();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The doubles of the shaders are those of the processor, to the bit.
+// The doubles of the shaders, and the codes of quantised values, are those of the processor, to the bit.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,8 @@ import { withDevice } from './place.mjs';
 
 test('doubles in shaders', async () => {
   const found = await withDevice('doubles.mjs');
-  const names = ['add', 'mul', 'quotient', 'share', 'wide', 'narrow', 'exp64', 'log64', 'gelu_erf'];
+  const doubles = ['add', 'mul', 'quotient', 'share', 'wide', 'narrow', 'exp64', 'log64', 'gelu_erf'];
+  const names = [...doubles, 'code', 'code of a bad quotient'];
   assert.deepEqual(found.map(({ name }) => name), names);
   for (const { name, n, differ } of found) {
     assert.ok(n >= 16384, name);
