@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The graphics device in Node, by the package `webgpu`, which the caller installs if it is wanted.
+// The graphics device outside pages: that of the runtime, if it has WebGPU as Deno has with --unstable-webgpu, or in
+// Node by the package `webgpu`, which the caller installs if it is wanted.
 
 import { openWith } from '../gpu/choice.js';
 import { QuernError } from '../shared/errors.js';
@@ -13,6 +14,7 @@ const VIEWS = 22;
 let gpu;
 
 async function find() {
+  if (globalThis.navigator?.gpu) return globalThis.navigator.gpu;
   const { create } = await import('webgpu').catch((cause) => {
     const how = 'In Node a graphics device needs the package webgpu: npm install webgpu.';
     throw new QuernError('env/gpu', how, { phase: 'start', cause });

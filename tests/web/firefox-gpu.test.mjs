@@ -2,11 +2,10 @@
 // A graphics device in Firefox, whose WebGPU is another program than Chromium's and has another compiler of shaders. The
 // device is lavapipe of Debian's Mesa, because Firefox has none of its own; elsewhere it is the machine's.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { GOLDEN, ON_DEVICES, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { lavapipe } from '../fixtures/mesa.mjs';
 import { openFirefox, openMailbox } from './undriven.mjs';
 
 /** Shaders are compiled at their first use, and in software that takes seconds for each. */
@@ -16,14 +15,8 @@ const PREFERENCES = {
   'dom.webgpu.enabled': true, 'dom.webgpu.workers.enabled': true, 'gfx.webgpu.ignore-blocklist': true, 'gfx.webrender.software': true,
 };
 
-const DRIVERS = '/usr/share/vulkan/icd.d';
-
-function environment() {
-  const found = existsSync(DRIVERS) ? readdirSync(DRIVERS).find((name) => /^lvp_icd.*\.json$/.test(name)) : undefined;
-  const driver = found && join(DRIVERS, found);
-  // Inside its sandbox the process that draws may not load a driver that draws with the processor.
-  return { MOZ_DISABLE_GPU_SANDBOX: '1', MOZ_DISABLE_CONTENT_SANDBOX: '1', ...(driver && { VK_DRIVER_FILES: driver, VK_ICD_FILENAMES: driver }) };
-}
+/** Inside its sandbox the process that draws may not load a driver that computes with the processor. */
+const environment = () => ({ MOZ_DISABLE_GPU_SANDBOX: '1', MOZ_DISABLE_CONTENT_SANDBOX: '1', ...lavapipe() });
 
 /** Chunks of both kinds of products: those that tiles multiply, and those of few rows, of some models. */
 const MANY = 48;

@@ -10,10 +10,10 @@ export async function compare(load, { model: source, expected, tokens, configura
     const model = await load(source, { ...configuration, store: false });
     const logits = await model.logits(tokens);
     const found = new Uint32Array(logits.buffer, logits.byteOffset, logits.length);
-    const { variant, threads } = model.info;
-    const ran = { ...configuration, variant, threads };
+    const { backend, variant, threads } = model.info;
+    const ran = { ...configuration, backend, variant, threads };
     const first = bits.findIndex((value, i) => value !== found[i]);
-    if (first >= 0 || found.length !== bits.length || Object.keys(ran).some((key) => ran[key] !== configuration[key])) wrong.push({ configuration, ran, first });
+    if (first >= 0 || found.length !== bits.length || Object.keys(configuration).some((key) => ran[key] !== configuration[key])) wrong.push({ configuration, ran, first });
     dots.push(model.info.dots);
     await model.dispose();
   }
