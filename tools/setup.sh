@@ -85,7 +85,7 @@ debian_packages() {
     missing "$1" | cut -d ' ' -f 2
     [ -e /usr/include/stdio.h ] || echo libc6-dev
     [ -e /usr/include/xxhash.h ] || echo libxxhash-dev
-    # Firefox has no graphics device in software of its own, and drivers are no commands.
+    # Mesa has the graphics device for Firefox, and AMD's compiler; drivers are no commands.
     [ "$1" = build ] || [ -n "$(find /usr/share/vulkan/icd.d -name 'lvp_icd*' 2>/dev/null)" ] || echo mesa-vulkan-drivers
     [ "$1" != places ] || [ -e /usr/aarch64-linux-gnu/lib/libatomic.so.1 ] || echo libstdc++6-arm64-cross libatomic1-arm64-cross
     "$tools/toolchain.sh" packages

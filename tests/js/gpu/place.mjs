@@ -32,14 +32,16 @@ function environment() {
  * Runs a program of this folder with a device.
  * @param {string} name
  * @param {string[]} given
+ * @param {{env?: object, log?: number}} [how] env: variables that choose a driver; log: a file for the standard error, for
+ *   drivers that write much: a pipe that is full would lose lines
  * @returns {Promise<any[]>} what it prints, one JSON text in each line
  */
-export async function withDevice(name, given = []) {
+export async function withDevice(name, given = [], { env = environment(), log = 'pipe' } = {}) {
   const program = join(PROJECT, 'tests/js/gpu', name);
-  const child = spawn(process.execPath, [program, ...given], { env: { ...process.env, ...environment() }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [program, ...given], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', log] });
   const said = [];
   const found = [];
-  child.stderr.on('data', (bytes) => said.push(bytes));
+  child.stderr?.on('data', (bytes) => said.push(bytes));
   for await (const line of createInterface({ input: child.stdout })) found.push(JSON.parse(line));
   const code = child.exitCode ?? (await new Promise((done) => { child.once('exit', done); }));
   if (code !== 0) throw new Error(`${name} ended with ${code ?? child.signalCode}: ${Buffer.concat(said)}`);
