@@ -298,6 +298,7 @@ static int drafts_of(struct quern_sequence *s, int writers, int rows)
     s->guessed = false;
     if (!goes_on_alone(s)) return 0;
     if (s->given) s->trust = s->given_trust, most = min_int(most, s->given);
+    else if (s->e->be->late && own) return 0; /* the step would wait for the device twice */
     else if (own) s->trust = OWN_DRAFTS;
     else if (!(from = look_up(s))) return 0;
     most = best_number(s->e, writers, rows, s->hits[s->trust], s->given ? 0 : s->e->step.draft_ms, most);
@@ -309,10 +310,7 @@ static int drafts_of(struct quern_sequence *s, int writers, int rows)
     return n;
 }
 
-static bool may_draft(const struct quern_engine *e)
-{
-    return (e->model->config.drafts || e->looks_up) && !e->be->late;
-}
+static bool may_draft(const struct quern_engine *e) { return e->looks_up || e->model->config.drafts; }
 
 void replies_draft(struct quern_engine *e)
 {

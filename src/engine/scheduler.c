@@ -354,6 +354,11 @@ static void learn(struct sched *q, int rows, double ms)
     q->ms[i] = size_ms(q, i) * (1 - weight + weight * factor);
 }
 
+void sched_took(struct sched *q, int rows, double ms)
+{
+    if (ms > 0) learn(q, rows, ms);
+}
+
 /* The time in ms by which readers may prolong a step with this number of writers. */
 static double extra_ms(const struct sched *q, int writers)
 {
@@ -600,7 +605,7 @@ void sched_commit(struct sched *q, double ms)
         s->reached = max_int(s->reached, s->kv.length);
         if (t->outs > 0) s->made = s->kv.length;
     }
-    if (q->n_takes > 0 && ms > 0) learn(q, q->rows, ms);
+    if (q->n_takes > 0) sched_took(q, q->rows, ms);
     if (q->n_takes > 0) count_step(&q->facts, q->rows);
     end_plan(q);
 }

@@ -118,6 +118,7 @@ double sched_ms(const struct sched *q, int rows);
 const struct sched_take *sched_plan(struct sched *q, int rows, int *n);
 /* The plan was computed in `ms` (<= 0: not known): lengths grow, and pages of sequences that left are let go. */
 void sched_commit(struct sched *q, double ms);
+void sched_took(struct sched *q, int rows, double ms); /* tells the time of a committed plan's step later */
 /* After the commit, before the next plan: whether the next draft of a sequence that had some was right. A right one
  * counts as computed; its token is the sequence's next one. After a wrong one the others are none. */
 void sched_judge(struct sched *q, struct sched_seq *s, bool right);

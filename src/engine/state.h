@@ -27,6 +27,7 @@ enum awaited { AWAITED_NOTHING, AWAITED_OUTPUTS, AWAITED_TOKENS, AWAITED_PAGE, A
 /* A step, which may stop after a layer or a part of the output head and go on later. */
 struct step {
     bool running;
+    bool queued;           /* on a device: steps whose end was not awaited are part of the time of this one */
     int part, parts;       /* next part, number of parts: the layers, then those of the head */
     const struct sched_take *takes; /* [n_takes] while the step runs */
     int n_takes;

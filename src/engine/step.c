@@ -249,6 +249,7 @@ static void step_end(struct quern_engine *e)
         replies_computed(s, t->first + t->rows, now);
     }
     if (e->be->late && b->n_out > 0) e->awaits = AWAITED_OUTPUTS;
+    p->queued = e->be->late && (p->queued || b->n_out == 0);
     sched_commit(e->sched, e->be->late ? 0 : p->ms);
     p->running = false;
     p->n_takes = 0;
@@ -293,7 +294,10 @@ int quern_step(struct quern_engine *e, int budget_ms)
 
 void step_arrived(struct quern_engine *e, double ms)
 {
-    e->step.layers_ms = ms;
+    struct step *p = &e->step;
+    if (!p->queued) sched_took(e->sched, p->batch.n, ms);
+    p->queued = false;
+    p->layers_ms = ms;
     adapt_rows(e);
     take_outputs(e);
 }

@@ -251,6 +251,67 @@ static void saved_conversations(void)
     reference_free(&r);
 }
 
+/* --- drafts ------------------------------------------------------------------------------------------------------ */
+
+struct drafted {
+    int32_t ids[120];
+    int n, drafted, right, steps;
+};
+
+static struct drafted reply_with_drafts(struct quern_engine *e, const struct quern_reply *r, int guess)
+{
+    int32_t prompt[60];
+    struct drafted d = {0};
+    struct quern_sequence *s = sequence_new(e);
+    for (int i = 0; i < 60; i++) prompt[i] = 20 + i % 20 * 7;
+    CHECK_EQ(quern_sequence_set(s, prompt, 60, QUERN_HELD), 0);
+    CHECK_EQ(quern_reply_begin(s, r), OK);
+    for (bool over = false; !over;) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        d.steps += quern_awaits(e);
+        if (quern_awaits(e)) deliver(e);
+        int n;
+        const struct quern_event *event = quern_events(e, &n);
+        for (; n-- > 0; event++) {
+            if (event->type == QUERN_TOKEN) d.ids[d.n++] = event->token;
+            if (event->type == QUERN_END) over = true, d.drafted = event->total, d.right = event->done;
+        }
+        if (guess && !over && d.n > 0) quern_reply_draft(s, &d.ids[d.n - 1], 1, QUERN_FORCED);
+    }
+    quern_sequence_free(s);
+    return d;
+}
+
+/* Several rows of one reply in a step, of which some are wrong, change nothing but the number of steps. In turn without
+ * drafts, with drafts that are looked up, the same one token in each call, and with drafts that the caller gives. */
+static void check_drafts(const char *name, bool looks_up)
+{
+    struct file f = golden_file(name, "gguf");
+    for (int seed = 0; seed < 3; seed++) {
+        struct quern_reply r = {.sampling = {.temperature = (float)seed / 2, .seed = (uint64_t)seed}, .max_tokens = 120};
+        struct drafted d[4];
+        for (int i = 0; i < 4; i++) {
+            struct quern_options o = {.context_size = 256, .no_drafts = i == 0, .threads = 1 + i % 2};
+            struct quern_engine *e = engine_load(&f, on_device(o), SIZE_MAX);
+            r.single = i == 2;
+            d[i] = reply_with_drafts(e, &r, i == 3);
+            CHECK(d[i].n == d[0].n && !memcmp(d[i].ids, d[0].ids, (size_t)d[0].n * sizeof *d[0].ids));
+            CHECK((d[i].drafted > 0) == (i == 3 || (i > 0 && looks_up)) && d[i].right <= d[i].drafted);
+            quern_free(e);
+        }
+        if (seed == 0) CHECK(d[3].right > 0 && d[3].steps < d[0].steps);
+        if (seed == 0 && looks_up) CHECK(d[1].steps < d[0].steps * 3 / 4 && d[2].steps == d[1].steps);
+    }
+    file_free(&f);
+}
+
+/* A model's own drafts are not made on a device. */
+static void drafts(void)
+{
+    check_drafts("nano.Q8_0", true);
+    check_drafts("hyb.F32", false);
+}
+
 /* --- a device that is lost --------------------------------------------------------------------------------------- */
 
 /* Every reply ends with the code, and so does every call; the next engine is not affected. */
@@ -329,6 +390,7 @@ static const struct check tests[] = {
     {"images", images},
     {"an_image_alone", an_image_alone},
     {"saved_conversations", saved_conversations},
+    {"drafts", drafts},
     {"lost_in_a_reply", lost_in_a_reply},
     {"lost_with_an_image", lost_with_an_image},
 };

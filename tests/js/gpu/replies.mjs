@@ -11,12 +11,17 @@ const LONG = Array.from({ length: 70 }, (_, i) => 20 + (i * 7) % 200);
 const SHARED = 50;
 const PROMPTS = [[5, 6, 7, 8, 9, 10, 11], LONG, [40, 41], [60, 61, 62, 63]];
 
+/** Of each reply: tokens that were drafted, and those of them that were right. @type {number[][]} */
+let drafts = [];
+
 async function reply({ engine, runner }, ids, options) {
   const marks = ids.length > SHARED ? [SHARED] : undefined;
   const prompt = { ids: Int32Array.from(ids), channels: [], inside: null, defaults: NEUTRAL, marks };
   const work = new Generation(engine, prompt, { ...NEUTRAL, maxTokens: 12, ...options }, () => {});
   const { text, finishReason, usage } = await runner.add(work, { stopped: false, onStop() {} });
-  return { text, finishReason, usage };
+  const { draftedTokens = 0, acceptedTokens = 0, ...counts } = usage;    // drafts depend on time
+  drafts.push([draftedTokens, acceptedTokens]);
+  return { text, finishReason, usage: counts };
 }
 
 const owner = { scope: 0, guest: 0 };
@@ -64,7 +69,9 @@ for (const onDevice of [false, true]) {
   const other = await open(bytes, { onDevice, ...options });
   const answers = await restore(other, LONG, records);
   const later = await reply(other, [...LONG, 7, 8], { seed: 6, temperature: 1 });
+  const repeated = await reply(other, Array.from({ length: 60 }, (_, i) => 20 + (i % 20) * 7), { maxTokens: 100 });
   const conversation = records.map((record) => record.toString('base64'));
-  tell({ onDevice, beside, again, conversation, answers, later });
+  tell({ onDevice, drafts, said: { beside, again, conversation, answers, later, repeated } });
+  drafts = [];
 }
 process.exit();
