@@ -12,7 +12,6 @@
 //
 // It needs `make dist native` and the package webgpu with a Vulkan, Metal or D3D12 driver; VK_DRIVER_FILES chooses one.
 
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
@@ -44,20 +43,45 @@ async function compareBits(name) {
   say(`${name}: ${expected.reduce((sum, word, i) => sum + (word !== bits[i]), 0)} of ${expected.length} logits differ`);
 }
 
-/** What computes, by the flags of `quern bench`. */
+/** What computes, by the options of load(). */
 const WAYS = {
-  exact: ['--backend', 'webgpu'],
-  fast: ['--backend', 'webgpu', '--gpu', 'fast'],
-  processor: ['--backend', 'cpu', '--threads', values.threads],
+  exact: { backend: 'webgpu' },
+  fast: { backend: 'webgpu', gpu: 'fast' },
+  processor: { backend: 'cpu', threads: Number(values.threads) },
 };
 
-/** Tokens per second of reading and writing, by `quern bench`. */
-function benched(model, way) {
-  const { prompt, generate, chunk } = values;
-  const args = [join(PROJECT, 'dist/cli.js'), 'bench', model, ...WAYS[way], '--prompt', prompt, '--generate', generate, '--chunk', chunk, '--json'];
-  const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(stderr);
-  return JSON.parse(stdout.trim().split('\n').at(-1));
+/**
+ * Tokens per second of reading and writing, and seconds of the processor for both, which tell more of devices in
+ * software than a clock on a busy machine. Each run has another prompt, which no cache knows.
+ */
+async function measured(model, run) {
+  const [prompt, generate] = [Number(values.prompt), Number(values.generate)];
+  const { tokens: all, endTokens } = model.info;
+  const ids = Array.from({ length: prompt }, (_, i) => (i * 7919 + 13 + 101 * run) % Math.min(all, 50_000));
+  const logitBias = Object.fromEntries(endTokens.map((id) => [id, -Infinity]));
+  const before = process.cpuUsage();
+  const { timings } = await model.complete(ids, { maxTokens: generate, temperature: 0, logitBias }).result;
+  const { user, system } = process.cpuUsage(before);
+  return { prefill: (1000 * prompt) / timings.prefillMs, decode: timings.tokensPerSecond, used: (user + system) / 1e6 };
+}
+
+/** Runs in turn, after one of each that is not counted: drivers compile at the first use. */
+async function compareSpeeds(path, ways) {
+  const found = Object.fromEntries(ways.map((way) => [way, []]));
+  const models = {};
+  for (const way of ways) models[way] = await load(path, { ...WAYS[way], chunk: Number(values.chunk), drafts: false, parallel: 1 });
+  for (let run = 0; run <= Number(values.runs); run++) {
+    for (const way of ways) {
+      const figures = await measured(models[way], run);
+      if (run > 0) found[way].push(figures);
+    }
+  }
+  for (const way of ways) await models[way].dispose();
+  const UNITS = { prefill: 'tokens per second', decode: 'tokens per second', used: 'seconds of the processor' };
+  for (const [what, unit] of Object.entries(UNITS)) {
+    const medians = ways.map((way) => `${way} ${median(found[way].map((figures) => figures[what])).toPrecision(3)}`);
+    say(`${path}: ${what}, ${unit}: ${medians.join(', ')}`);
+  }
 }
 
 /** Tokens that are written before and while times are taken. */
@@ -124,20 +148,12 @@ if (values.commands) {
 
 const ways = [];
 for (const gpu of ['exact', 'fast']) {
-  const one = await load(join(PROJECT, 'tests/fixtures/golden/nano.Q8_0.gguf'), { backend: 'webgpu', gpu }).catch((error) => error);
+  const one = await load(join(PROJECT, 'tests/fixtures/golden/nano.Q8_0.gguf'), WAYS[gpu]).catch((error) => error);
   say(`${gpu}: ${one instanceof Error ? `${one.code}: ${one.message}` : JSON.stringify(one.info.gpu)}`);
   if (one instanceof Error) continue;
   ways.push(gpu);
   await one.dispose();
 }
 if (ways.includes('exact') && !values['no-bits']) for (const name of names) await compareBits(name);
-ways.push('processor');
-for (const model of positionals) {
-  const found = Object.fromEntries(ways.map((way) => [way, []]));
-  for (let i = 0; i < Number(values.runs); i++) for (const way of ways) found[way].push(benched(model, way));
-  for (const what of ['prefill_tps', 'decode_tps', 'load_ms']) {
-    const medians = ways.map((way) => `${way} ${median(found[way].map((figures) => figures[what])).toFixed(1)}`);
-    say(`${model}: ${what}: ${medians.join(', ')}`);
-  }
-}
+for (const path of positionals) await compareSpeeds(path, [...ways, 'processor']);
 process.exit();
