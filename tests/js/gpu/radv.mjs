@@ -20,7 +20,7 @@ Object.assign(globalThis, globals);
 globalThis.gpu = create([]);    // the device goes with it
 const adapter = await globalThis.gpu.requestAdapter();
 const device = await adapter.requestDevice();
-const pipelines = new Pipelines(device, true);
+const pipelines = new Pipelines(device, { packed: true, fast: false });
 
 /** The layouts of panels, which the engine tells a device when it starts. */
 async function layoutsOfEngine() {
@@ -60,7 +60,11 @@ const UNGUARDED = `${begin()}${main(64)}
   s[192u + lane] = bitcast<u32>(exp(x));
 }`;
 
+/** Shaders with a quotient that is only proposed, and proved by a product (js/gpu/quantize.js). */
+const proposing = [];
+
 function compile(name, code) {
+  if (code.includes('round(x / scale)')) proposing.push(name);
   writeSync(2, `\n@@@ ${name}\n`);
   pipelines.compile(name, code);
 }
@@ -72,6 +76,6 @@ for (const [number, kernel] of KERNELS.entries())
   for (const [variant, made] of variantsOf(kernel, layouts))
     compile(`${kernel} ${variant}`.trim(), wgslOf(number, { layout: null, type: 0, dim: 64, packed: true, ...made }));
 const invalid = await device.popErrorScope();
-tell({ processor: adapter.info.description, architecture: adapter.info.architecture, layouts: layouts.length, invalid: invalid?.message ?? null });
+tell({ processor: adapter.info.description, architecture: adapter.info.architecture, layouts: layouts.length, invalid: invalid?.message ?? null, proposing });
 writeSync(2, '\n@@@\n');
 process.exit();

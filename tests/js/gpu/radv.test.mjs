@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // AMD's compiler in Mesa (RADV) makes of no kernel a fused product, nor an approximate root or exponential, for graphics
-// processors that are not here. Quotients of integers are the only ones for which it takes reciprocals, which it corrects
-// with integers.
+// processors that are not here. It takes reciprocals for quotients of integers, which it corrects with integers, and
+// where a kernel itself corrects what an approximate quotient has proposed.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -80,11 +80,12 @@ for (const names of PROCESSORS)
     assert.deepEqual(['fma|mac|mad', 'sqrt|rsq', 'exp'].map((name) => inexact.some((found) => new RegExp(name).test(found))), [true, true, true], inexact.join(' '));
     assert.equal(reciprocals > 0, true);
     shaders.delete('unguarded');
+    assert.ok(told.proposing.length > 3 && told.proposing.length < 30, told.proposing.join());
     assert.ok(shaders.size > 3 * told.layouts, `${shaders.size} shaders`);
     for (const [name, { n, inexact: wrong, reciprocals: all, ofIntegers }] of shaders) {
       assert.ok(n > 10, `${name}: ${n} instructions`);
       assert.deepEqual(wrong, [], name);
-      assert.equal(all, ofIntegers, `${name}: reciprocals of floats`);
+      assert.equal(all > ofIntegers, told.proposing.includes(name), `${name}: ${all - ofIntegers} reciprocals of floats`);
     }
     t.diagnostic(`${told.processor}, ${told.architecture}: ${shaders.size} shaders, ${[...shaders.values()].reduce((sum, { n }) => sum + n, 0)} instructions`);
   });
