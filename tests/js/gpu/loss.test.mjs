@@ -17,5 +17,7 @@ for (const [what, places] of [['several', LONG ? [2, 5, 13, 21, 29] : [13]], ['i
 
 test('a device is lost, and others leave or its file is gone', async () => {
   const [{ said }] = await withDevice('loss.mjs', ['leaving', '7']);
-  assert.deepEqual(said, ['abort: AbortError', 'stop: aborted', 'dispose: engine/disposed', 'remove: gpu/lost']);
+  const [abort, stop, ...others] = said;
+  assert.match(stop, /^stop: (aborted|stop)$/);    // so small a model may be at its end before it is told
+  assert.deepEqual([abort, ...others], ['abort: AbortError', 'dispose: engine/disposed', 'remove: gpu/lost']);
 });
