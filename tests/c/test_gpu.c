@@ -385,6 +385,10 @@ static void refusals(void)
     CHECK_EQ(quern_feed(e, f.data, f.size), ERR_UNSUPPORTED);
     CHECK(!strcmp(quern_error(e)->rule, "gpu"));
     quern_free(e);
+    struct error err;
+    const struct kv_shape most = {.n_layers = GPU_LAYERS, .head_dim = 64, .type = KV_F16};
+    CHECK_EQ(gpu_check(NULL, &most, &(struct state_shape){0}, false, &err), OK);
+    CHECK_EQ(gpu_check(NULL, &most, &(struct state_shape){.n_layers = 1}, false, &err), ERR_UNSUPPORTED);
     device_end();
     file_free(&f);
 }

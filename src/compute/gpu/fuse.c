@@ -46,6 +46,13 @@ static bool quantised(struct gpu_command *a, const struct gpu_command *b)
     return true;
 }
 
+static bool writes(struct gpu_command *c, uint32_t y)
+{
+    for (uint32_t i = 0; i < c->params[4]; i++)
+        if (part_of(c, i)[0] == y) return true;
+    return false;
+}
+
 /* Products of the same rows with matrices in the same buffer. Floats are read where another product might write. */
 static bool multiplied(struct gpu_command *a, struct gpu_command *b)
 {
@@ -55,8 +62,7 @@ static bool multiplied(struct gpu_command *a, struct gpu_command *b)
     if (n + q[4] > GPU_PARTS || a->groups[0] + b->groups[0] > MOST_GROUPS) return false;
     if (memcmp(p + 1, q + 1, 3 * sizeof *p) || memcmp(p + 5, q + 5, 9 * sizeof *p)) return false;
     if (p[11] && part_of(a, 0)[1] != part_of(b, 0)[1]) return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (part_of(a, i)[0] == q[1]) return false;
+    if (writes(a, q[1])) return false;
     memcpy(part_of(a, n), part_of(b, 0), q[4] * GPU_PART_WORDS * sizeof *p);
     p[4] += q[4];
     a->groups[0] += b->groups[0];
@@ -86,7 +92,7 @@ static bool biased(struct gpu_command *first, struct gpu_command *b)
     return true;
 }
 
-/* What computes y also adds it to other values. */
+/* What computes y also adds it to other values, unless it reads or writes those. */
 static bool added(struct gpu_command *a, const struct gpu_command *b)
 {
     const uint32_t *p = b->params;
@@ -95,7 +101,7 @@ static bool added(struct gpu_command *a, const struct gpu_command *b)
         return true;
     }
     uint32_t *part = whole_part(a, p[2], p[3]);
-    if (!part || a->params[1] == p[1]) return false;
+    if (!part || a->params[1] == p[1] || writes(a, p[1])) return false;
     part[5] = p[1] + 1;
     return true;
 }

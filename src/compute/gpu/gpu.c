@@ -18,7 +18,11 @@ const char *backend_gpu_dots(bool scalar) { return (void)scalar, "none"; }
 static int gpu_check(const struct backend *b, const struct kv_shape *kv, const struct state_shape *state, bool encodes,
                      struct error *err)
 {
-    (void)b, (void)state, (void)encodes;
+    (void)b, (void)encodes;
+    if (kv->n_layers + state->n_layers > GPU_LAYERS)
+        return fail(err, ERR_UNSUPPORTED, "gpu", 0,
+                    "On the graphics device models have %d layers at most; this one has %d.", GPU_LAYERS,
+                    kv->n_layers + state->n_layers);
     if (kv->type == KV_Q8)
         return fail(err, ERR_UNSUPPORTED, "gpu", 0,
                     "On the graphics device the cache has the types f16 and f32, not q8.");

@@ -22,9 +22,11 @@ enum {
     GPU_GETS = 8,        /* requests of one submit; hashes of 1 MiB each */
     GPU_COMMANDS = 2048, /* that wait for a submit; more begin earlier */
     GPU_READS = 256,
-    GPU_VECTORS = 4096,
-    GPU_SHARED = 4096,           /* buffers of several weights or vectors */
-    GPU_VECTOR_BYTES = 1 << 18,  /* of a buffer of vectors */
+    GPU_LAYERS = 512,             /* of a model; a layer has fewer than eight vectors */
+    GPU_VECTORS = 8 * (GPU_LAYERS + 128),
+    GPU_VECTOR_BYTES = 1 << 18,   /* of a buffer of vectors */
+    GPU_SHARED = 8192,            /* buffers of several weights or vectors */
+    GPU_SHARED_BYTES = 512 << 20, /* the most of them, unless one weight has more */
 };
 
 struct weight {

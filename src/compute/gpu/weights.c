@@ -97,11 +97,12 @@ struct weight *gpu_weight_new(struct backend *b, const struct dtype *type, int r
  * so a buffer is just as large as the weights in it. */
 static void place_weights(struct gpu *g)
 {
+    const uint64_t most = gpu_binding() < GPU_SHARED_BYTES ? gpu_binding() : GPU_SHARED_BYTES;
     while (g->unplaced) {
         struct weight *w = g->unplaced, *end = w;
         uint64_t bytes = 0;
         for (int s = 0; w->n_slices > 1 && s < w->n_slices; s++) w->slice[s] = gpu_buffer((double)slice_bytes(w, s));
-        for (; end && end->n_slices == 1 && bytes + slice_bytes(end, 0) <= gpu_binding(); end = end->unplaced) {
+        for (; end && end->n_slices == 1 && (!bytes || bytes + slice_bytes(end, 0) <= most); end = end->unplaced) {
             end->at = (uint32_t)(bytes / sizeof(uint32_t));
             bytes += slice_bytes(end, 0);
         }
