@@ -82,10 +82,10 @@ static uint32_t *whole_part(struct gpu_command *c, uint32_t y, uint32_t n)
 /* A product adds its bias. Between them the biases of others may have been added, and their heads turned. */
 static bool biased(struct gpu_command *first, struct gpu_command *b)
 {
-    uint32_t y = b->params[1], *part = NULL;
+    uint32_t y = b->params[1];
     struct gpu_command *a = b - 1;
     while (a > first && a->kernel == GPU_ROPE && a->params[1] != y && !a->params[11]) a--;
-    part = whole_part(a, y, b->params[3]);
+    uint32_t *part = whole_part(a, y, b->params[3]);
     if (!part || part[4] || part[1] != b->params[4] || !same_buffer(a->pages, b->pages)) return false;
     a->pages = b->pages;
     part[4] = b->params[6] + 1;
