@@ -246,8 +246,8 @@ export interface LoadOptions {
    * What computes: the processor ('cpu', the default) or a graphics device by WebGPU, which gives the same text.
    * 'webgpu' fails with `env/gpu` where it cannot be had; 'auto' takes the processor then, and also where the device is
    * software or not exact. On a device `threads`, `variant` and `address` have no effect. In Node the package `webgpu`
-   * must be installed. If the device is lost later, the model is loaded again for the processor, and everything goes on
-   * there: see {@link Gpu.lost}.
+   * must be installed; Deno needs --unstable-webgpu. If the device is lost later, the model is loaded again for the
+   * processor, and everything goes on there: see {@link Gpu.lost}.
    */
   backend?: 'cpu' | 'webgpu' | 'auto' | undefined;
   /**
