@@ -27,12 +27,13 @@ export async function openDevice(gpu, how = {}) {
   if (!gpu) throw unavailable('There is no WebGPU here.');
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
   if (!adapter) throw unavailable('WebGPU has found no graphics device that may be used.');
-  if (how.mustBeExact && isSoftware(adapter)) throw unavailable('WebGPU has only a device in software here.');
+  const isSlow = isSoftware(adapter);
+  if (how.mustBeExact && isSlow) throw unavailable('WebGPU has only a device in software here.');
   const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
   const device = await adapter
     .requestDevice({ requiredLimits: { maxStorageBufferBindingSize, maxBufferSize } })
     .catch((error) => { throw unavailable('The graphics device cannot be used.', error); });
-  const made = new Device(gpu, adapter, device, how);
+  const made = new Device(gpu, adapter, device, { ...how, isSlow });
   await made.try(how.change);
   return made;
 }

@@ -20,9 +20,9 @@ const READ = 1;
 const UPLOAD_BYTES = 16 * 2 ** 20;
 const UPLOADING_BYTES = 64 * 2 ** 20;
 
-/** A device that has ended no work for so long hangs. Shaders may be compiled at their first use. */
+/** A device that has ended no work for so long hangs. Shaders may be compiled at their first use, and software is slow. */
 const ANSWER_MS = 10_000;
-const FIRST_ANSWER_MS = 300_000;
+const SLOW_ANSWER_MS = 300_000;
 
 /** What a command takes in the uniform buffer: no device asks for a larger alignment. */
 const COMMAND_BYTES = 4 * COMMAND.words;
@@ -54,15 +54,18 @@ export class Device {
   #tell;
   #flushes = false;        // subnormal numbers become 0
   #isLate = false;         // whether it answers late unless it is nudged
+  #isSlow;                 // whether it is software
   #mustBeExact;
 
-  constructor(gpu, adapter, device, { copies = false, fast = false, mustBeExact = false, tell = () => {} }) {
+  constructor(gpu, adapter, device, how) {
+    const { copies = false, fast = false, isSlow = false, mustBeExact = false, tell = () => {} } = how;
     this.#gpu = gpu;
     this.#adapter = adapter;
     this.#device = device;
     this.#copies = copies;
     this.#tell = tell;
     this.#mustBeExact = mustBeExact;
+    this.#isSlow = isSlow;
     const packed = Boolean(gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product'));
     this.#how = { packed, fast };
     this.#pipelines = new Pipelines(device, this.#how);
@@ -216,7 +219,7 @@ export class Device {
     let timer;
     const late = new Promise((_, reject) => {
       const look = () => {
-        const limit = this.#pipelines.isFresh ? FIRST_ANSWER_MS : ANSWER_MS;
+        const limit = this.#isSlow || this.#pipelines.isFresh ? SLOW_ANSWER_MS : ANSWER_MS;
         const left = Math.max(began, this.#lived) + limit - performance.now();
         if (left > 0) timer = setTimeout(look, left);
         else reject(new Error('the graphics device does not answer'));
