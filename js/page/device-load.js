@@ -11,6 +11,9 @@ import { inNode } from '../shared/host.js';
 
 const LOST = 'gpu/lost';
 
+/** Failures of a load that may be the device's: it is lost, refuses the work, or has no memory for it. */
+const OF_DEVICE = [LOST, 'env/gpu', 'mem/load'];
+
 /** Of events: their number, and a hash (FNV-1a with 32 bits). */
 const BEGIN = Object.freeze({ n: 0, sum: 0x811C9DC5 });
 const FACTOR = 0x01000193;
@@ -169,7 +172,7 @@ class Connection {
 }
 
 /**
- * Starts as `start` does. With 'auto' a device that is lost while the model is loaded leaves it to the processor.
+ * Starts as `start` does. With 'auto' a device that fails while the model is loaded leaves it to the processor.
  * @param {(platform: any, type: string, source: any, options: any) => Promise<{rpc: any, answer: any}>} start
  * @returns {Promise<{rpc: any, answer: any}>} rpc: has `call` and `close`
  */
@@ -178,7 +181,7 @@ export async function startOnDevice(start, platform, type, source, options) {
     start(platform, type, source, { ...options, onProgress: undefined, ...more, backend: 'cpu' });
   const { signal, onProgress } = options;
   const started = await start(platform, type, source, options).catch((error) => {
-    if (error.code !== LOST || options.backend !== 'auto') throw error;
+    if (!OF_DEVICE.includes(error.code) || options.backend !== 'auto') throw error;
     return again({ signal, onProgress });
   });
   return started.answer.backend === 'cpu' ? started : { ...started, rpc: new Connection(started, again) };

@@ -186,15 +186,17 @@ test('it is loaded for the processor with the weights that the device had', asyn
   assert.deepEqual(given, { backend: 'cpu', onProgress: undefined, threads: 2, quantize: opened.answer.quantize });
 });
 
-test('a device that is lost during the load leaves the load to the processor, if that may be', async () => {
-  for (const [backend, code] of [['auto', undefined], ['webgpu', 'gpu/lost']]) {
+test('a device that fails during the load leaves the load to the processor, if that may be', async () => {
+  const cases = ['gpu/lost', 'env/gpu', 'mem/load', 'model/format'].flatMap((code) => ['auto', 'webgpu'].map((backend) => ({ backend, code })));
+  for (const { backend, code } of cases) {
+    const goesOn = backend === 'auto' && code !== 'model/format';
     const asked = [];
     const start = async (platform, type, source, given) => {
       asked.push(given.backend);
-      if (given.backend !== 'cpu') throw lost();
+      if (given.backend !== 'cpu') throw new QuernError(code, 'no');
       return { rpc: new Worker(given).rpc, answer: { backend: 'cpu' } };
     };
     const found = await startLate(start, {}, 'load', 'a source', { backend }).catch((error) => error);
-    assert.deepEqual([found.code, asked], [code, code ? ['webgpu'] : ['auto', 'cpu']]);
+    assert.deepEqual([found.code, asked], goesOn ? [undefined, ['auto', 'cpu']] : [code, [backend]]);
   }
 });
