@@ -67,6 +67,12 @@ function watchClock() {
   port1.postMessage(0);
 }
 
+/** Begins a record, also if a test that failed has left one. */
+async function startTracing(page) {
+  await here.browser.stopTracing().catch(() => {});
+  await here.browser.startTracing(page, { categories: CATEGORIES });
+}
+
 /**
  * Opens the page, loads a model from a file, and lets it write.
  * @param {(visit: object) => Promise<void>} talk @returns {Promise<{tasks: object[], begin: number, noise: number,
@@ -74,7 +80,7 @@ function watchClock() {
  */
 async function traced(file, talk) {
   const blank = await here.browser.newPage();
-  await here.browser.startTracing(blank, { categories: CATEGORIES });
+  await startTracing(blank);
   const visit = await openChat(here, { init: watchClock });
   const { page, chat, close } = visit;
   await page.evaluate(() => { performance.mark('test: begin'); });
@@ -192,7 +198,7 @@ async function tasksOfLooking(buffer) {
   const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 60, temperature: 0 } });
   await page.getByTestId('file-input').setInputFiles([PAIR.options.vision, PAIR.source]);
   await chat.modelName('model');
-  await here.browser.startTracing(blank, { categories: CATEGORIES });
+  await startTracing(blank);
   await page.evaluate(() => { performance.mark('test: begin'); });
   const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByTestId('attach').click()]);
   await chooser.setFiles({ name: 'photograph.jpg', mimeType: 'image/jpeg', buffer });
@@ -225,7 +231,7 @@ const isShown = (last) => [...document.querySelectorAll('.prose > p')].some((nod
 /** Shows all these texts. @returns {Promise<object[]>} tasks of the main thread */
 async function tasksOfShowing(page) {
   const blank = await here.browser.newPage();
-  await here.browser.startTracing(blank, { categories: CATEGORIES });
+  await startTracing(blank);
   await page.evaluate(() => { performance.mark('test: begin'); });
   for (const name of Object.keys(SLOW)) {
     await page.locator(`#list-rows li[data-id=${name}] .list-open`).click();

@@ -259,8 +259,8 @@ test('a document that was read after its conversation was left says so', async (
   await chat.ask('Hello!');
   const chosen = page.waitForEvent('filechooser');
   await page.getByTestId('attach').click();
-  await (await chosen).setFiles({ name: 'long.pdf', mimeType: '', buffer: makePdf(Array.from({ length: 300 }, (_, i) => lines(...Array(30).fill(`Line of page ${i}`)))) });
-  await page.locator('#composer').getByText(/^Reading long\.pdf/).waitFor();
+  await (await chosen).setFiles({ name: 'long.pdf', mimeType: '', buffer: makePdf(Array.from({ length: 900 }, (_, i) => lines(...Array(30).fill(`Line of page ${i}`)))) });
+  await page.locator('#composer').getByText(/^Reading long\.pdf/).waitFor({ state: 'attached' });    // a quick machine shows no line
   await page.getByTestId('new-chat').click();
   await chat.notice.getByText('long.pdf was read for another conversation; add it again.').waitFor();
   assert.equal(await page.locator('#attached li').count(), 0);
