@@ -34,4 +34,4 @@ export async function openFor(wanted, host) {
 }
 
 /** Closes all devices: the package ends the whole process if a thread ends that a promise of it waits for. */
-export const closeAll = () => Promise.all(opened.map((device) => device.end()));
+export async function closeAll() { await Promise.all(opened.map((device) => device.end())); }
