@@ -6,15 +6,13 @@
 
 import { QuernError } from '../shared/errors.js';
 import { COMMAND, READ_WORDS } from './commands.js';
+import { READ, USAGE } from './flags.js';
 import { answersLate, nudge } from './nudge.js';
 import { layoutsOf } from './panels.js';
 import { Pipelines } from './pipelines.js';
 import { faultsOf, runnerOf } from './trial.js';
 
-const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = {
-  MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128,
-};
-const READ = 1;
+const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = USAGE;
 
 /** Bytes of uploads after which they are begun: implementations keep their copies until then. */
 const UPLOAD_BYTES = 16 * 2 ** 20;

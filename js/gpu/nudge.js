@@ -3,8 +3,9 @@
 // answers so late, it is nudged: while an answer is awaited, nothing is submitted again and again. Elsewhere it is not:
 // in Chromium such submits hold up the answer.
 
-const MAP_READ = 1;
-const COPY_DST = 8;
+import { READ, USAGE } from './flags.js';
+
+const { MAP_READ, COPY_DST } = USAGE;
 
 /** Milliseconds in which a device answers that has nothing to do. */
 const PROMPT_MS = 20;
@@ -34,7 +35,7 @@ export async function answersLate(device) {
   for (let i = 0; i < TRIES && least > PROMPT_MS; i++) {
     const began = performance.now();
     device.queue.submit([device.createCommandEncoder().finish()]);
-    await buffer.mapAsync(MAP_READ);
+    await buffer.mapAsync(READ);
     least = Math.min(least, performance.now() - began);
     buffer.unmap();
   }

@@ -6,13 +6,11 @@
 // numbers.js) may round in any way, so floats are allowed the errors that WGSL allows.
 
 import { COMMAND } from './commands.js';
+import { READ, USAGE } from './flags.js';
 import { P, begin, fastOf, main } from './numbers.js';
 import { Chance, FAMILIES } from './trial-cases.js';
 
-const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = {
-  MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128,
-};
-const READ = 1;
+const { MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE } = USAGE;
 
 const PER_NAME = 64;
 

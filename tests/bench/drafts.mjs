@@ -15,7 +15,7 @@ import { Child } from './child.mjs';
 import { PROJECT, bigModel, chain, followingModel } from './fixtures.mjs';
 import { describeMachine, loadAverage, machineLine } from './machine.mjs';
 import { hasNative, nativeCommand, packagedVersion } from './native.mjs';
-import { table } from './report.mjs';
+import { median, table } from './report.mjs';
 import { Tab } from './tab.mjs';
 
 const NAMES = { node: 'Node', quern: 'Chromium' };
@@ -80,8 +80,6 @@ function bestGain(isKnown, ms) {
 }
 
 const isLookedUp = (edit) => (i) => isCopied(edit, i) && i % (edit.copied + edit.changed) >= KNOWN_AFTER;
-
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
 const mean = (values) => values.reduce((all, value) => all + value, 0) / values.length;
 
@@ -148,7 +146,7 @@ async function measureQuern(base, engine, type, repeat) {
       for (const [name, , prompt] of texts) one[name] = await pairs(session, repeat, () => ({ prompt, maxTokens: REPLY, temperature: 0 }));
       return one;
     });
-    found.rows = Object.fromEntries(ROWS.map((n) => [n, mean(edits.map(({ rows }) => rows[n]))]));
+    found.rows = Object.fromEntries(ROWS.map((n) => [n, mean(edits.map(({ rows }) => median(rows[n])))]));
     found.first = together(edits.map(({ first }) => first));
     for (const [name, edit] of texts) found.edits[name] = { ...together(edits.map((one) => one[name])), best: bestGain(isLookedUp(edit), found.rows) };
     const random = await inBothOrders(bigModel(type), {}, async () => ({

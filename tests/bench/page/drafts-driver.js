@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What drafts.mjs asks of quern, in a page and in Node alike: `load` of the package is handed in.
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-
 /** Milliseconds of a step of `rows` replies to one prompt, one row each, over the steps of `generate` tokens. */
 async function stepMs(model, prompt, rows, generate) {
   const time = async (maxTokens) => {
@@ -30,7 +28,7 @@ export function draftsDriver(loadModel) {
       models.clear();
     },
 
-    /** Medians of the milliseconds of a step, by its rows, after a round that only warms up. */
+    /** Milliseconds of a step in each round, by its rows, after a round that only warms up. */
     async rows({ name, prompt, counts, rounds, generate }) {
       const found = counts.map(() => []);
       for (let round = 0; round <= rounds; round++) {
@@ -39,7 +37,7 @@ export function draftsDriver(loadModel) {
           if (round) found[i].push(ms);
         }
       }
-      return Object.fromEntries(counts.map((rows, i) => [rows, median(found[i])]));
+      return Object.fromEntries(counts.map((rows, i) => [rows, found[i]]));
     },
 
     /** One reply: what it wrote, how fast, and its drafts. */
