@@ -182,7 +182,9 @@ int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags)
  * model would write. How often each was right lately counts by itself. */
 enum quern_draft { QUERN_FORCED, QUERN_GUESSED };
 void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n, enum quern_draft how);
-/* How many guesses pay before the next step, if each takes `ms` to make; 0 also while other drafts are known. */
+/* How many guesses pay before the next step, if each takes `ms` to make; 0 also while other drafts are known.
+ * QUERN_TRY: none seems to pay, but one may be tried now and then, since what rows cost and what is right change. */
+enum { QUERN_TRY = -1 };
 int quern_reply_wants(struct quern_sequence *s, double ms);
 /* Ends the reply at once, also between two calls of an unfinished step, which goes on for the others. Its pages remain
  * reusable, and no event follows. Does nothing without a reply. */

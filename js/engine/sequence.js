@@ -172,7 +172,7 @@ export class Sequence {
     });
   }
 
-  /** How many guesses of another model pay now, if each takes that many milliseconds. */
+  /** How many guesses of another model pay now, if each takes that many milliseconds; -1: none, but one may be tried. */
   wants(ms) { return this.#wasm._wasm_reply_wants(this.#address, ms); }
 
   /** Pauses the reply until the next allow(), while others go on. Call it between two steps. */

@@ -16,8 +16,18 @@ const GREEDY = {
 /** The type of tokens that only fill a vocabulary up. */
 const UNUSED = 5;
 
+/** Sequence.wants(): no draft seems to pay, but one may be tried. */
+const TRY = -1;
+
 /** Weight of the latest time of a draft. */
 const LATEST = 1 / 4;
+
+/** No more tokens than these are read while the time of a draft is measured. */
+const READ = 8;
+
+/** Where drafts do not pay, trying them takes one part in so many of the time; ms of it that are saved up. */
+const TRIALS = 50;
+const SAVED_UP = 1000;
 
 /** A copy of the vocabulary, without unused tokens at its end. */
 function vocabularyOf(engine) {
@@ -49,13 +59,13 @@ function step(engine, all) {
   return all.every(({ drafts, isOver }) => drafts.length > 0 || isOver) && all.some(({ isOver }) => !isOver);
 }
 
-/** The drafts for each of the replies; none for those whose tokens are still to be read. */
+/** The drafts for each of the replies: none for those whose tokens are still to be read, null where none will come. */
 function draftsFor(engine, asked) {
   const all = asked.map((one) => begun(engine, one));
   const some = all.filter(Boolean);
   try {
     while (some.length > 0 && step(engine, some));
-    return all.map((one) => one?.drafts ?? []);
+    return all.map((one) => (one && (one.drafts.length > 0 || !one.isOver) ? one.drafts : null));
   } finally {
     for (const { sequence } of some) sequence.free();
   }
@@ -75,6 +85,9 @@ class Drafter {
   #port;
   #answered;
   #ms = 0;        // time of a draft
+  #spare = 0;     // ms that trials may take
+  #trials = new WeakSet();    // runs with a trial that has been paid for, and is not over
+  #read = new WeakMap();      // number of tokens of a run that the draft model has read
 
   constructor(port) {
     this.#port = port;
@@ -94,23 +107,47 @@ class Drafter {
     throw badParam('options.draft', "is a model with another vocabulary than the model's own, so it cannot draft for it");
   }
 
-  /** Gets drafts for the replies that want some. @param {Map<number, any>} runs see runner.js */
-  async draft(runs) {
+  /**
+   * Gets drafts for the replies that want some.
+   * @param {Map<number, any>} runs see runner.js
+   * @param {number} ms of the step before
+   */
+  async draft(runs, ms) {
+    this.#spare = Math.min(this.#spare + ms / TRIALS, SAVED_UP);
     const asking = [...runs.values()]
       .filter(({ work }) => work.ids && !work.media)
       .map((run) => ({ run, n: run.sequence.wants(this.#ms) }))
-      .filter(({ n }) => n > 0);
+      .filter(({ run, n }) => n > 0 || (n === TRY && this.#tries(run, ms)));
     if (asking.length === 0) return;
     const began = performance.now();
+    const unread = Math.max(...asking.map(({ run }) => this.#unread(run)));
     const asked = asking.map(({ run: { work }, n }) => ({
-      ids: Int32Array.from(work.ids), n, cacheScope: work.place.cacheScope,
+      ids: Int32Array.from(work.ids), n: Math.abs(n), cacheScope: work.place.cacheScope,
     }));
     const all = await this.#ask({ asked });
     const count = all.flat().length;
-    if (count) this.#learn((performance.now() - began) / count);
-    asking.forEach(({ run }, i) => {
-      if (all[i]?.length && runs.get(run.sequence.number) === run) run.sequence.draft(all[i], true);
-    });
+    if (count && (unread <= READ || !this.#ms)) this.#learn((performance.now() - began) / count);
+    asking.forEach(({ run }, i) => this.#take(runs, run, all[i], asked[i].ids.length));
+  }
+
+  /** Whether a draft may be tried for a run, though it does not seem to pay. */
+  #tries(run, stepMs) {
+    if (this.#trials.has(run)) return true;
+    const cost = stepMs + (this.#unread(run) + 1) * this.#ms;   // as if the step took twice as long with one row more
+    if (cost > this.#spare) return false;
+    this.#spare -= cost;
+    this.#trials.add(run);
+    return true;
+  }
+
+  #unread(run) { return run.work.ids.length - (this.#read.get(run) ?? 0); }
+
+  #take(runs, run, drafts, read) {
+    if (drafts?.length === 0) return;     // it is still reading
+    this.#trials.delete(run);
+    if (!drafts) return;
+    this.#read.set(run, read);
+    if (runs.get(run.sequence.number) === run) run.sequence.draft(drafts, true);
   }
 
   #learn(ms) { this.#ms = this.#ms ? this.#ms + (ms - this.#ms) * LATEST : ms; }

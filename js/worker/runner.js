@@ -152,8 +152,9 @@ export class Runner {
       else if (finished) this.#look(began);
       const ms = performance.now() - now;
       if (finished) {
-        await this.#pursuit.all(performance.now() - began);
-        await this.drafter?.draft(this.#runs);
+        const stepMs = performance.now() - began;
+        await this.#pursuit.all(stepMs);
+        await this.drafter?.draft(this.#runs, stepMs);
         began = undefined;
       }
       await this.turns.after(ms, countOwners(this.#runs.values()));

@@ -17,14 +17,19 @@ enum { CONTROL = 3 }; /* token type of control tokens */
 enum {
     PROBE_AFTER = 32, /* tokens without a draft, after which one is tried; */
     PROBE_SOON = 8,   /* if it is probably right, and so costs little even on a machine where rows are dear */
+    PLAIN_AFTER = 32, /* steps with drafts, after which one is made without: so that it stays known what that takes */
     DRAFTS_MOST = 7,  /* of a sequence in a step */
+    DRAFTS_SEEN = 8,  /* how many of them tell how often they are right: texts change between what is copied and not; */
+    GUESSES_SEEN = 32, /* a model's guesses are equally good for long, and must not end by chance */
     OWN_DRAFTS = 1,   /* the trust in the model's own drafts */
-    GIVEN_DRAFTS = LOOKUP_TRUSTS, /* in those that the caller has given, by enum quern_draft */
+    GIVEN_DRAFTS = LOOKUP_TRUSTS, /* in those that the caller has given, by enum quern_draft: */
+    GUESSES = GIVEN_DRAFTS + QUERN_GUESSED,
 };
 
 /* Share of drafts assumed to be right at the beginning, by `trust`; cost of a row, as a share of a step, before it is
  * known. */
 static const double HITS_BEGIN[DRAFT_TRUSTS] = {0.35, 0.6, 0.85, 0.9, 0.7}, ROW_COST = 0.2;
+static const double LEAST_GAIN = 1.03; /* less is not worth a draft: what times and chances promise is often too much */
 static const double BACKGROUND_MS = 10000; /* without a row; after that the sequence has normal priority */
 
 /* Most events of a step: a TOKEN for each output, three for each sequence in the step, and a LET_GO for each sequence
@@ -71,6 +76,7 @@ int replies_reserve(struct quern_engine *e)
     k->who = mem_array(&e->mem, (uint64_t)e->options.parallel, sizeof *k->who);
     e->events = mem_array(&e->mem, (uint64_t)events_most(e), sizeof *e->events);
     e->told = mem_alloc_raw(&e->mem, told_most(e));
+    e->step.guessed = HITS_BEGIN[GUESSES];
     if (!k->arena || !k->scratch || !k->who || !e->events || !e->told) return ERR_MEM_LOAD;
     take_scratch(e, (struct arena){.base = k->arena}, k->scratch);
     return OK;
@@ -189,6 +195,7 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     s->drafted = s->given = 0;
     s->right = false;
     memcpy(s->hits, HITS_BEGIN, sizeof s->hits);
+    s->hits[GUESSES] = e->step.guessed;
     s->undrafted = s->n_drafted = s->n_right = 0;
     lookup_forget(&s->lookup);
     s->begun = s->replies = true;
@@ -244,7 +251,7 @@ static double step_ms(const struct quern_engine *e, int writers, int rows)
 }
 
 /* The number of drafts, at most `most`, each right in a share `hits` of cases if the one before it is, with which steps
- * of so many rows write the most tokens in their time and that of drafting, draft_ms each. */
+ * of so many rows write the most tokens in their time and that of drafting, draft_ms each; 0 if that gains little. */
 static int best_number(const struct quern_engine *e, int writers, int rows, double hits, double draft_ms, int most)
 {
     double tokens = writers, right = 1, best = 0;
@@ -253,7 +260,8 @@ static int best_number(const struct quern_engine *e, int writers, int rows, doub
         double ms = step_ms(e, writers, rows + n) + n * draft_ms;
         if (n) tokens += right *= hits;
         if (ms <= 0) return 0;
-        if (tokens / ms > best) best = tokens / ms, best_n = n;
+        double speed = tokens / ms * (n ? 1 : LEAST_GAIN);
+        if (speed > best) best = speed, best_n = n;
     }
     return best_n;
 }
@@ -269,6 +277,11 @@ static int look_up(struct quern_sequence *s)
     int length, from = lookup_find(&s->lookup, s->ids, s->turn.n, &length);
     s->trust = length < 4 ? 0 : length < LOOKUP_LONGEST ? 1 : 2;
     return from && allows(s, s->ids[from]) ? from : 0;
+}
+
+static bool may_draft(const struct quern_engine *e)
+{
+    return (e->looks_up || e->model->config.drafts) && e->step.drafted < PLAIN_AFTER;
 }
 
 /* Whether s writes, and nothing else is known of its next tokens than what may be drafted. */
@@ -296,13 +309,13 @@ static int drafts_of(struct quern_sequence *s, int writers, int rows)
     bool own = s->e->model->config.drafts;
     int n = 0, end = s->turn.n, from = 0, most = own ? 1 : min_int(DRAFTS_MOST, s->left - 1);
     s->guessed = false;
-    if (!goes_on_alone(s)) return 0;
+    if (!may_draft(s->e) || !goes_on_alone(s)) return 0;
     if (s->given) s->trust = s->given_trust, most = min_int(most, s->given);
     else if (s->e->be->late && own) return 0; /* the step would wait for the device twice */
     else if (own) s->trust = OWN_DRAFTS;
     else if (!(from = look_up(s))) return 0;
     most = best_number(s->e, writers, rows, s->hits[s->trust], s->given ? 0 : s->e->step.draft_ms, most);
-    if (most == 0) most = probes(s, s->trust);
+    if (most == 0) most = s->trust == GUESSES || probes(s, s->trust); /* guesses are there, and cost nothing more */
     if (!from) return most;
     s->ids[end] = s->ids[from];
     s->guessed = most == 0;
@@ -310,16 +323,14 @@ static int drafts_of(struct quern_sequence *s, int writers, int rows)
     return n;
 }
 
-static bool may_draft(const struct quern_engine *e) { return e->looks_up || e->model->config.drafts; }
-
 void replies_draft(struct quern_engine *e)
 {
-    if (!may_draft(e)) return;
     int writers = count_writers(e), rows = writers;
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
         s->turn.drafts = drafts_of(s, writers, rows);
         rows += s->turn.drafts;
     }
+    e->step.drafted = rows > writers ? e->step.drafted + 1 : 0;
 }
 
 bool replies_drafts_own(const struct quern_sequence *s) { return s->trust == OWN_DRAFTS; }
@@ -330,9 +341,8 @@ int quern_reply_wants(struct quern_sequence *s, double ms)
     if (!may_draft(e) || !goes_on_alone(s) || s->given || s->turn.rows) return 0;
     if (e->looks_up && look_up(s) && s->trust > 0) return 0;
     int most = e->model->config.drafts ? 1 : min_int(DRAFTS_MOST, s->left - 1), writers = count_writers(e);
-    int trust = GIVEN_DRAFTS + (int)QUERN_GUESSED;
-    int n = best_number(e, writers, writers, s->hits[trust], ms, most);
-    return n ? n : probes(s, trust);
+    int n = best_number(e, writers, writers, s->hits[GUESSES], ms, most);
+    return n ? n : QUERN_TRY;
 }
 
 void quern_reply_draft(struct quern_sequence *s, const int32_t *ids, int n, enum quern_draft how)
@@ -358,7 +368,13 @@ static void drop_drafts(struct quern_sequence *s)
 /* Whether s was foreseen rightly, by a draft or by what would have been one. */
 static void learn(struct quern_sequence *s, bool right)
 {
-    s->hits[s->trust] += ((double)right - s->hits[s->trust]) / 8;
+    double *hits = &s->hits[s->trust], seen = DRAFTS_SEEN;
+    struct step *p = &s->e->step;
+    if (s->trust == GUESSES) {
+        seen = min_int(DRAFTS_SEEN + p->guesses++, GUESSES_SEEN);
+        p->guessed += ((double)right - p->guessed) / seen;
+    }
+    *hits += ((double)right - *hits) / seen;
 }
 
 /* s has written a token, which its next draft has foreseen or not. */

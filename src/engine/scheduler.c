@@ -339,13 +339,13 @@ static double predicted(const struct sched *q, int rows)
     return low + (high - low) * (rows - (1 << i)) / (1 << i);
 }
 
-/* Corrects the time of the size nearest to `rows` by a quarter of the prediction's error, the first time by all of it.
+/* Corrects the time of the size nearest to `rows` by an eighth of the prediction's error, the first time by all of it.
  * The error is limited to a factor of 4, for a machine that slept. */
 static void learn(struct sched *q, int rows, double ms)
 {
     int i = 0;
     while (i < SIZES - 1 && rows * rows > 2 << (2 * i)) i++;
-    double expected = predicted(q, rows), weight = q->ms[i] > 0 ? 0.25 : 1;
+    double expected = predicted(q, rows), weight = q->ms[i] > 0 ? 0.125 : 1;
     if (expected <= 0) {
         q->ms[i] = ms * (1 << i) / rows;
         return;

@@ -37,6 +37,9 @@ struct step {
     int chunk, rows;
     double ms, layers_ms; /* ms of this step so far; of its layers */
     double draft_ms;      /* to draft a token, on average */
+    int drafted;          /* steps with drafts since one without */
+    int guesses;          /* of another model, judged so far */
+    double guessed;       /* share of them that were right lately */
     struct outputs made;  /* outputs of the last finished step */
 };
 

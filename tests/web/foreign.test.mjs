@@ -58,6 +58,7 @@ test('rows that are no texts are not found, and end neither the search nor what 
     await eventually(async () => (await titles(page)).join() === 'The heron', 'what is a text is found');
     await page.locator('#list-search').fill('');
     await page.locator('#list-rows li[data-id=otter] .list-open').click();
+    await page.waitForURL(/#c=otter$/);
     await chat.ask('Say heron again, please.');
     await eventually(async () => typeof await page.evaluate(rowOf, ['texts', 'otter']) === 'string', 'the text is one again');
     await page.locator('#list-search').fill('again');

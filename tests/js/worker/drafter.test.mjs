@@ -78,7 +78,38 @@ test('nothing waits for a worker that has ended', async () => {
   await connect(engine, runner, {});
   await checking;
   const run = { sequence: { number: 1, wants: () => 3, draft: () => assert.fail('nobody drafts') }, work: { ids: [1, 2], place: {} } };
-  await runner.drafter.draft(new Map([[1, run]]));
+  await runner.drafter.draft(new Map([[1, run]]), 1);
   port1.close();
   port2.close();
+});
+
+test('where drafts do not pay, they are tried in a fiftieth of the time', async (t) => {
+  const { port1, port2 } = new MessageChannel();
+  t.after(() => { port1.close(); port2.close(); });
+  const answers = [];     // the others are a draft for each
+  let asked = 0;
+  port2.on('message', ({ asked: all }) => {
+    asked += Boolean(all);
+    port2.postMessage(all ? answers.shift() ?? all.map(() => [7]) : true);
+  });
+  const engine = /** @type {any} */ ({ tokens: () => ({ starts: Int32Array.of(0), bytes: new Uint8Array(0), types: new Uint8Array(0) }) });
+  const runner = /** @type {any} */ ({});
+  await connect(engine, runner, { port: port1 });
+  let drafted = 0;
+  const run = { sequence: { number: 1, wants: () => -1, draft: () => { drafted++; } }, work: { ids: [1, 2], place: {} } };
+  const runs = new Map([[1, run]]);
+  const steps = async (n) => {
+    asked = drafted = 0;
+    for (let i = 0; i < n; i++) await runner.drafter.draft(runs, 100);
+    return [asked, drafted];
+  };
+  const [some] = await steps(1000);
+  assert.ok(some >= 15 && some <= 20, `${some} of 1,000 steps`);
+  // What is read little by little is asked for until it is there, and what will not come is not asked for again.
+  answers.push([[]], [[]], [[]]);
+  const [reading, got] = await steps(60);
+  assert.ok(got >= 1 && reading - got === 3, `${reading} and ${got}`);
+  answers.push([null]);
+  const [none, then] = await steps(60);
+  assert.ok(none - then === 1 && none <= 2, `${none} and ${then}`);
 });
