@@ -244,22 +244,26 @@ export async function measureDrafts() {
   const unknown = names.filter((name) => name !== 'native' && !NAMES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${[...Object.keys(NAMES), 'native']}`);
   const server = await serve({ root: PROJECT, csp: false });
+  const folder = join(PROJECT, out);
+  mkdirSync(folder, { recursive: true });
   const found = {};
   try {
-    for (const type of types.split(',')) {
-      found[type] = {};
-      for (const engine of names) {
+    for (const engine of names) {
+      for (const type of types.split(',')) {
+        found[type] ??= {};
         found[type][engine] = await (engine === 'native' ? measureNative(type, Number(repeat)) : measureQuern(server.url, engine, type, Number(repeat)));
-        console.error(`${type} ${engine}: ${JSON.stringify(found[type][engine])}`);
+        keep(folder, found, Number(repeat));
       }
     }
   } finally {
     await server.close();
   }
+}
+
+/** Writes what was found so far: a whole run takes an hour. */
+function keep(folder, found, repeat) {
   const browser = Object.values(found).map(({ quern }) => quern?.version).find(Boolean) ?? '';
-  const all = { machine: describeMachine(browser), repeat: Number(repeat), found };
-  const folder = join(PROJECT, out);
-  mkdirSync(folder, { recursive: true });
+  const all = { machine: describeMachine(browser), repeat, found };
   const round = (key, value) => (typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(5)) : value);
   writeFileSync(join(folder, 'drafts.json'), `${JSON.stringify(all, round, 1)}\n`);
   writeFileSync(join(folder, 'drafts.md'), report(all));

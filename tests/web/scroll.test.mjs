@@ -77,6 +77,7 @@ async function openTalking() {
   await chat.send('Talk.');
   await eventually(() => page.locator('#scroller').evaluate((node) => node.scrollTop > 300), 'it has scrolled along');
   await page.locator('#scroller').hover();
+  await page.waitForTimeout(300);     // movements right after sending do not count
   return visit;
 }
 

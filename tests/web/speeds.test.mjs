@@ -16,7 +16,7 @@ let host;
 before(async () => { host = await serveModels(() => talkativeModel()); });
 after(() => host.close());
 
-const ESTIMATE = /Estimate for this device: about [\d.]+ tokens a second\./;
+const ESTIMATE = /Estimate for this device: about [\d.,]+ tokens a second\./;
 const rows = async (page) => (await page.locator('#shelf li').allInnerTexts()).slice(1);
 const kept = (page, key) => page.evaluate((name) => JSON.parse(localStorage.getItem(`quern:${name}`)), key);
 
@@ -54,9 +54,10 @@ test('the speed of a model that has written replaces the estimate, and nothing i
   await chat.loadUrl(`${host.url}/mill.gguf`);
   await chat.modelName('mill');
   await chat.ask('Talk.');
+  await eventually(async () => await kept(page, 'speeds'), 'it is noted');
   const row = page.getByTestId('stored');
   await page.locator('#model-button').click();
-  await row.getByText(/^Measured here: [\d.]+ tokens a second\.$/).waitFor();
+  await row.getByText(/^Measured here: [\d.,]+ tokens a second\.$/).waitFor();
   const [[url, speed]] = await kept(page, 'speeds');
   assert.equal(url, `${host.url}/mill.gguf`);
   assert.ok(speed > 0);
