@@ -34,7 +34,7 @@ test('each known model has an estimate, which is kept; larger files are slower',
   const { page, chat, close } = visit;
   await page.locator('#model-button').click();
   await eventually(async () => (await rows(page)).every((text) => ESTIMATE.test(text)), 'all have one');
-  const speeds = (await rows(page)).map((text) => Number(/about ([\d.]+)/.exec(text)[1]));
+  const speeds = (await rows(page)).map((text) => Number(/about ([\d.,]+)/.exec(text)[1].replace(',', '')));
   const sizes = await page.locator('#shelf li[data-size]').evaluateAll((nodes) => nodes.map(({ dataset }) => Number(dataset.size)));
   assert.ok(speeds[sizes.indexOf(Math.min(...sizes))] > 3 * speeds[sizes.indexOf(Math.max(...sizes))], `${speeds}`);
   assert.deepEqual(await complaints(visit), []);
