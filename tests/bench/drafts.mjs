@@ -186,7 +186,7 @@ async function measureNative(type, repeat) {
     const { command, args: all, cwd } = nativeCommand(program, [...common, ...args]);
     const { stdout, stderr } = await promisify(execFile)(command, all, { cwd, maxBuffer: 2 ** 28 });
     const said = stdout + stderr;
-    const found = /decoded +\d+ tokens in +[\d.]+ seconds, speed: +([\d.]+)/.exec(said) ?? / eval time = .*?([\d.]+) tokens per second\)\s*$/m.exec(said);
+    const found = /decoded +\d+ tokens in +[\d.]+ seconds, speed: +([\d.]+)/.exec(said) ?? /(?<!prompt) eval time = .*?([\d.]+) tokens per second\)\s*$/m.exec(said);
     if (!found) throw new Error(`${program} said nothing of its speed: ${said.slice(-1000)}`);
     return Number(found[1]);
   };
