@@ -25,9 +25,9 @@ const LATEST = 1 / 4;
 /** No more tokens than these are read while the time of a draft is measured. */
 const READ = 8;
 
-/** Where drafts do not pay, trying them takes one part in so many of the time; ms of it that are saved up. */
+/** Where drafts do not pay, trying them takes one part in so many of the time, of which so many steps' are saved up. */
 const TRIALS = 50;
-const SAVED_UP = 1000;
+const SAVED_UP = 32;
 
 /** A copy of the vocabulary, without unused tokens at its end. */
 function vocabularyOf(engine) {
@@ -113,7 +113,7 @@ class Drafter {
    * @param {number} ms of the step before
    */
   async draft(runs, ms) {
-    this.#spare = Math.min(this.#spare + ms / TRIALS, SAVED_UP);
+    this.#spare = Math.min(this.#spare + ms / TRIALS, SAVED_UP * ms);
     const asking = [...runs.values()]
       .filter(({ work }) => work.ids && !work.media)
       .map((run) => ({ run, n: run.sequence.wants(this.#ms) }))

@@ -100,7 +100,7 @@ test('where drafts do not pay, they are tried in a fiftieth of the time', async 
   const runs = new Map([[1, run]]);
   const steps = async (n) => {
     asked = drafted = 0;
-    for (let i = 0; i < n; i++) await runner.drafter.draft(runs, 100);
+    for (let i = 0; i < n; i++) await runner.drafter.draft(runs, 5000);     // a large model's step
     return [asked, drafted];
   };
   const [some] = await steps(1000);
